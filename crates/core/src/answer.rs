@@ -1,0 +1,45 @@
+//! Answers: a claim, the verdict the rows give on it, and why.
+
+use serde::{Deserialize, Serialize};
+
+/// What the measured rows say about a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The evidence supports the claim.
+    Holds,
+    /// The evidence contradicts the claim.
+    Refuted,
+    /// The difference is inside the noise, or a needed row is missing.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// The word printed and stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Refuted => "refuted",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+
+    /// `Holds` or `Refuted` by the condition that decides the claim.
+    pub fn from_fact(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::Refuted }
+    }
+}
+
+/// A claim with its computed verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The statement that is judged, as a sentence.
+    pub claim: String,
+    /// What the rows say about it.
+    pub verdict: Verdict,
+    /// The figures that decided, with units.
+    pub because: String,
+    /// Rows that decided, as 1-based numbers in the order of the result.
+    #[serde(default)]
+    pub rows: Vec<usize>,
+}

@@ -1,0 +1,241 @@
+//! `lab buffering`: when do written bytes leave the program, and when are they safe?
+
+mod answers;
+mod runtime;
+mod timeline;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Answer;
+use crate::lab::{MeasuredTarget, Row};
+pub use answers::answers;
+pub use runtime::{RuntimeBuffer, RuntimeCall, buffer_from_ops};
+pub use timeline::{Step, Timeline, durable_bytes};
+
+/// The question the experiment answers.
+pub const QUESTION: &str = "when do written bytes leave the program, and when are they safe?";
+
+/// Size of the user-space buffer of the buffered modes, bytes: what Ruby and
+/// Python (before 3.14) use.
+pub const APPLICATION_BUFFER_BYTES: u64 = 8192;
+
+/// Writes per sync in `group_fsync`.
+pub const GROUP_WRITES: u64 = 100;
+
+/// How each record is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Into a user-space buffer that is written when full and at the end.
+    Buffered,
+    /// The buffer is flushed after every record: one `write` each.
+    Flush,
+    /// `write` and `fsync` each.
+    Fsync,
+    /// `write` and `fdatasync` each.
+    Fdatasync,
+    /// File opened with `O_SYNC`.
+    OSync,
+    /// File opened with `O_DSYNC`.
+    ODsync,
+    /// `pwritev2` with `RWF_DSYNC`.
+    RwfDsync,
+    /// `write` and `sync_file_range` each: starts and awaits write-back, but
+    /// asks for neither metadata nor a device flush, so it is **not durable**.
+    SyncFileRange,
+    /// Buffered, then one `fsync` at the end.
+    FinalFsync,
+    /// Group commit: buffered, one `fsync` per [`GROUP_WRITES`] records.
+    GroupFsync,
+}
+
+impl Mode {
+    /// Every mode, in the order of the table.
+    pub const ALL: [Self; 10] = [
+        Self::Buffered,
+        Self::Flush,
+        Self::Fsync,
+        Self::Fdatasync,
+        Self::OSync,
+        Self::ODsync,
+        Self::RwfDsync,
+        Self::SyncFileRange,
+        Self::FinalFsync,
+        Self::GroupFsync,
+    ];
+
+    /// The name on the command line, in JSON and in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Buffered => "buffered",
+            Self::Flush => "flush",
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+            Self::OSync => "o_sync",
+            Self::ODsync => "o_dsync",
+            Self::RwfDsync => "rwf_dsync",
+            Self::SyncFileRange => "sync_file_range",
+            Self::FinalFsync => "final_fsync",
+            Self::GroupFsync => "group_fsync",
+        }
+    }
+
+    /// Whether every record is durable when its step returns.
+    pub fn syncs_each_record(self) -> bool {
+        matches!(
+            self,
+            Self::Fsync | Self::Fdatasync | Self::OSync | Self::ODsync | Self::RwfDsync
+        )
+    }
+}
+
+/// One case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Case {
+    /// How.
+    pub mode: Mode,
+    /// Bytes per record.
+    pub size_bytes: u64,
+    /// Records.
+    pub count: u64,
+}
+
+/// The result of the experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BufferingResult {
+    /// [`QUESTION`].
+    pub question: String,
+    /// File systems measured.
+    pub targets: Vec<MeasuredTarget>,
+    /// One row per case and target.
+    pub rows: Vec<BufferingRow>,
+    /// When bytes became visible and durable, per mode and target.
+    pub timelines: Vec<Timeline>,
+    /// What the language runtimes found here buffer.
+    pub runtimes: Vec<RuntimeBuffer>,
+    /// Verdicts.
+    pub answers: Vec<Answer>,
+    /// Properties of this machine that limit what the rows mean.
+    pub caveats: Vec<String>,
+    /// How the timing runs were made.
+    pub method: Method,
+}
+
+/// How the figures were made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Method {
+    /// Timing runs per case: fewest and most.
+    pub timing_runs: (usize, usize),
+    /// Nanoseconds per record that the measuring loop itself costs, measured
+    /// with a write that does nothing.
+    pub own_cost_ns: Option<f64>,
+    /// Whether the run ended before all rows were done.
+    pub interrupted: bool,
+}
+
+/// A row with what follows from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BufferingRow {
+    /// Case, timing, evidence.
+    #[serde(flatten)]
+    pub row: Row<Case>,
+    /// Figures per record, computed from timing and evidence.
+    pub per_write: PerWrite,
+    /// System memory before and after the observed run.
+    pub memory: Option<MemoryChange>,
+}
+
+/// Figures of a row divided by its records. `null` where the evidence is missing.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PerWrite {
+    /// Records per second, from the median time.
+    pub writes_per_s: Option<f64>,
+    /// Bytes per writing system call.
+    pub bytes_per_syscall: Option<f64>,
+    /// Pages dirtied.
+    pub dirtied_pages: Option<f64>,
+    /// Requests with data.
+    pub data: Option<f64>,
+    /// Requests with journal or log blocks.
+    pub journal: Option<f64>,
+    /// Commit blocks.
+    pub commit: Option<f64>,
+    /// Requests with metadata.
+    pub metadata: Option<f64>,
+    /// Requests of unknown cause.
+    pub unknown: Option<f64>,
+    /// Device flushes.
+    pub flushes: Option<f64>,
+    /// Bytes written to the device while the program ran.
+    pub device_bytes: Option<f64>,
+    /// `device_bytes` over record size.
+    pub amplification: Option<f64>,
+    /// Bytes written to the device after the program had ended, per record.
+    pub unpaid_bytes: Option<f64>,
+}
+
+/// `/proc/meminfo` and the block device's own pages, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Memory {
+    /// `Dirty`.
+    pub dirty_bytes: u64,
+    /// `Writeback`.
+    pub writeback_bytes: u64,
+    /// `Buffers`: pages of block devices, which hold metadata.
+    pub buffers_bytes: u64,
+    /// `Cached` and `SReclaimable`, what `free -w` calls cache.
+    pub cache_bytes: u64,
+    /// Resident pages of the target's block device (`cachestat`), a part of `Buffers`.
+    pub device_pages_bytes: Option<u64>,
+}
+
+/// Memory around the observed run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryChange {
+    /// Before the first write.
+    pub before: Memory,
+    /// After the last write, before write-back.
+    pub after: Memory,
+}
+
+impl BufferingRow {
+    /// Computes the figures per record.
+    pub fn new(row: Row<Case>, memory: Option<MemoryChange>) -> Self {
+        let per_write = per_write(&row);
+        Self { row, per_write, memory }
+    }
+}
+
+fn per_write(row: &Row<Case>) -> PerWrite {
+    let records = row.case.count as f64;
+    let evidence = &row.evidence;
+    let device = evidence.device.as_ref();
+    let each = |count: u64| count as f64 / records;
+    let device_bytes = device.map(|d| each(d.writes().bytes));
+    let writes = evidence.syscalls.as_ref().map(|calls| {
+        calls
+            .iter()
+            .filter(|(name, _)| is_write(name))
+            .fold((0, 0), |(count, bytes), (_, call)| (count + call.count, bytes + call.bytes))
+    });
+    PerWrite {
+        writes_per_s: row.timing.as_ref().filter(|t| t.median_s > 0.0).map(|t| records / t.median_s),
+        bytes_per_syscall: writes
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, bytes)| bytes as f64 / count as f64),
+        dirtied_pages: evidence.cache.dirtied_bytes.map(|bytes| bytes as f64 / 4096.0 / records),
+        data: device.map(|d| each(d.data.count)),
+        journal: device.map(|d| each(d.journal.count)),
+        commit: device.map(|d| each(d.commit.count)),
+        metadata: device.map(|d| each(d.metadata.count)),
+        unknown: device.map(|d| each(d.unknown.count)),
+        flushes: device.map(|d| each(d.flushes)),
+        device_bytes,
+        amplification: device_bytes.map(|bytes| bytes / row.case.size_bytes as f64),
+        unpaid_bytes: evidence.device_after_exit.as_ref().map(|d| each(d.writes().bytes)),
+    }
+}
+
+fn is_write(name: &str) -> bool {
+    matches!(name, "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2")
+}

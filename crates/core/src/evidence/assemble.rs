@@ -1,0 +1,293 @@
+//! Attribution: which of the kernel's rows belong to the case.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    BlockRow, Cache, CallCount, Cause, DeviceCounts, Evidence, Faults, Phase, RawEvidence,
+    RequestCount,
+};
+use crate::op::{FileId, Gap};
+
+/// What is charged to a case.
+#[derive(Debug, Clone, Default)]
+pub struct Charge {
+    /// Disks (kernel `dev_t`) whose requests count. A loop device is listed and
+    /// the disk that holds its image is not, so nothing is counted twice.
+    pub disks: Vec<u32>,
+    /// Files that belong to the case, by device and inode; `None` for every file.
+    pub files: Option<BTreeSet<(u32, u64)>>,
+    /// Whether calls that name no file (`sync`, `mmap` of nothing) are counted.
+    pub unnamed_calls: bool,
+}
+
+impl Charge {
+    fn covers(&self, file: FileId) -> bool {
+        self.files.as_ref().is_none_or(|files| files.contains(&(file.device, file.inode)))
+    }
+}
+
+/// Attributes raw rows to a case.
+///
+/// Data and read requests are charged by the file of their first page. Journal,
+/// commit, metadata and flush requests carry no file; they are charged when they
+/// went to one of the case's disks, whoever submitted them, because a journal
+/// thread or a kernel worker submits them for the program.
+pub fn assemble(raw: &RawEvidence, charge: &Charge) -> Evidence {
+    Evidence {
+        syscalls: raw.syscalls.as_ref().map(|_| calls(raw, charge)),
+        cache: cache(raw, charge),
+        device: device(raw, charge, Phase::Running),
+        device_after_exit: device(raw, charge, Phase::AfterExit),
+        faults: Faults {
+            minor: raw.totals.map(|t| t.minor_faults),
+            major: raw.totals.map(|t| t.major_faults),
+        },
+        on_cpu_s: raw.totals.map(|t| seconds(t.on_cpu_ns)),
+        blocked_s: blocked(raw, charge),
+        lost_events: raw.losses.total(),
+        missing: missing(raw),
+    }
+}
+
+fn calls(raw: &RawEvidence, charge: &Charge) -> BTreeMap<String, CallCount> {
+    let mut by_name: BTreeMap<String, CallCount> = BTreeMap::new();
+    for row in charged_calls(raw, charge) {
+        let sum = by_name.entry(row.name.to_owned()).or_default();
+        sum.count += row.count;
+        sum.errors += row.errors;
+        sum.time_s += seconds(row.time_ns);
+        if returns_bytes(row.name) {
+            sum.bytes += row.returned;
+        }
+    }
+    by_name
+}
+
+fn charged_calls<'a>(
+    raw: &'a RawEvidence,
+    charge: &'a Charge,
+) -> impl Iterator<Item = &'a super::SyscallRow> {
+    raw.syscalls.iter().flatten().filter(|row| match row.file {
+        Some(file) => charge.covers(file),
+        None => charge.unnamed_calls,
+    })
+}
+
+/// Whether a call's return value is a number of bytes moved.
+pub(crate) fn returns_bytes(name: &str) -> bool {
+    matches!(
+        name,
+        "read" | "pread64" | "readv" | "preadv" | "preadv2" | "write" | "pwrite64" | "writev"
+            | "pwritev" | "pwritev2" | "sendfile" | "splice" | "copy_file_range" | "vmsplice" | "tee"
+    )
+}
+
+fn blocked(raw: &RawEvidence, charge: &Charge) -> Option<f64> {
+    (raw.blocked_seen && raw.syscalls.is_some())
+        .then(|| charged_calls(raw, charge).map(|row| seconds(row.blocked_ns)).sum())
+}
+
+fn cache(raw: &RawEvidence, charge: &Charge) -> Cache {
+    let Some(rows) = raw.cache.as_ref() else { return Cache::default() };
+    let (mut lookups, mut missed, mut filled, mut dirtied) = (0, 0, 0, 0);
+    for row in rows.iter().filter(|row| !row.block_device && charge.covers(row.file)) {
+        lookups += row.lookups_pages;
+        missed += row.missed_pages;
+        filled += row.filled_pages;
+        dirtied += row.dirtied_bytes;
+    }
+    Cache {
+        lookups_pages: Some(lookups),
+        missed_pages: Some(missed),
+        prefetched_pages: Some(u64::saturating_sub(filled, missed)),
+        dirtied_bytes: Some(dirtied),
+        resident_before_bytes: None,
+        resident_after_bytes: None,
+    }
+}
+
+fn device(raw: &RawEvidence, charge: &Charge, phase: Phase) -> Option<DeviceCounts> {
+    let mut counts = DeviceCounts::default();
+    let rows = raw.block.as_ref()?.iter().filter(|row| {
+        row.phase == phase
+            && charge.disks.contains(&row.disk)
+            && row.file.is_none_or(|file| charge.covers(file))
+    });
+    for row in rows {
+        add(&mut counts, row);
+    }
+    Some(counts)
+}
+
+fn add(counts: &mut DeviceCounts, row: &BlockRow) {
+    let into: &mut RequestCount = match row.cause {
+        Cause::Read => &mut counts.reads,
+        Cause::Data => &mut counts.data,
+        Cause::Journal => &mut counts.journal,
+        Cause::Commit => &mut counts.commit,
+        Cause::Metadata => &mut counts.metadata,
+        Cause::Unknown => &mut counts.unknown,
+        Cause::Flush => {
+            counts.flushes += row.count;
+            counts.flush_time_s += seconds(row.time_ns);
+            return;
+        }
+        Cause::Discard => {
+            counts.discards += row.count;
+            return;
+        }
+    };
+    into.count += row.count;
+    into.bytes += row.bytes;
+    into.time_s += seconds(row.time_ns);
+}
+
+/// Requests on the case's disks for files that are not the case's: somebody
+/// else's work that may have disturbed it.
+pub fn foreign_requests(raw: &RawEvidence, charge: &Charge) -> Option<u64> {
+    let rows = raw.block.as_ref()?.iter();
+    Some(
+        rows.filter(|row| {
+            charge.disks.contains(&row.disk) && row.file.is_some_and(|file| !charge.covers(file))
+        })
+        .map(|row| row.count)
+        .sum(),
+    )
+}
+
+fn missing(raw: &RawEvidence) -> Vec<Gap> {
+    let mut gaps = raw.missing.clone();
+    let lost = raw.losses;
+    let mut say = |count: u64, what: &str, why: &str| {
+        if count > 0 {
+            gaps.push(Gap::new(format!("{count} {what}"), why));
+        }
+    };
+    say(
+        lost.unattributed_calls,
+        "system calls without their file",
+        "the table of files was full; they are counted by name only",
+    );
+    say(lost.cache, "page-cache events", "the table of files was full");
+    say(lost.block, "block requests", "the table of requests was full");
+    say(lost.stream, "streamed events", "the ring buffer was full");
+    say(lost.tasks, "tasks", "no memory for their state; their calls are not counted");
+    gaps
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::{CacheRow, Losses, SyscallRow};
+
+    const FILE: FileId = FileId { device: 7, inode: 12, generation: 1 };
+    const OTHER: FileId = FileId { device: 7, inode: 13, generation: 1 };
+
+    fn call(name: &'static str, file: Option<FileId>, count: u64, returned: u64) -> SyscallRow {
+        SyscallRow {
+            name,
+            file,
+            count,
+            errors: 0,
+            returned,
+            time_ns: 2_000,
+            blocked_ns: 500,
+            histogram: vec![],
+        }
+    }
+
+    fn request(disk: u32, cause: Cause, file: Option<FileId>, count: u64) -> BlockRow {
+        BlockRow {
+            disk,
+            phase: Phase::Running,
+            cause,
+            file,
+            submitted_by_tree: false,
+            count,
+            bytes: count * 4096,
+            time_ns: 1_000,
+        }
+    }
+
+    fn charge() -> Charge {
+        Charge { disks: vec![7], files: Some([(7, 12)].into()), unnamed_calls: false }
+    }
+
+    #[test]
+    fn counts_only_calls_on_the_charged_file() {
+        let raw = RawEvidence {
+            syscalls: Some(vec![
+                call("write", Some(FILE), 3, 30),
+                call("write", Some(OTHER), 5, 50),
+                call("lseek", Some(FILE), 1, 999),
+                call("sync", None, 1, 0),
+            ]),
+            blocked_seen: true,
+            ..RawEvidence::default()
+        };
+        let evidence = assemble(&raw, &charge());
+        let calls = evidence.syscalls.unwrap();
+        assert_eq!((calls["write"].count, calls["write"].bytes), (3, 30));
+        assert_eq!(calls["lseek"].bytes, 0, "an offset is not a byte count");
+        assert!(!calls.contains_key("sync"));
+        assert_eq!(evidence.blocked_s, Some(1e-6));
+    }
+
+    #[test]
+    fn leaves_the_backing_disk_out_and_counts_unnamed_causes() {
+        let raw = RawEvidence {
+            block: Some(vec![
+                request(7, Cause::Data, Some(FILE), 2),
+                request(7, Cause::Data, Some(OTHER), 9),
+                request(7, Cause::Commit, None, 1),
+                request(7, Cause::Flush, None, 2),
+                request(254, Cause::Data, Some(FILE), 100),
+            ]),
+            ..RawEvidence::default()
+        };
+        let device = assemble(&raw, &charge()).device.unwrap();
+        assert_eq!((device.data.count, device.commit.count, device.flushes), (2, 1, 2));
+        assert_eq!(device.writes().count, 3);
+        assert_eq!(foreign_requests(&raw, &charge()), Some(9));
+    }
+
+    #[test]
+    fn unobserved_strata_are_none_not_zero() {
+        let evidence = assemble(&RawEvidence::default(), &charge());
+        assert_eq!(evidence.syscalls, None);
+        assert_eq!(evidence.device, None);
+        assert_eq!(evidence.cache.lookups_pages, None);
+        assert_eq!(evidence.on_cpu_s, None);
+    }
+
+    #[test]
+    fn prefetch_is_what_was_filled_without_being_waited_for() {
+        let raw = RawEvidence {
+            cache: Some(vec![CacheRow {
+                file: FILE,
+                block_device: false,
+                lookups_pages: 16,
+                missed_pages: 1,
+                filled_pages: 32,
+                dirtied_bytes: 0,
+            }]),
+            ..RawEvidence::default()
+        };
+        assert_eq!(assemble(&raw, &charge()).cache.prefetched_pages, Some(31));
+    }
+
+    #[test]
+    fn losses_are_named() {
+        let raw = RawEvidence {
+            losses: Losses { stream: 4, ..Losses::default() },
+            ..RawEvidence::default()
+        };
+        let evidence = assemble(&raw, &charge());
+        assert_eq!(evidence.lost_events, 4);
+        assert_eq!(evidence.missing[0].what, "4 streamed events");
+    }
+}

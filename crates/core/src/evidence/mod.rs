@@ -1,0 +1,129 @@
+//! Evidence: counts and bytes per stratum for one case or one file.
+//!
+//! A value that could not be had is `None`/`null` and named in
+//! [`Evidence::missing`]; it is never 0.
+
+mod assemble;
+mod raw;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::op::Gap;
+pub use assemble::{Charge, assemble, foreign_requests};
+pub use raw::{BlockRow, CacheRow, Cause, Losses, Phase, RawEvidence, SyscallRow, Totals};
+
+/// What the kernel did for one case, stratum by stratum.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Evidence {
+    /// System calls by name; `None` when calls were not observed.
+    pub syscalls: Option<BTreeMap<String, CallCount>>,
+    /// Page cache.
+    pub cache: Cache,
+    /// Device requests by cause while the program ran; `None` when not observed.
+    pub device: Option<DeviceCounts>,
+    /// Device requests for the same files after the program had ended, until
+    /// write-back had settled: work the program left for others to pay.
+    pub device_after_exit: Option<DeviceCounts>,
+    /// Page faults.
+    pub faults: Faults,
+    /// Time the program's threads ran on a CPU, seconds.
+    pub on_cpu_s: Option<f64>,
+    /// Time the program's threads were blocked inside system calls, seconds.
+    pub blocked_s: Option<f64>,
+    /// Events that were lost; figures above may be too low by them.
+    pub lost_events: u64,
+    /// What could not be had, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Gap>,
+}
+
+/// One system call, aggregated.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct CallCount {
+    /// Calls.
+    pub count: u64,
+    /// Calls that returned an error.
+    pub errors: u64,
+    /// Sum of the returned byte counts; 0 for calls that do not return one.
+    pub bytes: u64,
+    /// Time inside the call under observation, seconds.
+    pub time_s: f64,
+}
+
+/// Page-cache evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cache {
+    /// Pages the program's reads asked for, each once per call.
+    pub lookups_pages: Option<u64>,
+    /// Pages a read had to wait for because they were not resident.
+    pub missed_pages: Option<u64>,
+    /// Pages filled by read-ahead before they were asked for.
+    pub prefetched_pages: Option<u64>,
+    /// Bytes turned from clean to dirty, in whole folios.
+    pub dirtied_bytes: Option<u64>,
+    /// Bytes of the case's files resident before the run (`cachestat`).
+    pub resident_before_bytes: Option<u64>,
+    /// Bytes of the case's files resident after the run (`cachestat`).
+    pub resident_after_bytes: Option<u64>,
+}
+
+/// Block requests of one cause.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct RequestCount {
+    /// Requests issued to the device.
+    pub count: u64,
+    /// Bytes they carried.
+    pub bytes: u64,
+    /// Sum of the times from issue to completion, seconds.
+    #[serde(default)]
+    pub time_s: f64,
+}
+
+/// Block requests by cause. `reads` are requests that read; all others write.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct DeviceCounts {
+    /// Requests that read, of any cause.
+    pub reads: RequestCount,
+    /// File contents.
+    pub data: RequestCount,
+    /// Journal or log blocks.
+    pub journal: RequestCount,
+    /// Commit blocks: the write that makes a journal transaction or a tree valid.
+    pub commit: RequestCount,
+    /// File-system metadata in its place.
+    pub metadata: RequestCount,
+    /// Writes whose cause could not be told.
+    pub unknown: RequestCount,
+    /// Cache flushes the device was asked for.
+    pub flushes: u64,
+    /// Time from issue to completion of the flushes, seconds.
+    #[serde(default)]
+    pub flush_time_s: f64,
+    /// Discard and write-zeroes requests.
+    #[serde(default)]
+    pub discards: u64,
+}
+
+impl DeviceCounts {
+    /// Requests that write, of every cause.
+    pub fn writes(&self) -> RequestCount {
+        [self.data, self.journal, self.commit, self.metadata, self.unknown]
+            .iter()
+            .fold(RequestCount::default(), |sum, one| RequestCount {
+                count: sum.count + one.count,
+                bytes: sum.bytes + one.bytes,
+                time_s: sum.time_s + one.time_s,
+            })
+    }
+}
+
+/// Page faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Faults {
+    /// Without I/O.
+    pub minor: Option<u64>,
+    /// That waited for I/O.
+    pub major: Option<u64>,
+}

@@ -1,0 +1,146 @@
+//! What an observer hands back before it is attributed: rows as the kernel counted them.
+
+use crate::op::{FileId, Gap};
+
+/// When a request was issued, relative to the observed program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Between the start of the program and its end.
+    Running,
+    /// After its end, while write-back settled.
+    AfterExit,
+}
+
+/// Why a block request was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cause {
+    /// Any read.
+    Read,
+    /// File contents.
+    Data,
+    /// Journal or log blocks.
+    Journal,
+    /// The block that makes a transaction valid.
+    Commit,
+    /// Metadata in its place.
+    Metadata,
+    /// A cache flush without data.
+    Flush,
+    /// Discard, secure erase or write-zeroes.
+    Discard,
+    /// A write whose cause could not be told.
+    Unknown,
+}
+
+/// One system call on one file, aggregated over the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyscallRow {
+    /// System-call name.
+    pub name: &'static str,
+    /// File it acted on; `None` when it names none or the table was full.
+    pub file: Option<FileId>,
+    /// Calls.
+    pub count: u64,
+    /// Calls that failed.
+    pub errors: u64,
+    /// Sum of the non-negative return values. Bytes only for calls that return bytes.
+    pub returned: u64,
+    /// Time inside.
+    pub time_ns: u64,
+    /// Part of the time the thread was blocked (not runnable).
+    pub blocked_ns: u64,
+    /// Calls by the power of two of their nanoseconds.
+    pub histogram: Vec<u64>,
+}
+
+/// Page-cache events of one file caused by the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheRow {
+    /// The file; metadata pages belong to the block device's inode.
+    pub file: FileId,
+    /// Whether the pages belong to a block device, i.e. are metadata.
+    pub block_device: bool,
+    /// Pages asked for.
+    pub lookups_pages: u64,
+    /// Pages waited for.
+    pub missed_pages: u64,
+    /// Pages brought in while reading, missed ones included.
+    pub filled_pages: u64,
+    /// Bytes turned dirty, in folios.
+    pub dirtied_bytes: u64,
+}
+
+/// Block requests of one cause, file and device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockRow {
+    /// Disk (not partition), kernel `dev_t`.
+    pub disk: u32,
+    /// When.
+    pub phase: Phase,
+    /// Why.
+    pub cause: Cause,
+    /// File the first page belongs to, if it is file contents.
+    pub file: Option<FileId>,
+    /// Whether a task of the observed tree submitted it.
+    pub submitted_by_tree: bool,
+    /// Requests issued.
+    pub count: u64,
+    /// Bytes they carried.
+    pub bytes: u64,
+    /// Issue to completion, summed.
+    pub time_ns: u64,
+}
+
+/// Sums over the tasks of the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// CPU time of the tree's tasks.
+    pub on_cpu_ns: u64,
+    /// Minor faults.
+    pub minor_faults: u64,
+    /// Major faults.
+    pub major_faults: u64,
+    /// Tasks (threads) seen.
+    pub tasks: u64,
+}
+
+/// What could not be recorded, counted per kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Losses {
+    /// Calls that found no room for their file and were counted under "other".
+    pub unattributed_calls: u64,
+    /// Page-cache events without room.
+    pub cache: u64,
+    /// Block requests without room.
+    pub block: u64,
+    /// Streamed events without room in the ring.
+    pub stream: u64,
+    /// Tasks whose state could not be made: all their events are missing.
+    pub tasks: u64,
+}
+
+impl Losses {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.unattributed_calls + self.cache + self.block + self.stream + self.tasks
+    }
+}
+
+/// Everything an observer saw in one session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RawEvidence {
+    /// System calls; `None` when that stratum could not be observed.
+    pub syscalls: Option<Vec<SyscallRow>>,
+    /// Page cache; `None` when that stratum could not be observed.
+    pub cache: Option<Vec<CacheRow>>,
+    /// Block requests of the whole machine; `None` when not observed.
+    pub block: Option<Vec<BlockRow>>,
+    /// Task sums; `None` when not observed.
+    pub totals: Option<Totals>,
+    /// Blocked times are valid.
+    pub blocked_seen: bool,
+    /// Losses.
+    pub losses: Losses,
+    /// Strata that are not there, and why.
+    pub missing: Vec<Gap>,
+}

@@ -1,0 +1,26 @@
+//! The pure part of iostrata: values and the rules that join them.
+//!
+//! Nothing here does I/O, reads a clock, or knows a terminal. The tracer fills
+//! [`Op`]s and [`Evidence`], the lab turns them into rows, the functions here
+//! compute [`Answer`]s from rows, and the report crate draws them.
+//!
+//! One vocabulary is used everywhere: application, syscall, page cache, file
+//! system, device. See `docs/glossary.md`.
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod buffering;
+pub mod bytes;
+pub mod environment;
+pub mod evidence;
+pub mod lab;
+pub mod observe;
+pub mod op;
+pub mod stats;
+pub mod timing;
+
+pub use answer::{Answer, Verdict};
+pub use environment::Environment;
+pub use evidence::Evidence;
+pub use op::{Call, Captured, FileId, Gap, Op};
+pub use timing::Timing;

@@ -1,0 +1,91 @@
+//! The one door between those who run programs and those who watch them.
+
+use std::fmt;
+
+use crate::environment::Backend;
+use crate::evidence::{Cause, Phase, RawEvidence};
+use crate::op::{FileId, Gap, Op};
+
+/// What is streamed event by event besides the aggregates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stream {
+    /// Every write and sync call on a file, as [`Op`]s.
+    pub calls: bool,
+    /// Every block request, as [`RequestEvent`]s.
+    pub requests: bool,
+}
+
+/// One block request from issue to completion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestEvent {
+    /// Disk, kernel `dev_t`.
+    pub disk: u32,
+    /// When, relative to the program.
+    pub phase: Phase,
+    /// Why.
+    pub cause: Cause,
+    /// File of the first page.
+    pub file: Option<FileId>,
+    /// Offset of the first page in that file, bytes.
+    pub file_offset_bytes: u64,
+    /// First 512-byte sector on the disk.
+    pub sector: u64,
+    /// Length.
+    pub bytes: u64,
+    /// Whether the write itself bypasses the device's cache.
+    pub forced_unit_access: bool,
+    /// Issued to the driver, nanoseconds of `CLOCK_MONOTONIC`.
+    pub issued_ns: u64,
+    /// Completed by the device, same clock.
+    pub completed_ns: u64,
+}
+
+/// What one session saw.
+#[derive(Debug, Clone, Default)]
+pub struct Observation {
+    /// Aggregates.
+    pub raw: RawEvidence,
+    /// Streamed calls, by start time. Empty unless asked for.
+    pub ops: Vec<Op>,
+    /// Streamed requests, by issue time. Empty unless asked for.
+    pub requests: Vec<RequestEvent>,
+}
+
+/// Watches one process tree at a time.
+///
+/// A session is `start`, then the program runs, then `program_ended`, then
+/// whatever lets write-back settle, then `stop`.
+pub trait Observer {
+    /// What does the watching.
+    fn backend(&self) -> Backend;
+
+    /// Strata this observer cannot see, and why.
+    fn missing(&self) -> Vec<Gap>;
+
+    /// Begins to watch `root` and all it starts. `root` must be blocked, so that
+    /// nothing it does is missed.
+    fn start(&mut self, root: u32, stream: Stream) -> Result<(), ObserveError>;
+
+    /// Says that the program is done: what the device does from now on is write-back.
+    fn program_ended(&mut self) -> Result<(), ObserveError>;
+
+    /// Ends the session and hands over what was seen.
+    fn stop(&mut self) -> Result<Observation, ObserveError>;
+}
+
+/// The kernel refused something that had worked when the observer was opened.
+#[derive(Debug)]
+pub struct ObserveError {
+    /// What was tried.
+    pub doing: String,
+    /// What the kernel or the loader said.
+    pub cause: String,
+}
+
+impl fmt::Display for ObserveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}: {}", self.doing, self.cause)
+    }
+}
+
+impl std::error::Error for ObserveError {}
