@@ -1,0 +1,266 @@
+/* Block requests: why, for which file, by whom, how long.
+ *
+ * A request is counted when it is first issued (block_rq_issue): a driver without room
+ * gives it back and it is issued again (blk_mq_requeue_request), and
+ * /sys/block/<disk>/stat counts a standalone flush as a write and as a flush. The reason is read from the bio's completion
+ * function and pages, never from the task name: commit blocks and flushes are issued
+ * by kernel workers.
+ */
+#pragma once
+#include "maps.h"
+
+struct reason {
+	struct file_key file;
+	__u64 file_offset;
+	__u8 cause;
+};
+
+/* The pages' owner. Returns the inode, or 0 for memory that is not page cache. */
+static __always_inline struct inode *owner(struct bio *bio, __u64 *offset)
+{
+	struct bio_vec *vec = BPF_CORE_READ(bio, bi_io_vec);
+	__u32 index = BPF_CORE_READ(bio, bi_iter.bi_idx);
+	struct folio *folio;
+	__u64 head, mapping, page;
+
+	if (!vec)
+		return 0;
+	vec = (void *)vec + (__u64)index * bpf_core_type_size(struct bio_vec);
+	page = (__u64)BPF_CORE_READ(vec, bv_page);
+	if (!page)
+		return 0;
+	head = BPF_CORE_READ((struct page *)page, compound_head);
+	folio = (struct folio *)((head & 1) ? head - 1 : page);
+	mapping = (__u64)BPF_CORE_READ(folio, mapping);
+	/* The low bits mark anonymous and movable pages (include/linux/page-flags.h). */
+	if (!mapping || (mapping & 3))
+		return 0;
+	*offset = (BPF_CORE_READ(folio, index) << PAGE_SHIFT) +
+		  (page - (__u64)folio) / bpf_core_type_size(struct page) * PAGE_SIZE +
+		  BPF_CORE_READ(vec, bv_offset) + BPF_CORE_READ(bio, bi_iter.bi_bvec_done);
+	return BPF_CORE_READ((struct address_space *)mapping, host);
+}
+
+/* Whether the address is the known address of a completion function. */
+static __always_inline bool ends_in(struct config *c, __u64 end_io, enum end_io which)
+{
+	return c->end_io[which] && end_io == c->end_io[which];
+}
+
+/* A bio that was split has bio_chain_endio and its parent in bi_private. */
+static __always_inline struct bio *original(struct config *c, struct bio *bio)
+{
+	for (int i = 0; i < 4; i++) {
+		if (!ends_in(c, (__u64)BPF_CORE_READ(bio, bi_end_io), END_IO_CHAIN))
+			break;
+		bio = BPF_CORE_READ(bio, bi_private);
+	}
+	return bio;
+}
+
+static __always_inline bool is_journal(struct config *c, __u64 end_io, struct bio *bio)
+{
+	struct buffer_head *buffer;
+
+	if (!ends_in(c, end_io, END_IO_BUFFER_HEAD))
+		return 0;
+	buffer = BPF_CORE_READ(bio, bi_private);
+	end_io = (__u64)BPF_CORE_READ(buffer, b_end_io);
+	return ends_in(c, end_io, END_IO_JOURNAL) || ends_in(c, end_io, END_IO_FAST_COMMIT);
+}
+
+static __always_inline void direct_file(struct bio *bio, struct reason *reason)
+{
+	struct iomap_dio *dio = BPF_CORE_READ(bio, bi_private);
+	struct inode *inode = BPF_CORE_READ(dio, iocb, ki_filp, f_inode);
+
+	if (inode)
+		identify(inode, &reason->file);
+}
+
+#define OPF(name, bit) static const __u32 name = 1u << (bit)
+/* include/linux/blk_types.h, enum req_flag_bits */
+OPF(OPF_META, 12);
+OPF(OPF_SYNC, 11);
+OPF(OPF_IDLE, 15);
+OPF(OPF_FUA, 17);
+OPF(OPF_PREFLUSH, 18);
+
+#define OPF_LOG (OPF_META | OPF_SYNC | OPF_IDLE)
+
+static __noinline int explain(struct config *c, struct bio *bio, struct reason *reason)
+{
+	struct bio *first;
+	struct inode *inode;
+	__u64 end_io;
+	__u32 flags;
+	__u16 type;
+
+	if (!c || !bio || !reason)
+		return 0;
+	flags = BPF_CORE_READ(bio, bi_opf);
+	first = original(c, bio);
+	end_io = (__u64)BPF_CORE_READ(first, bi_end_io);
+	inode = owner(bio, &reason->file_offset);
+	type = inode ? BPF_CORE_READ(inode, i_mode) & S_IFMT : 0;
+	if (ends_in(c, end_io, END_IO_DIRECT)) {
+		reason->cause = CAUSE_DATA;
+		direct_file(first, reason);
+	} else if (is_journal(c, end_io, first)) {
+		reason->cause = flags & (OPF_FUA | OPF_PREFLUSH) ? CAUSE_COMMIT : CAUSE_JOURNAL;
+	} else if (ends_in(c, end_io, END_IO_XFS_LOG)) {
+		reason->cause = CAUSE_JOURNAL;
+	} else if (ends_in(c, end_io, END_IO_BTRFS_SUPER)) {
+		reason->cause = CAUSE_COMMIT;
+	} else if (type == S_IFREG) {
+		reason->cause = CAUSE_DATA;
+		identify(inode, &reason->file);
+	} else if (!c->end_io[END_IO_BUFFER_HEAD] && (flags & OPF_LOG) == OPF_LOG) {
+		/* Without kernel addresses: jbd2 and the xfs log write with exactly these
+		 * flags (fs/jbd2/commit.c JBD2_JOURNAL_REQ_FLAGS, fs/xfs/xfs_log.c). */
+		reason->cause = inode && (flags & OPF_FUA) ? CAUSE_COMMIT : CAUSE_JOURNAL;
+	} else if (inode || (flags & OPF_META) || ends_in(c, end_io, END_IO_XFS_BUFFER)) {
+		/* A block device's pages, or an inode that is no file (btrfs trees). */
+		reason->cause = CAUSE_METADATA;
+	} else {
+		reason->cause = CAUSE_UNKNOWN;
+	}
+	return 0;
+}
+
+static __always_inline void count(struct block_key *key, __u64 requests, __u64 bytes, __u64 time_ns)
+{
+	struct block_value *value = bpf_map_lookup_elem(&block, key);
+
+	if (!value) {
+		struct block_value zero = {};
+
+		bpf_map_update_elem(&block, key, &zero, BPF_NOEXIST);
+		value = bpf_map_lookup_elem(&block, key);
+		if (!value) {
+			lose(LOSS_BLOCK);
+			return;
+		}
+	}
+	value->count += requests;
+	value->bytes += bytes;
+	value->time_ns += time_ns;
+}
+
+/* In the submitter's context, which is gone by the time the request is issued. */
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(queued, struct bio *bio)
+{
+	__u64 key = (__u64)bio;
+	__u8 yes = 1;
+
+	if (current_state())
+		bpf_map_update_elem(&submitted, &key, &yes, BPF_ANY);
+	else
+		bpf_map_delete_elem(&submitted, &key); /* the address may be reused */
+	return 0;
+}
+
+static __always_inline int cause_of_operation(__u32 operation, struct block_key *key)
+{
+	switch (operation) {
+	case REQ_OP_FLUSH:
+		key->cause = CAUSE_FLUSH;
+		return 1;
+	case REQ_OP_DISCARD:
+	case REQ_OP_SECURE_ERASE:
+	case REQ_OP_WRITE_ZEROES:
+		key->cause = CAUSE_DISCARD;
+		return 1;
+	}
+	return 0;
+}
+
+static __always_inline bool from_tree(struct config *c, struct bio *bio)
+{
+	__u64 key = (__u64)original(c, bio);
+
+	return bpf_map_lookup_elem(&submitted, &key) != 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(issued, struct request *rq)
+{
+	struct in_flight flight = {}, *before;
+	struct reason reason = {};
+	struct config *c = configuration();
+	struct gendisk *disk = rq->q->disk;
+	__u32 operation = rq->cmd_flags & REQ_OP_MASK;
+	__u64 key = (__u64)rq;
+	struct bio *bio = rq->bio;
+
+	if (!c || !disk || operation >= REQ_OP_FIRST_PASSTHROUGH)
+		return 0;
+	before = bpf_map_lookup_elem(&in_flight, &key);
+	if (before) {
+		before->issued_ns = bpf_ktime_get_ns();
+		return 0;
+	}
+	flight.key.disk = (__u32)disk->major << 20 | (__u32)disk->first_minor;
+	flight.key.phase = c->phase;
+	flight.sector = rq->__sector;
+	flight.bytes = rq->__data_len;
+	if (bio)
+		flight.key.by_tree = from_tree(c, bio);
+	if (!cause_of_operation(operation, &flight.key)) {
+		if (!bio)
+			return 0;
+		explain(c, bio, &reason);
+		flight.key.file = reason.file;
+		flight.file_offset = reason.file_offset;
+		flight.key.cause = operation == REQ_OP_READ ? CAUSE_READ : reason.cause;
+		flight.forced_unit_access = !!(rq->cmd_flags & OPF_FUA);
+	}
+	flight.issued_ns = bpf_ktime_get_ns();
+	count(&flight.key, 1, flight.bytes, 0);
+	if (bpf_map_update_elem(&in_flight, &key, &flight, BPF_ANY))
+		lose(LOSS_BLOCK);
+	return 0;
+}
+
+static __always_inline void stream_request(struct in_flight *flight, __u64 now)
+{
+	struct request_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+
+	if (!event) {
+		lose(LOSS_STREAM);
+		return;
+	}
+	event->kind = EVENT_REQUEST;
+	event->disk = flight->key.disk;
+	event->file = flight->key.file;
+	event->file_offset = flight->file_offset;
+	event->sector = flight->sector;
+	event->bytes = flight->bytes;
+	event->issued_ns = flight->issued_ns;
+	event->completed_ns = now;
+	event->cause = flight->key.cause;
+	event->phase = flight->key.phase;
+	event->by_tree = flight->key.by_tree;
+	event->forced_unit_access = flight->forced_unit_access;
+	event->pad = 0;
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(completed, struct request *rq, __u8 error, unsigned int bytes)
+{
+	__u64 key = (__u64)rq;
+	struct in_flight *flight = bpf_map_lookup_elem(&in_flight, &key);
+	struct config *c = configuration();
+	__u64 now;
+
+	if (!flight || !c)
+		return 0;
+	now = bpf_ktime_get_ns();
+	count(&flight->key, 0, 0, now - flight->issued_ns);
+	if (c->stream_requests && !error)
+		stream_request(flight, now);
+	bpf_map_delete_elem(&in_flight, &key);
+	return 0;
+}

@@ -1,0 +1,169 @@
+/* The kernel's structures, reduced to the fields that are read.
+ *
+ * Every record carries preserve_access_index: the loader relocates each access to
+ * the running kernel's layout by its BTF, so neither field order nor size matters
+ * here. Names are the kernel's.
+ */
+#pragma once
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u64 __be64;
+typedef __u32 __wsum;
+typedef _Bool bool;
+
+/* include/uapi/linux/bpf.h */
+enum {
+	MAP_HASH = 1,
+	MAP_ARRAY = 2,
+	MAP_PERCPU_HASH = 5,
+	MAP_PERCPU_ARRAY = 6,
+	MAP_LRU_HASH = 9,
+	MAP_RINGBUF = 27,
+	MAP_TASK_STORAGE = 29,
+};
+#define BPF_ANY 0
+#define BPF_NOEXIST 1
+#define BPF_F_NO_PREALLOC 1
+#define BPF_LOCAL_STORAGE_GET_F_CREATE 1
+#define BPF_RB_NO_WAKEUP 1
+
+/* include/linux/blk_types.h */
+#define REQ_OP_MASK 0xff
+#define REQ_OP_READ 0
+#define REQ_OP_WRITE 1
+#define REQ_OP_FLUSH 2
+#define REQ_OP_DISCARD 3
+#define REQ_OP_SECURE_ERASE 5
+#define REQ_OP_ZONE_APPEND 7
+#define REQ_OP_WRITE_ZEROES 9
+#define REQ_OP_FIRST_PASSTHROUGH 32
+
+/* include/uapi/linux/stat.h */
+#define S_IFMT 0170000
+#define S_IFREG 0100000
+#define S_IFBLK 0060000
+
+/* arch/x86/include/asm/thread_info.h: the call came through the 32-bit entry */
+#define TS_COMPAT 0x0002
+
+#define PAGE_SHIFT 12
+#define PAGE_SIZE (1ULL << PAGE_SHIFT)
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct pt_regs {
+	unsigned long di, si, dx, r10, r8, r9, ax, orig_ax;
+};
+struct super_block {
+	__u32 s_dev;
+};
+struct inode {
+	__u16 i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	__u32 i_generation;
+	long long i_size;
+};
+struct file {
+	struct inode *f_inode;
+};
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+typedef struct {
+	int counter;
+} atomic_t;
+struct files_struct {
+	atomic_t count;
+	struct fdtable *fdt;
+};
+struct thread_info {
+	__u32 status;
+};
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
+struct task_struct {
+	struct thread_info thread_info;
+	int pid;
+	int tgid;
+	struct files_struct *files;
+	struct sched_entity se;
+	unsigned long min_flt;
+	unsigned long maj_flt;
+};
+struct address_space {
+	struct inode *host;
+};
+struct page {
+	unsigned long compound_head;
+};
+struct folio {
+	struct address_space *mapping;
+	unsigned long index;
+	unsigned long _flags_1;
+};
+enum pageflags {
+	PG_head = 6,
+};
+struct bio_vec {
+	struct page *bv_page;
+	unsigned int bv_len;
+	unsigned int bv_offset;
+};
+struct bvec_iter {
+	unsigned int bi_size;
+	unsigned int bi_idx;
+	unsigned int bi_bvec_done;
+};
+struct bio {
+	struct bio *bi_next;
+	__u32 bi_opf;
+	struct bvec_iter bi_iter;
+	void *bi_end_io;
+	void *bi_private;
+	unsigned short bi_vcnt;
+	struct bio_vec *bi_io_vec;
+};
+struct buffer_head {
+	void *b_end_io;
+};
+struct kiocb {
+	struct file *ki_filp;
+	long long ki_pos;
+};
+struct iomap_dio {
+	struct kiocb *iocb;
+};
+struct gendisk {
+	int major;
+	int first_minor;
+};
+struct request_queue {
+	struct gendisk *disk;
+};
+struct request {
+	struct request_queue *q;
+	__u32 cmd_flags;
+	unsigned int __data_len;
+	__u64 __sector;
+	struct bio *bio;
+};
+struct file_ra_state;
+struct bpf_iter_meta;
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop

@@ -1,0 +1,169 @@
+/* State shared by the programs. Sizes marked "resized" are set by the loader. */
+#pragma once
+#include "wire.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+/* What one system call means, by number (CALL_* bits). */
+const volatile __u8 CALLS[SYSCALLS] = {};
+
+/* A run of equal calls is summed here and merged into `calls` when another call
+ * takes its slot: a loop of writes costs no hash look-up. */
+#define SLOTS 4
+struct call_slot {
+	struct call_key key;
+	struct call_value value;
+};
+
+struct task_state {
+	__u64 entered_ns;   /* 0 outside a call */
+	__u64 blocked_ns;   /* in the current call */
+	__u64 switched_ns;  /* when it left the CPU blocked, else 0 */
+	__u64 argument[3];
+	__u64 file_pointer; /* last struct file, while nobody else can change the table */
+	struct file_key last_file;
+	struct file_key file; /* of the current call */
+	__u32 nr;
+	__u32 call;           /* CALL_* bits of nr */
+	__u64 looked_up_to;   /* pages below are counted for this call */
+	__u64 looked_up_in;   /* ... of this mapping */
+	__u64 on_cpu_base_ns;
+	__u64 minor_base;
+	__u64 major_base;
+	struct cache_key cache_key;
+	struct cache_value cache;
+	struct call_slot slot[SLOTS];
+};
+
+struct {
+	__uint(type, MAP_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, MAP_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536); /* resized */
+	__type(key, struct call_key);
+	__type(value, struct call_value);
+} calls SEC(".maps");
+
+/* Calls whose file found no room in `calls`, by number. */
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, SYSCALLS);
+	__type(key, __u32);
+	__type(value, struct call_value);
+} other_calls SEC(".maps");
+
+struct {
+	__uint(type, MAP_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 32768); /* resized */
+	__type(key, struct cache_key);
+	__type(value, struct cache_value);
+} cache SEC(".maps");
+
+struct {
+	__uint(type, MAP_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 32768); /* resized */
+	__type(key, struct block_key);
+	__type(value, struct block_value);
+} block SEC(".maps");
+
+struct in_flight {
+	struct block_key key;
+	__u64 issued_ns;
+	__u64 sector;
+	__u64 bytes;
+	__u64 file_offset;
+	__u32 forced_unit_access;
+	__u32 pad;
+};
+
+struct {
+	__uint(type, MAP_HASH);
+	__uint(max_entries, 4096); /* resized */
+	__type(key, __u64);
+	__type(value, struct in_flight);
+} in_flight SEC(".maps");
+
+/* Bios submitted by a task of the tree, until they are issued. */
+struct {
+	__uint(type, MAP_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, __u8);
+} submitted SEC(".maps");
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct totals);
+} totals SEC(".maps");
+
+/* Per CPU: a plain shared counter loses increments under SMP. */
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, LOSSES);
+	__type(key, __u32);
+	__type(value, __u64);
+} losses SEC(".maps");
+
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct config);
+} config SEC(".maps");
+
+struct {
+	__uint(type, MAP_RINGBUF);
+	__uint(max_entries, 1 << 22); /* resized */
+} events SEC(".maps");
+
+static __always_inline void lose(__u32 what)
+{
+	__u64 *count = bpf_map_lookup_elem(&losses, &what);
+
+	if (count)
+		*count += 1;
+}
+
+static __always_inline struct config *configuration(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&config, &zero);
+}
+
+static __always_inline struct task_state *current_state(void)
+{
+	return bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+}
+
+/* For an inode that is not a trusted pointer. */
+static __always_inline void identify(struct inode *inode, struct file_key *key)
+{
+	key->inode = BPF_CORE_READ(inode, i_ino);
+	key->generation = BPF_CORE_READ(inode, i_generation);
+	key->device = BPF_CORE_READ(inode, i_sb, s_dev);
+}
+
+/* A large folio keeps its order in the low byte of the second page's flags
+ * (include/linux/mm.h, folio_order). */
+static __always_inline __u64 folio_bytes(struct folio *folio)
+{
+	__u64 flags = 0;
+
+	/* The flags are the first word of every struct folio; their type has changed. */
+	bpf_probe_read_kernel(&flags, sizeof flags, folio);
+	if (!(flags & (1ULL << bpf_core_enum_value(enum pageflags, PG_head))))
+		return PAGE_SIZE;
+	return PAGE_SIZE << (BPF_CORE_READ(folio, _flags_1) & 0xff);
+}

@@ -1,0 +1,144 @@
+/* Page cache: what reads asked for, waited for, brought in; what writes dirtied. */
+#pragma once
+#include "maps.h"
+
+static __always_inline struct cache_value *cache_entry(struct cache_key *key)
+{
+	struct cache_value *value = bpf_map_lookup_elem(&cache, key);
+
+	if (!value) {
+		struct cache_value zero = {};
+
+		bpf_map_update_elem(&cache, key, &zero, BPF_NOEXIST);
+		value = bpf_map_lookup_elem(&cache, key);
+		if (!value)
+			lose(LOSS_CACHE);
+	}
+	return value;
+}
+
+static __noinline int merge_cache(struct task_state *state)
+{
+	struct cache_value *to;
+
+	if (!state || !(state->cache.lookups_pages | state->cache.missed_pages |
+			state->cache.filled_pages | state->cache.dirtied_bytes))
+		return 0;
+	to = cache_entry(&state->cache_key);
+	if (to) {
+		to->lookups_pages += state->cache.lookups_pages;
+		to->missed_pages += state->cache.missed_pages;
+		to->filled_pages += state->cache.filled_pages;
+		to->dirtied_bytes += state->cache.dirtied_bytes;
+	}
+	__builtin_memset(&state->cache, 0, sizeof state->cache);
+	return 0;
+}
+
+/* The task's running sum for this inode; merged when the inode changes. */
+static __always_inline struct cache_value *cache_of(struct task_state *state, struct inode *inode)
+{
+	struct cache_key *key = &state->cache_key;
+	__u64 number = BPF_CORE_READ(inode, i_ino);
+	__u32 generation = BPF_CORE_READ(inode, i_generation);
+	__u32 device = BPF_CORE_READ(inode, i_sb, s_dev);
+
+	if (key->file.inode != number || key->file.generation != generation ||
+	    key->file.device != device) {
+		merge_cache(state);
+		key->file.inode = number;
+		key->file.generation = generation;
+		key->file.device = device;
+		key->block_device = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK;
+	}
+	return &state->cache;
+}
+
+/* A read of 1 MiB from a 1 KiB file asks for 256 pages, of which one exists. */
+static __always_inline __u64 last_page(struct inode *inode)
+{
+	long long size = BPF_CORE_READ(inode, i_size);
+
+	return size > 0 ? (size - 1) >> PAGE_SHIFT : 0;
+}
+
+/* Fires once per batch: when a batch is shorter than the request, again with the rest
+ * of the same range. Only pages above the highest one counted in this call are new. */
+SEC("tp_btf/mm_filemap_get_pages")
+int BPF_PROG(looked_up, struct address_space *mapping, unsigned long index, unsigned long last)
+{
+	struct task_state *state = current_state();
+	struct cache_value *sum;
+	struct inode *inode;
+	__u64 first = index, end;
+
+	if (!state || !mapping)
+		return 0;
+	inode = mapping->host;
+	if (!inode)
+		return 0;
+	end = last_page(inode);
+	if (last < end)
+		end = last;
+	end++;
+	if (state->looked_up_in == (__u64)mapping && first < state->looked_up_to)
+		first = state->looked_up_to;
+	if (first >= end)
+		return 0;
+	sum = cache_of(state, inode);
+	sum->lookups_pages += end - first;
+	state->looked_up_in = state->entered_ns ? (__u64)mapping : 0;
+	state->looked_up_to = end;
+	return 0;
+}
+
+/* Synchronous read-ahead is what a read waits for: its first pages were not resident. */
+SEC("tp_btf/page_cache_sync_ra")
+int BPF_PROG(missed, struct inode *inode, unsigned long index, struct file_ra_state *ra,
+	     unsigned long wanted)
+{
+	struct task_state *state = current_state();
+	__u64 end;
+
+	if (!state || !inode)
+		return 0;
+	end = last_page(inode) + 1;
+	if (index >= end)
+		return 0;
+	if (wanted > end - index)
+		wanted = end - index;
+	cache_of(state, inode)->missed_pages += wanted;
+	return 0;
+}
+
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int BPF_PROG(filled, struct folio *folio)
+{
+	struct task_state *state = current_state();
+	struct inode *inode;
+
+	if (!state || !folio)
+		return 0;
+	/* Folios added inside a write are about to be overwritten, not read. */
+	if (state->entered_ns && !(state->call & CALL_READS))
+		return 0;
+	inode = BPF_CORE_READ(folio, mapping, host);
+	if (inode)
+		cache_of(state, inode)->filled_pages += folio_bytes(folio) >> PAGE_SHIFT;
+	return 0;
+}
+
+/* Fires on the change from clean to dirty, in the context of who dirtied. */
+SEC("tp_btf/writeback_dirty_folio")
+int BPF_PROG(dirtied, struct folio *folio, struct address_space *mapping)
+{
+	struct task_state *state = current_state();
+	struct inode *inode;
+
+	if (!state || !folio || !mapping)
+		return 0;
+	inode = mapping->host;
+	if (inode)
+		cache_of(state, inode)->dirtied_bytes += folio_bytes(folio);
+	return 0;
+}

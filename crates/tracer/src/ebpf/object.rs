@@ -1,0 +1,220 @@
+//! Loading: each program on its own, so that what one kernel refuses costs one stratum.
+
+use aya::maps::{Array, MapData, MapError, RingBuf};
+use aya::programs::iter::Iter;
+use aya::programs::tp_btf::BtfTracePointLink;
+use aya::programs::{BtfTracePoint, ProgramError};
+use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use iostrata_core::op::Gap;
+
+use super::Limits;
+use super::calls;
+use super::symbols;
+use super::wire::{Config, END_IOS};
+
+/// The committed object; `make bpf` rebuilds it from `bpf/`.
+static OBJECT: &[u8] = include_bytes_aligned!("../../../../bpf/iostrata.bpf.o");
+
+/// What a program observes. A stratum is seen when all its programs are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stratum {
+    /// The process tree itself; without it nothing else can be charged.
+    Tasks,
+    /// System calls per file.
+    Syscalls,
+    /// Blocked time inside calls.
+    Blocked,
+    /// Page-cache look-ups, misses, fills, dirtying.
+    PageCache,
+    /// Block requests.
+    Device,
+}
+
+impl Stratum {
+    /// All strata.
+    pub const ALL: [Self; 5] =
+        [Self::Tasks, Self::Syscalls, Self::Blocked, Self::PageCache, Self::Device];
+
+    /// What the user loses without it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tasks => "process tree",
+            Self::Syscalls => "system calls",
+            Self::Blocked => "blocked time",
+            Self::PageCache => "page cache",
+            Self::Device => "device requests",
+        }
+    }
+}
+
+/// Program in the object, tracepoint it is attached to, what it is for.
+const PROGRAMS: [(&str, &str, Stratum); 13] = [
+    ("queued", "block_bio_queue", Stratum::Device),
+    ("issued", "block_rq_issue", Stratum::Device),
+    ("completed", "block_rq_complete", Stratum::Device),
+    ("looked_up", "mm_filemap_get_pages", Stratum::PageCache),
+    ("missed", "page_cache_sync_ra", Stratum::PageCache),
+    ("filled", "mm_filemap_add_to_page_cache", Stratum::PageCache),
+    ("dirtied", "writeback_dirty_folio", Stratum::PageCache),
+    ("switched", "sched_switch", Stratum::Blocked),
+    ("forked", "sched_process_fork", Stratum::Tasks),
+    ("executed", "sched_process_exec", Stratum::Tasks),
+    ("exited", "sched_process_exit", Stratum::Tasks),
+    ("call_left", "sys_exit", Stratum::Syscalls),
+    ("call_entered", "sys_enter", Stratum::Syscalls),
+];
+
+/// The loaded object.
+pub(super) struct Object {
+    pub(super) ebpf: Ebpf,
+    /// Programs that loaded, and may be attached.
+    loaded: Vec<&'static str>,
+    links: Vec<BtfTracePointLink>,
+    pub(super) end_io: [u64; END_IOS],
+    pub(super) seen: Vec<Stratum>,
+    pub(super) missing: Vec<Gap>,
+}
+
+/// Why nothing at all can be observed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No type information: kernels are built without it, or `/sys` is not mounted.
+    #[error("the kernel gives no type information (/sys/kernel/btf/vmlinux): {0}")]
+    NoBtf(String),
+    /// The object could not be loaded at all.
+    #[error("the kernel refused the eBPF maps: {0}")]
+    Maps(String),
+    /// The programs that follow the process tree were refused.
+    #[error("the kernel refused the eBPF programs that follow processes: {0}")]
+    Tasks(String),
+}
+
+impl Object {
+    pub(super) fn load(limits: &Limits) -> Result<Self, OpenError> {
+        // Reading 120,000 symbols takes half as long as loading, and both cores are free.
+        let addresses = std::thread::spawn(symbols::read);
+        let btf = Btf::from_sys_fs().map_err(|e| OpenError::NoBtf(e.to_string()))?;
+        let mut ebpf = load_object(&btf, limits).map_err(|e| OpenError::Maps(chain(&e)))?;
+        let (loaded, mut missing, seen) = load_programs(&mut ebpf, &btf);
+        if !seen.contains(&Stratum::Tasks) {
+            let why = missing.iter().find(|gap| gap.what == Stratum::Tasks.as_str());
+            return Err(OpenError::Tasks(why.map_or_else(String::new, |gap| gap.why.clone())));
+        }
+        let end_io = addresses.join().unwrap_or_default();
+        if !symbols::known(&end_io) {
+            missing.push(Gap::new(
+                "journal and log writes by their completion function",
+                "kernel addresses are hidden (kptr_restrict, CAP_SYSLOG); request flags are used instead",
+            ));
+        }
+        Ok(Self { ebpf, loaded, links: Vec::new(), end_io, seen, missing })
+    }
+
+    pub(super) fn ring(&mut self) -> Result<RingBuf<MapData>, MapError> {
+        let map = self.ebpf.take_map("events").ok_or_else(|| absent("events"))?;
+        RingBuf::try_from(map)
+    }
+
+    pub(super) fn configure(&mut self, config: Config) -> Result<(), MapError> {
+        let map = self.ebpf.map_mut("config").ok_or_else(|| absent("config"))?;
+        Array::<_, Config>::try_from(map)?.set(0, config, 0)
+    }
+
+    pub(super) fn attach(&mut self) -> Result<(), ProgramError> {
+        for name in &self.loaded {
+            let Some(program) = self.ebpf.program_mut(name) else { continue };
+            let program: &mut BtfTracePoint = program.try_into()?;
+            let id = program.attach()?;
+            self.links.push(program.take_link(id)?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn detach(&mut self) {
+        self.links.clear();
+    }
+
+    /// Runs a task iterator to its end.
+    pub(super) fn iterate(&mut self, name: &str) -> Result<(), String> {
+        let program = self.ebpf.program_mut(name).ok_or_else(|| format!("no program {name}"))?;
+        let program: &mut Iter = program.try_into().map_err(|e: ProgramError| e.to_string())?;
+        let id = program.attach().map_err(|e| chain(&e))?;
+        let link = program.take_link(id).map_err(|e| chain(&e))?;
+        let mut file = link.into_file().map_err(|e| chain(&e))?;
+        std::io::copy(&mut file, &mut std::io::sink()).map(|_| ()).map_err(|e| e.to_string())
+    }
+}
+
+pub(super) fn absent(map: &str) -> MapError {
+    MapError::InvalidName { name: map.to_owned() }
+}
+
+fn load_object(btf: &Btf, limits: &Limits) -> Result<Ebpf, aya::EbpfError> {
+    let table = calls::table();
+    EbpfLoader::new()
+        .btf(Some(btf))
+        // Task storage has no user-space interface in aya; none is needed.
+        .allow_unsupported_maps()
+        .override_global("CALLS", &table, true)
+        .map_max_entries("calls", limits.calls)
+        .map_max_entries("cache", limits.files)
+        .map_max_entries("block", limits.files)
+        .map_max_entries("in_flight", limits.in_flight)
+        .map_max_entries("events", limits.ring_bytes)
+        .load(OBJECT)
+}
+
+fn load_programs(ebpf: &mut Ebpf, btf: &Btf) -> (Vec<&'static str>, Vec<Gap>, Vec<Stratum>) {
+    let mut loaded = Vec::new();
+    let mut missing: Vec<Gap> = Vec::new();
+    for name in ["adopt", "release"] {
+        if let Err(why) = load_iterator(ebpf, name, btf) {
+            missing.push(Gap::new(Stratum::Tasks.as_str(), format!("iter/task: {why}")));
+        }
+    }
+    for (name, tracepoint, stratum) in PROGRAMS {
+        match load_one(ebpf, name, tracepoint, btf) {
+            Ok(()) => loaded.push(name),
+            Err(why) => missing.push(Gap::new(stratum.as_str(), format!("tp_btf/{tracepoint}: {why}"))),
+        }
+    }
+    let seen: Vec<Stratum> = Stratum::ALL
+        .into_iter()
+        .filter(|stratum| missing.iter().all(|gap| gap.what != stratum.as_str()))
+        .collect();
+    // Half a stratum would give half a figure: drop its other programs too.
+    loaded.retain(|name| {
+        PROGRAMS.iter().any(|(program, _, stratum)| program == name && seen.contains(stratum))
+    });
+    (loaded, missing, seen)
+}
+
+fn load_one(ebpf: &mut Ebpf, name: &str, tracepoint: &str, btf: &Btf) -> Result<(), String> {
+    let program = ebpf.program_mut(name).ok_or("not in the object")?;
+    let program: &mut BtfTracePoint = program.try_into().map_err(|e: ProgramError| chain(&e))?;
+    program.load(tracepoint, btf).map_err(|e| chain(&e))
+}
+
+fn load_iterator(ebpf: &mut Ebpf, name: &str, btf: &Btf) -> Result<(), String> {
+    let program = ebpf.program_mut(name).ok_or("not in the object")?;
+    let program: &mut Iter = program.try_into().map_err(|e: ProgramError| chain(&e))?;
+    program.load("task", btf).map_err(|e| chain(&e))
+}
+
+/// An error with its causes on one line; the verifier's log is cut to its end.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    let mut lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.len() > 4 {
+        lines.drain(1..lines.len() - 3);
+    }
+    lines.join("; ")
+}

@@ -1,0 +1,5 @@
+//! The observer against programs whose I/O is known to the unit. Needs root.
+
+mod counts;
+mod losses;
+mod session;

@@ -1,0 +1,66 @@
+//! Runs a program of `workloads/` under the observer, blocked until it watches.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+
+use iostrata_core::evidence::{Charge, Evidence, assemble};
+use iostrata_core::observe::{Observation, Observer, Stream};
+
+/// Compiles `workloads/NAME.c` once for all tests.
+pub(crate) fn workload(name: &str) -> PathBuf {
+    static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let dir = BUILT.get_or_init(|| {
+        let dir = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads")).unwrap() {
+            let source = entry.unwrap().path();
+            if source.extension().is_some_and(|e| e == "c") {
+                let built = Command::new("cc")
+                    .args(["-O1", "-pthread", "-o"])
+                    .arg(dir.path().join(source.file_stem().unwrap()))
+                    .arg(&source)
+                    .status()
+                    .unwrap();
+                assert!(built.success(), "cc {}", source.display());
+            }
+        }
+        dir
+    });
+    dir.path().join(name)
+}
+
+/// Runs `program` under `observer` and hands over what was seen once `after` (which may
+/// let write-back happen) has returned.
+pub(crate) fn observe(
+    observer: &mut dyn Observer,
+    stream: Stream,
+    program: &mut Command,
+    after: impl FnOnce(),
+) -> (Observation, ExitStatus) {
+    let mut blocked = Command::new("/bin/sh");
+    blocked.args(["-c", "read go; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+    let mut child = blocked.stdin(Stdio::piped()).spawn().unwrap();
+    observer.start(child.id(), stream).unwrap();
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    let status = child.wait().unwrap();
+    observer.program_ended().unwrap();
+    after();
+    (observer.stop().unwrap(), status)
+}
+
+/// The kernel's device number and the inode of a file.
+pub(crate) fn identity(path: &Path) -> (u32, u64) {
+    let meta = std::fs::metadata(path).unwrap();
+    let device = meta.dev();
+    let kernel = (rustix::fs::major(device) << 20) | rustix::fs::minor(device);
+    (kernel, meta.ino())
+}
+
+/// Evidence charged to files and disks.
+pub(crate) fn charged(seen: &Observation, files: &[&Path], disks: Vec<u32>) -> Evidence {
+    let files: BTreeSet<_> = files.iter().map(|path| identity(path)).collect();
+    assemble(&seen.raw, &Charge { disks, files: Some(files), unnamed_calls: false })
+}
