@@ -1,1 +1,278 @@
 //! Byte counts as people write them: `4096`, `64KiB`, `100kB`.
+
+use thiserror::Error;
+
+/// Units with their factor, largest first. Binary ones come before the decimal
+/// one of the same prefix.
+const UNITS: [(&str, u64); 8] = [
+    ("TiB", 1 << 40),
+    ("TB", 1_000_000_000_000),
+    ("GiB", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("MiB", 1 << 20),
+    ("MB", 1_000_000),
+    ("KiB", 1 << 10),
+    ("kB", 1_000),
+];
+
+/// Why a text is not a number of bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SizeError {
+    /// No digits at the start.
+    #[error("`{text}` is not a size: it does not start with a number; write 4096, 64KiB or 100kB")]
+    NoNumber {
+        /// What was given.
+        text: String,
+    },
+    /// A decimal point or comma.
+    #[error("`{text}` is not a size: it must be a whole number; write 1536KiB for 1.5MiB")]
+    Fraction {
+        /// What was given.
+        text: String,
+    },
+    /// A unit that is not known, or that could mean two things.
+    #[error(
+        "`{unit}` in `{text}` is not a unit of size; write B, KiB, MiB, GiB or TiB (powers of \
+         1024), or kB, MB, GB or TB (powers of 1000)"
+    )]
+    Unit {
+        /// What was given.
+        text: String,
+        /// The part after the number.
+        unit: String,
+    },
+    /// More than 64 bits.
+    #[error("`{text}` is too large: the largest size is {max} bytes", max = u64::MAX)]
+    TooLarge {
+        /// What was given.
+        text: String,
+    },
+}
+
+/// Reads a size: a whole number, then nothing, `B`, a binary unit (`KiB`, in any
+/// case: its `i` says what is meant) or a decimal one (`kB` or `KB`, `MB` ...),
+/// after at most one space. A bare `K` or `M` is refused, because tools disagree
+/// about it, and so are `mb` and `Mb`, which may be bits.
+pub fn parse(text: &str) -> Result<u64, SizeError> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(digits);
+    let text = || text.to_owned();
+    if number.is_empty() {
+        return Err(SizeError::NoNumber { text: text() });
+    }
+    if rest.starts_with(['.', ',']) {
+        return Err(SizeError::Fraction { text: text() });
+    }
+    let unit = rest
+        .strip_prefix(' ')
+        .filter(|unit| !unit.is_empty())
+        .unwrap_or(rest);
+    let factor = factor(unit).ok_or_else(|| SizeError::Unit {
+        text: text(),
+        unit: unit.trim().to_owned(),
+    })?;
+    // Only too many digits can fail here.
+    let number: Option<u64> = number.parse().ok();
+    number
+        .and_then(|number| number.checked_mul(factor))
+        .ok_or_else(|| SizeError::TooLarge { text: text() })
+}
+
+fn factor(unit: &str) -> Option<u64> {
+    match unit {
+        "" | "B" => Some(1),
+        "KB" => Some(1_000),
+        _ => UNITS
+            .iter()
+            .find(|(name, _)| {
+                *name == unit || (name.contains('i') && name.eq_ignore_ascii_case(unit))
+            })
+            .map(|(_, factor)| *factor),
+    }
+}
+
+/// A size without loss, in the unit that needs the fewest digits: `100 kB`,
+/// `64 KiB`, `4097 B`. [`parse`] reads it back.
+pub fn exact(bytes: u64) -> String {
+    UNITS
+        .iter()
+        .filter(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor))
+        .map(|(name, factor)| (bytes / factor, name))
+        // The first of the smallest: the binary unit where both fit as well.
+        .min_by_key(|(number, _)| number.checked_ilog10())
+        .map_or_else(
+            || format!("{bytes} B"),
+            |(number, name)| format!("{number} {name}"),
+        )
+}
+
+/// A size for reading at a glance, rounded to a tenth of a binary unit: `512 B`,
+/// `19.0 KiB`, `1.5 GiB`.
+pub fn short(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    for unit in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
+        value /= 1024.0;
+        // Below the next unit also after rounding to a tenth.
+        if value < 1023.95 {
+            return format!("{value:.1} {unit}");
+        }
+    }
+    format!("{:.1} EiB", value / 1024.0)
+}
+
+/// A count with its thousands set apart: `19,456`.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("1", 1),
+            ("4096", 4096),
+            ("4096B", 4096),
+            ("64KiB", 65_536),
+            ("64kib", 65_536),
+            ("64 KiB", 65_536),
+            ("1MiB", 1_048_576),
+            ("1GiB", 1_073_741_824),
+            ("1TIB", 1_099_511_627_776),
+            ("100kB", 100_000),
+            ("100KB", 100_000),
+            ("1MB", 1_000_000),
+            ("2GB", 2_000_000_000),
+            ("3TB", 3_000_000_000_000),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(parse(text), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_has_no_one_meaning() {
+        for text in ["", "KiB", "-1", "+1", " 1", "x", "٣"] {
+            assert!(
+                matches!(parse(text), Err(SizeError::NoNumber { .. })),
+                "{text}"
+            );
+        }
+        for text in ["1.5MiB", "1.0", "1,000"] {
+            assert!(
+                matches!(parse(text), Err(SizeError::Fraction { .. })),
+                "{text}"
+            );
+        }
+        for text in [
+            "1K", "1M", "1mb", "1Mb", "1kb", "1b", "1  KiB", "1 ", "1KiB ", "1e3", "1_000",
+        ] {
+            assert!(matches!(parse(text), Err(SizeError::Unit { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_more_than_64_bits() {
+        for text in [
+            "18446744073709551616",
+            "16777216TiB",
+            "18446744073709551615kB",
+        ] {
+            assert_eq!(
+                parse(text),
+                Err(SizeError::TooLarge {
+                    text: text.to_owned()
+                })
+            );
+        }
+        assert_eq!(parse("16777215TiB"), Ok(16_777_215 << 40));
+    }
+
+    #[test]
+    fn the_error_says_what_is_accepted() {
+        let error = parse("1K").unwrap_err().to_string();
+        assert!(
+            error.contains("`K` in `1K`") && error.contains("KiB"),
+            "{error}"
+        );
+        assert!(
+            parse("1.5MiB")
+                .unwrap_err()
+                .to_string()
+                .contains("whole number")
+        );
+    }
+
+    #[test]
+    fn writes_sizes() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1, "1 B"),
+            (1000, "1 kB"),
+            (4096, "4 KiB"),
+            (4097, "4097 B"),
+            (100_000, "100 kB"),
+            (128_000, "125 KiB"),
+            (1_000_000_000_000, "1 TB"),
+            (1 << 40, "1 TiB"),
+        ] {
+            assert_eq!(exact(bytes), text);
+        }
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (19_456, "19.0 KiB"),
+            (1_048_575, "1.0 MiB"),
+            (1_610_612_736, "1.5 GiB"),
+            (u64::MAX, "16.0 EiB"),
+        ] {
+            assert_eq!(short(bytes), text);
+        }
+        for (count, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (19_456, "19,456")] {
+            assert_eq!(grouped(count), text);
+        }
+        assert_eq!(grouped(1_234_567_890), "1,234,567,890");
+    }
+
+    proptest! {
+        #[test]
+        fn exact_sizes_read_back(number: u64, shift in 0_u32..64) {
+            let bytes = number >> shift;
+            prop_assert_eq!(parse(&exact(bytes)), Ok(bytes));
+            prop_assert_eq!(parse(&bytes.to_string()), Ok(bytes));
+        }
+
+        #[test]
+        fn round_sizes_read_back(number in 0_u64..5000, unit in 0..UNITS.len()) {
+            let bytes = number * UNITS[unit].1;
+            prop_assert_eq!(parse(&exact(bytes)), Ok(bytes));
+        }
+
+        #[test]
+        fn no_text_panics(text: String) {
+            let read = parse(&text);
+            prop_assert!(read.is_ok() || !read.unwrap_err().to_string().is_empty());
+        }
+
+        #[test]
+        fn grouping_only_adds_commas(count: u64) {
+            prop_assert_eq!(grouped(count).replace(',', ""), count.to_string());
+        }
+    }
+}

@@ -11,6 +11,7 @@
 pub mod answer;
 pub mod buffering;
 pub mod bytes;
+pub mod doctor;
 pub mod environment;
 pub mod evidence;
 pub mod lab;

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
 use crate::lab::{MeasuredTarget, Row};
+use crate::op::Gap;
 pub use answers::answers;
-pub use runtime::{RuntimeBuffer, RuntimeCall, buffer_from_ops};
-pub use timeline::{Step, Timeline, durable_bytes};
+pub use runtime::{Buffer, RuntimeBuffer, RuntimeCall, calls_on, user_buffer};
+pub use timeline::{Step, Timeline, Written, durable_bytes};
 
 /// The question the experiment answers.
 pub const QUESTION: &str = "when do written bytes leave the program, and when are they safe?";
@@ -117,6 +118,10 @@ pub struct BufferingResult {
     pub answers: Vec<Answer>,
     /// Properties of this machine that limit what the rows mean.
     pub caveats: Vec<String>,
+    /// Parts of the experiment that are not there, such as the runtimes that are
+    /// not installed, and why.
+    #[serde(default)]
+    pub missing: Vec<Gap>,
     /// How the timing runs were made.
     pub method: Method,
 }
@@ -126,11 +131,17 @@ pub struct BufferingResult {
 pub struct Method {
     /// Timing runs per case: fewest and most.
     pub timing_runs: (usize, usize),
+    /// Runs made before those, one a case, that are not among the samples.
+    #[serde(default)]
+    pub warm_up_runs: usize,
     /// Nanoseconds per record that the measuring loop itself costs, measured
     /// with a write that does nothing.
     pub own_cost_ns: Option<f64>,
     /// Whether the run ended before all rows were done.
     pub interrupted: bool,
+    /// Rows that were asked for: every case on every target. Fewer are there when
+    /// the run was interrupted.
+    pub planned_rows: usize,
 }
 
 /// A row with what follows from it.
@@ -148,6 +159,8 @@ pub struct BufferingRow {
 /// Figures of a row divided by its records. `null` where the evidence is missing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PerWrite {
+    /// Median elapsed time, seconds.
+    pub real_s: Option<f64>,
     /// Records per second, from the median time.
     pub writes_per_s: Option<f64>,
     /// Bytes per writing system call.
@@ -219,6 +232,7 @@ fn per_write(row: &Row<Case>) -> PerWrite {
             .fold((0, 0), |(count, bytes), (_, call)| (count + call.count, bytes + call.bytes))
     });
     PerWrite {
+        real_s: row.timing.as_ref().map(|timing| timing.median_s / records),
         writes_per_s: row.timing.as_ref().filter(|t| t.median_s > 0.0).map(|t| records / t.median_s),
         bytes_per_syscall: writes
             .filter(|(count, _)| *count > 0)
@@ -238,4 +252,33 @@ fn per_write(row: &Row<Case>) -> PerWrite {
 
 fn is_write(name: &str) -> bool {
     matches!(name, "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::answers::fixture::{Made, result};
+    use super::*;
+
+    #[test]
+    fn figures_are_per_record() {
+        let row = Made::new(Mode::Fsync, 1)
+            .records(500)
+            .timed(&[70.0, 72.0, 71.0])
+            .asking([1, 2, 1, 0, 2])
+            .after_exit([0, 0, 0, 1, 1]);
+        let row = result(vec![row]).rows.remove(0);
+        let each = row.per_write;
+        assert!(each.real_s.is_some_and(|s| (s - 71e-6).abs() < 1e-12));
+        assert!(each.writes_per_s.is_some_and(|rate| (rate - 1e6 / 71.0).abs() < 1e-6));
+        assert_eq!((each.data, each.journal, each.commit), (Some(1.0), Some(2.0), Some(1.0)));
+        assert_eq!((each.metadata, each.flushes), (Some(0.0), Some(2.0)));
+        assert_eq!((each.device_bytes, each.amplification), (Some(16384.0), Some(16384.0)));
+        assert_eq!(each.unpaid_bytes, Some(4096.0));
+    }
+
+    #[test]
+    fn what_was_not_seen_is_not_zero() {
+        let row = result(vec![Made::new(Mode::Fsync, 1)]).rows.remove(0);
+        assert_eq!(row.per_write, PerWrite::default());
+    }
 }

@@ -90,7 +90,7 @@ fn blocked(raw: &RawEvidence, charge: &Charge) -> Option<f64> {
 fn cache(raw: &RawEvidence, charge: &Charge) -> Cache {
     let Some(rows) = raw.cache.as_ref() else { return Cache::default() };
     let (mut lookups, mut missed, mut filled, mut dirtied) = (0, 0, 0, 0);
-    for row in rows.iter().filter(|row| !row.block_device && charge.covers(row.file)) {
+    for row in rows.iter().filter(|row| !row.metadata && charge.covers(row.file)) {
         lookups += row.lookups_pages;
         missed += row.missed_pages;
         filled += row.filled_pages;
@@ -269,7 +269,7 @@ mod tests {
         let raw = RawEvidence {
             cache: Some(vec![CacheRow {
                 file: FILE,
-                block_device: false,
+                metadata: false,
                 lookups_pages: 16,
                 missed_pages: 1,
                 filled_pages: 32,

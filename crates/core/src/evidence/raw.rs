@@ -59,7 +59,7 @@ pub struct CacheRow {
     /// The file; metadata pages belong to the block device's inode.
     pub file: FileId,
     /// Whether the pages belong to a block device, i.e. are metadata.
-    pub block_device: bool,
+    pub metadata: bool,
     /// Pages asked for.
     pub lookups_pages: u64,
     /// Pages waited for.

@@ -1,4 +1,14 @@
-//! Statistics on small samples.
+//! Statistics on small samples: medians, their intervals, and differences.
+//!
+//! Everything here is non-parametric, because timings are skewed and their
+//! distribution is not known, and deterministic, so that a saved result gives
+//! the same figures whenever it is drawn.
+
+mod bootstrap;
+mod shift;
+
+pub use bootstrap::median_interval;
+pub use shift::{Bounds, Difference, Ratio, hodges_lehmann, ratio};
 
 /// A median with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,6 +25,11 @@ pub struct Interval {
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
+    median_of_sorted(&sorted)
+}
+
+/// Median of values in ascending order; `None` for no values.
+fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     let middle = sorted.len() / 2;
     match sorted.len() {
         0 => None,
@@ -23,8 +38,14 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// Median with its 95 % percentile-bootstrap interval.
-pub fn median_interval(values: &[f64]) -> Option<Interval> {
-    let median = median(values)?;
-    Some(Interval { median, low: median, high: median })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn median_of_odd_even_and_none() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+    }
 }

@@ -1,0 +1,382 @@
+//! Claims about what reaches the device, decided by its requests.
+
+use std::fmt;
+
+use super::figures::{number, rate};
+use super::view::{Numbered, TargetRows};
+use super::{Finding, Missing};
+use crate::answer::Verdict;
+use crate::buffering::Mode;
+
+/// Flushes below this share of fsync's are somebody else's: a flush request
+/// carries no file, so a neighbour's on the same disk is counted too.
+const NEIGHBOURS: f64 = 0.05;
+
+/// From this share of fsync's flushes on, a mode is said to flush as well.
+const FLUSHES_TOO: f64 = 0.5;
+
+/// Requests per record may differ by this much and count as the same: the
+/// journal's checkpoints and the first block's allocation fall where they like.
+const SAME_REQUESTS: f64 = 0.1;
+
+/// Device writes of about the payload's size: within a tenth.
+const NOT_AMPLIFIED: std::ops::RangeInclusive<f64> = 0.9..=1.1;
+
+/// What one record asks of the device.
+pub(super) struct Requests([(&'static str, f64); 6]);
+
+impl Requests {
+    pub(super) fn of(row: &Numbered<'_>) -> Result<Self, Missing> {
+        let device = row.device()?;
+        Ok(Self(
+            [
+                ("data", device.data.count),
+                ("journal", device.journal.count),
+                ("commit", device.commit.count),
+                ("metadata", device.metadata.count),
+                ("unknown", device.unknown.count),
+                ("flushes", device.flushes),
+            ]
+            .map(|(cause, count)| (cause, row.per_record(count))),
+        ))
+    }
+
+    /// Whether each cause is asked for as often, within a tenth of a request or
+    /// of the count.
+    pub(super) fn same_as(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|((_, ours), (_, theirs))| {
+            (ours - theirs).abs() <= SAME_REQUESTS * f64::max(1.0, f64::max(*ours, *theirs))
+        })
+    }
+
+    /// Whether nothing was asked.
+    fn none(&self) -> bool {
+        self.0.iter().all(|(_, count)| *count <= 0.0)
+    }
+}
+
+impl fmt::Display for Requests {
+    /// `1 data, 1 journal, 1 commit, 0 metadata writes and 2 flushes`; unknown
+    /// causes only when there are some.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [writes @ .., (_, flushes)] = &self.0;
+        let writes: Vec<String> = writes
+            .iter()
+            .filter(|(cause, count)| *cause != "unknown" || *count > 0.0)
+            .map(|(cause, count)| format!("{} {cause}", rate(*count)))
+            .collect();
+        write!(
+            f,
+            "{} writes and {} flushes",
+            writes.join(", "),
+            rate(*flushes)
+        )
+    }
+}
+
+/// The share of fsync's flushes that another row asked for.
+///
+/// `Err` when fsync itself flushed nothing: then the device has no volatile
+/// cache, or the file system was told not to flush it, and flushes tell nothing.
+fn flush_share(row: &Numbered<'_>, fsync: &Numbered<'_>) -> Result<(f64, String), Missing> {
+    let each = row.per_record(row.device()?.flushes);
+    let fsync_each = fsync.per_record(fsync.device()?.flushes);
+    if fsync_each <= 0.0 {
+        let why = "fsync sent no flush either: the device has no volatile write cache, or the \
+                   mount does not flush it";
+        return Err(Missing(format!("{why} (row {})", fsync.number)));
+    }
+    Ok((each / fsync_each, rate(each)))
+}
+
+/// Neither `buffered` nor `flush` sends the flushes that `fsync` sends.
+pub(super) fn only_a_sync_asks_the_device(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let [flush, fsync] = target.smallest([Mode::Flush, Mode::Fsync])?;
+    let mut without = vec![("flush", flush)];
+    without.extend(
+        target
+            .row(Mode::Buffered, flush.size_bytes())
+            .map(|row| ("buffered", row)),
+    );
+    let mut most: f64 = 0.0;
+    let mut figures = Vec::new();
+    for (name, row) in &without {
+        let (share, flushes) = flush_share(row, &fsync)?;
+        most = most.max(share);
+        figures.push(format!("{name} {flushes}"));
+    }
+    let asked = rate(fsync.per_record(fsync.device()?.flushes));
+    let verdict = match most {
+        share if share <= NEIGHBOURS => Verdict::Holds,
+        share if share >= FLUSHES_TOO => Verdict::Refuted,
+        _ => Verdict::Inconclusive,
+    };
+    let rows = without
+        .iter()
+        .map(|(_, row)| row.number)
+        .chain([fsync.number])
+        .collect();
+    let because = format!(
+        "device flushes per record: {}, fsync {asked}",
+        figures.join(", ")
+    );
+    Ok(Finding {
+        verdict,
+        because,
+        rows,
+    })
+}
+
+/// The open flags and the write flag against the calls they stand for.
+pub(super) fn flags_equal_calls(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    const PAIRS: [(Mode, Mode); 3] = [
+        (Mode::OSync, Mode::Fsync),
+        (Mode::ODsync, Mode::Fdatasync),
+        (Mode::RwfDsync, Mode::Fdatasync),
+    ];
+    let all = [
+        Mode::OSync,
+        Mode::ODsync,
+        Mode::RwfDsync,
+        Mode::Fsync,
+        Mode::Fdatasync,
+    ];
+    let rows = target.smallest(all)?;
+    let mut parts = Vec::new();
+    for (flag, call) in PAIRS {
+        let [by_flag, by_call] = target.at([flag, call], rows[0].size_bytes())?;
+        let (flagged, called) = (Requests::of(&by_flag)?, Requests::of(&by_call)?);
+        if called.none() {
+            let why = format!(
+                "{} asked the device for nothing (row {})",
+                call.as_str(),
+                by_call.number
+            );
+            return Err(Missing(why));
+        }
+        if !flagged.same_as(&called) {
+            parts.push(format!(
+                "{} {flagged}, {} {called}",
+                flag.as_str(),
+                call.as_str()
+            ));
+        }
+    }
+    let verdict = Verdict::from_fact(parts.is_empty());
+    if parts.is_empty() {
+        let (fsync, fdatasync) = (Requests::of(&rows[3])?, Requests::of(&rows[4])?);
+        parts.push(format!("o_sync like fsync: {fsync}"));
+        parts.push(format!("o_dsync and rwf_dsync like fdatasync: {fdatasync}"));
+    }
+    Ok(Finding {
+        verdict,
+        because: format!("{} per record", parts.join("; ")),
+        rows: rows.iter().map(|row| row.number).collect(),
+    })
+}
+
+/// Without a flush of the device's cache, data that was written back is not
+/// durable; `sync_file_range(2)` warns of it.
+pub(super) fn sync_file_range_is_durable(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let [ranged, fsync] = target.smallest([Mode::SyncFileRange, Mode::Fsync])?;
+    let (share, _) = flush_share(&ranged, &fsync)?;
+    let verdict = match share {
+        share if share <= NEIGHBOURS => Verdict::Refuted,
+        share if share >= FLUSHES_TOO => Verdict::Holds,
+        _ => Verdict::Inconclusive,
+    };
+    Ok(Finding {
+        verdict,
+        because: format!(
+            "per record sync_file_range asks the device for {}, fsync for {}",
+            Requests::of(&ranged)?,
+            Requests::of(&fsync)?
+        ),
+        rows: vec![ranged.number, fsync.number],
+    })
+}
+
+/// Bytes the device wrote per byte the program wrote, with an fsync after each record.
+pub(super) fn writes_are_not_amplified(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let mut equal = true;
+    let mut parts = Vec::new();
+    let mut rows = Vec::new();
+    for size in target.sizes(&[Mode::Fsync])? {
+        let [fsync] = target.at([Mode::Fsync], size)?;
+        let written = fsync.per_record(fsync.device()?.writes().bytes);
+        let times = written / size as f64;
+        equal &= NOT_AMPLIFIED.contains(&times);
+        parts.push(format!(
+            "{} and fsync {} B (×{})",
+            fsync.size(),
+            number(written),
+            number(times)
+        ));
+        rows.push(fsync.number);
+        if let Some(buffered) = target.row(Mode::Buffered, size)
+            && let (Ok(device), Some(unpaid)) = (buffered.device(), buffered.unpaid_bytes())
+        {
+            let running = number(buffered.per_record(device.writes().bytes));
+            parts.push(format!(
+                "buffered {running} B, {} B after the program's end",
+                number(unpaid)
+            ));
+            rows.push(buffered.number);
+        }
+    }
+    let because = format!("the device wrote per record: {}", parts.join("; "));
+    Ok(Finding {
+        verdict: Verdict::from_fact(equal),
+        because,
+        rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{Made, judge};
+    use super::*;
+
+    fn requests(mode: Mode, per_record: [u64; 5]) -> Made {
+        Made::new(mode, 1).asking(per_record)
+    }
+
+    const NOTHING: [u64; 5] = [0; 5];
+    const JOURNALLED: [u64; 5] = [1, 1, 1, 0, 2];
+
+    #[test]
+    fn flushes_of_flush_and_fsync() {
+        let case = |flush: [u64; 5], fsync: [u64; 5]| {
+            let made = vec![
+                requests(Mode::Buffered, NOTHING),
+                requests(Mode::Flush, flush),
+                requests(Mode::Fsync, fsync),
+            ];
+            judge(only_a_sync_asks_the_device, made)
+        };
+        let found = case(NOTHING, JOURNALLED).unwrap();
+        assert_eq!((found.verdict, found.rows), (Verdict::Holds, vec![2, 1, 3]));
+        assert_eq!(
+            found.because,
+            "device flushes per record: flush 0, buffered 0, fsync 2"
+        );
+        assert_eq!(
+            case(JOURNALLED, JOURNALLED).unwrap().verdict,
+            Verdict::Refuted
+        );
+        let some = case([0, 0, 0, 0, 1], [1, 0, 0, 0, 9]).unwrap();
+        assert_eq!(some.verdict, Verdict::Inconclusive);
+        assert!(
+            case(NOTHING, [1, 1, 1, 0, 0])
+                .unwrap_err()
+                .0
+                .starts_with("fsync sent no flush")
+        );
+    }
+
+    #[test]
+    fn a_neighbours_flush_does_not_refute() {
+        let made = vec![
+            requests(Mode::Flush, NOTHING).flushes_in_all(3),
+            requests(Mode::Fsync, JOURNALLED),
+        ];
+        let found = judge(only_a_sync_asks_the_device, made).unwrap();
+        assert_eq!(found.verdict, Verdict::Holds);
+        assert_eq!(
+            found.because,
+            "device flushes per record: flush below 0.01, fsync 2"
+        );
+    }
+
+    #[test]
+    fn unseen_or_lossy_evidence_decides_nothing() {
+        let unseen = vec![Made::new(Mode::Flush, 1), requests(Mode::Fsync, JOURNALLED)];
+        let why = judge(only_a_sync_asks_the_device, unseen).unwrap_err().0;
+        assert_eq!(
+            why,
+            "the device requests of row 1 were not observed (device requests: not permitted)"
+        );
+        let lossy = vec![
+            requests(Mode::Flush, NOTHING).losing(12_345),
+            requests(Mode::Fsync, JOURNALLED),
+        ];
+        let why = judge(only_a_sync_asks_the_device, lossy).unwrap_err().0;
+        assert_eq!(why, "12,345 events were lost in row 1");
+    }
+
+    #[test]
+    fn flags_against_calls() {
+        let case = |o_sync: [u64; 5], rwf_dsync: [u64; 5], fsync: [u64; 5]| {
+            let made = vec![
+                requests(Mode::OSync, o_sync),
+                requests(Mode::ODsync, [1, 0, 0, 0, 1]),
+                requests(Mode::RwfDsync, rwf_dsync),
+                requests(Mode::Fsync, fsync),
+                requests(Mode::Fdatasync, [1, 0, 0, 0, 1]),
+            ];
+            judge(flags_equal_calls, made)
+        };
+        let same = case(JOURNALLED, [1, 0, 0, 0, 1], JOURNALLED).unwrap();
+        assert_eq!((same.verdict, same.rows.len()), (Verdict::Holds, 5));
+        assert!(
+            same.because
+                .contains("o_sync like fsync: 1 data, 1 journal, 1 commit, 0 metadata")
+        );
+        let differs = case(JOURNALLED, JOURNALLED, JOURNALLED).unwrap();
+        assert_eq!(differs.verdict, Verdict::Refuted);
+        assert!(
+            differs.because.starts_with("rwf_dsync 1 data, 1 journal"),
+            "{differs:?}"
+        );
+        assert!(
+            case(NOTHING, NOTHING, NOTHING)
+                .unwrap_err()
+                .0
+                .starts_with("fsync asked")
+        );
+        let few = judge(flags_equal_calls, vec![requests(Mode::OSync, JOURNALLED)]);
+        assert_eq!(few.unwrap_err().0, "no row of o_dsync on host");
+    }
+
+    #[test]
+    fn sync_file_range_needs_flushes() {
+        let case = |ranged: [u64; 5]| {
+            let made = vec![
+                requests(Mode::SyncFileRange, ranged),
+                requests(Mode::Fsync, JOURNALLED),
+            ];
+            judge(sync_file_range_is_durable, made).unwrap()
+        };
+        assert_eq!(case([1, 0, 0, 0, 0]).verdict, Verdict::Refuted);
+        assert_eq!(case(JOURNALLED).verdict, Verdict::Holds);
+        assert!(case([1, 0, 0, 0, 0]).because.contains("1 data, 0 journal"));
+    }
+
+    #[test]
+    fn amplification() {
+        // Requests of the fixture carry 4096 bytes each.
+        let found = judge(
+            writes_are_not_amplified,
+            vec![
+                requests(Mode::Fsync, JOURNALLED),
+                Made::new(Mode::Fsync, 4096).asking([1, 0, 0, 0, 1]),
+                requests(Mode::Buffered, NOTHING).after_exit([1, 0, 0, 0, 0]),
+            ],
+        )
+        .unwrap();
+        assert_eq!(
+            (found.verdict, found.rows),
+            (Verdict::Refuted, vec![1, 3, 2])
+        );
+        assert_eq!(
+            found.because,
+            "the device wrote per record: 1 B and fsync 12,288 B (×12,288); buffered 0.00 B, \
+             4,096 B after the program's end; 4 KiB and fsync 4,096 B (×1.00)"
+        );
+        let exact = vec![Made::new(Mode::Fsync, 4096).asking([1, 0, 0, 0, 1])];
+        assert_eq!(
+            judge(writes_are_not_amplified, exact).unwrap().verdict,
+            Verdict::Holds
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! Figures as the answers write them.
+
+use crate::bytes;
+
+/// Three significant digits, without an exponent: `0.14`, `1.33`, `71.0`, `1,234`.
+pub(super) fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 999.5 => grouped(value),
+        size if size >= 99.95 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast to u64 saturates; the figures are ratios and byte counts, not negative"
+)]
+fn grouped(value: f64) -> String {
+    bytes::grouped(value.round() as u64)
+}
+
+/// A time: `850 ns`, `71.0 µs`, `1.50 ms`, `2.00 s`.
+pub(super) fn duration(seconds: f64) -> String {
+    let (factor, unit) = match seconds {
+        s if s >= 1.0 => (1.0, "s"),
+        s if s >= 1e-3 => (1e3, "ms"),
+        s if s >= 1e-6 => (1e6, "µs"),
+        _ => (1e9, "ns"),
+    };
+    format!("{} {unit}", number(seconds * factor))
+}
+
+/// A count per record: `0`, `2`, `0.02`, `below 0.01`.
+pub(super) fn rate(per_record: f64) -> String {
+    if per_record > 0.0 && per_record < 0.01 {
+        return "below 0.01".to_owned();
+    }
+    let text = number(per_record);
+    match text.strip_suffix(".00") {
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_keep_three_digits() {
+        for (value, text) in [
+            (0.0, "0.00"),
+            (1.333, "1.33"),
+            (71.04, "71.0"),
+            (99.97, "100"),
+            (19_456.4, "19,456"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+        for (seconds, text) in [
+            (8.5e-7, "850 ns"),
+            (71e-6, "71.0 µs"),
+            (1.5e-3, "1.50 ms"),
+            (2.0, "2.00 s"),
+        ] {
+            assert_eq!(duration(seconds), text);
+        }
+        for (count, text) in [(0.0, "0"), (2.0, "2"), (0.02, "0.02"), (1e-4, "below 0.01")] {
+            assert_eq!(rate(count), text);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The verdicts of the experiment, computed from its rows.
+//!
+//! A claim is judged on each target by itself, because file systems and devices
+//! differ. The answer gives the verdict of the directory's own file system where
+//! it has the rows, else of the first target that has them, and names the targets
+//! that disagree. Times are compared by [`crate::stats::ratio`]; a difference
+//! inside the noise, like missing evidence, gives [`Verdict::Inconclusive`].
+
+mod device;
+mod figures;
+mod time;
+mod view;
+mod visibility;
+
+#[cfg(test)]
+pub(super) mod fixture;
+
+use super::BufferingResult;
+use crate::answer::{Answer, Verdict};
+use view::TargetRows;
+
+/// Name of the target that is the measured directory's own file system.
+const HOST: &str = "host";
+
+/// What the rows of one target say about a claim.
+#[derive(Debug, Clone, PartialEq)]
+struct Finding {
+    verdict: Verdict,
+    /// The figures that decided.
+    because: String,
+    /// The rows they come from, 1-based.
+    rows: Vec<usize>,
+}
+
+/// Why the rows of one target say nothing about a claim.
+#[derive(Debug, Clone, PartialEq)]
+struct Missing(String);
+
+/// Judges one claim on one target.
+type Judge = fn(&TargetRows<'_>) -> Result<Finding, Missing>;
+
+/// The claims, in the order they are printed.
+const CLAIMS: [(&str, Judge); 10] = [
+    (
+        "a write is visible to other processes only after the user-space buffer is flushed",
+        visibility::after_the_flush,
+    ),
+    (
+        "a flush makes data visible, not durable: only a sync asks the device to keep it",
+        device::only_a_sync_asks_the_device,
+    ),
+    (
+        "an fsync after each record costs more than only writing it",
+        time::fsync_costs_more,
+    ),
+    (
+        "fdatasync is cheaper than fsync for an append",
+        time::fdatasync_is_cheaper,
+    ),
+    (
+        "write and fsync cost the same whatever is written",
+        time::size_does_not_matter,
+    ),
+    (
+        "O_SYNC asks the device for what write and fsync ask, O_DSYNC and RWF_DSYNC for what \
+         write and fdatasync ask",
+        device::flags_equal_calls,
+    ),
+    (
+        "sync_file_range makes data durable",
+        device::sync_file_range_is_durable,
+    ),
+    (
+        "group commit divides the cost of fsync",
+        time::group_commit_divides,
+    ),
+    (
+        "small records pay for the system call, large ones for the copy: the larger the record, \
+         the less a flush after each one adds",
+        time::large_records_hide_the_flush,
+    ),
+    (
+        "what the program writes is what the device writes",
+        device::writes_are_not_amplified,
+    ),
+];
+
+/// Judges the experiment's claims on its rows.
+pub fn answers(result: &BufferingResult) -> Vec<Answer> {
+    let targets = TargetRows::of(result);
+    CLAIMS
+        .iter()
+        .map(|(claim, judge)| answer(claim, *judge, &targets))
+        .collect()
+}
+
+fn answer(claim: &str, judge: Judge, targets: &[TargetRows<'_>]) -> Answer {
+    let judged: Vec<(&str, Result<Finding, Missing>)> = targets
+        .iter()
+        .map(|target| (target.name, judge(target)))
+        .collect();
+    let leading = judged
+        .iter()
+        .find_map(|(name, said)| Some((*name, said.as_ref().ok()?)));
+    let (verdict, because, mut rows) = match leading {
+        None => (Verdict::Inconclusive, nothing_said(&judged), Vec::new()),
+        Some((name, finding)) if judged.len() == 1 || name == HOST => (
+            finding.verdict,
+            finding.because.clone(),
+            finding.rows.clone(),
+        ),
+        Some((name, finding)) => (
+            finding.verdict,
+            format!("on {name}: {}", finding.because),
+            finding.rows.clone(),
+        ),
+    };
+    let mut parts = vec![because];
+    let others = judged
+        .iter()
+        .filter_map(|(name, said)| Some((name, said.as_ref().ok()?)));
+    for (name, other) in others.filter(|(_, other)| other.verdict != verdict) {
+        parts.push(format!(
+            "on {name} {}: {}",
+            other.verdict.as_str(),
+            other.because
+        ));
+        rows.extend(&other.rows);
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    Answer {
+        claim: claim.to_owned(),
+        verdict,
+        because: parts.join("; "),
+        rows,
+    }
+}
+
+/// Why no target decided: the reason of the first, which is the host if there is one.
+fn nothing_said(judged: &[(&str, Result<Finding, Missing>)]) -> String {
+    match judged.first() {
+        Some((_, Err(Missing(why)))) => why.clone(),
+        _ => "nothing was measured".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fixture::{Made, result};
+    use super::*;
+    use crate::buffering::Mode;
+
+    const FSYNC_COSTS_MORE: usize = 2;
+
+    fn judged(made: Vec<Made>) -> Answer {
+        answers(&result(made)).swap_remove(FSYNC_COSTS_MORE)
+    }
+
+    fn pair(target: &'static str, fsync_us: f64) -> [Made; 2] {
+        [
+            Made::new(Mode::Flush, 1)
+                .on(target)
+                .timed(&[1.0, 1.1, 1.2, 1.3, 1.4]),
+            Made::new(Mode::Fsync, 1).on(target).timed(&[
+                fsync_us,
+                fsync_us + 0.1,
+                fsync_us + 0.2,
+                fsync_us + 0.3,
+                fsync_us + 0.4,
+            ]),
+        ]
+    }
+
+    #[test]
+    fn every_claim_is_answered_without_rows() {
+        let answers = answers(&result(Vec::new()));
+        assert_eq!(answers.len(), CLAIMS.len());
+        for answer in answers {
+            assert_eq!(answer.verdict, Verdict::Inconclusive, "{}", answer.claim);
+            assert_eq!(answer.because, "nothing was measured");
+            assert!(answer.rows.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_host_leads_and_agreeing_targets_are_silent() {
+        let answer = judged([pair("ext4", 90.0), pair("host", 70.0)].concat());
+        assert_eq!(
+            (answer.verdict, answer.rows.as_slice()),
+            (Verdict::Holds, &[3, 4][..])
+        );
+        assert!(!answer.because.contains("ext4"), "{}", answer.because);
+    }
+
+    #[test]
+    fn a_target_that_disagrees_is_named_with_its_rows() {
+        let answer = judged([pair("host", 70.0), pair("xfs", 0.1)].concat());
+        assert_eq!(
+            (answer.verdict, answer.rows.as_slice()),
+            (Verdict::Holds, &[1, 2, 3, 4][..])
+        );
+        assert!(
+            answer.because.contains("; on xfs refuted: "),
+            "{}",
+            answer.because
+        );
+    }
+
+    #[test]
+    fn without_the_host_the_first_target_that_can_tell_decides() {
+        let lone = vec![Made::new(Mode::Flush, 1).on("host").timed(&[1.0; 5])];
+        let answer = judged([lone, pair("ext4", 70.0).to_vec()].concat());
+        assert_eq!(answer.verdict, Verdict::Holds);
+        assert!(
+            answer.because.starts_with("on ext4: "),
+            "{}",
+            answer.because
+        );
+        assert_eq!(answer.rows, [2, 3]);
+    }
+
+    #[test]
+    fn a_missing_row_is_named() {
+        let answer = judged(vec![Made::new(Mode::Flush, 1).on("host").timed(&[1.0; 5])]);
+        assert_eq!(answer.verdict, Verdict::Inconclusive);
+        assert_eq!(answer.because, "no row of fsync on host");
+    }
+}

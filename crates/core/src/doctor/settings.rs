@@ -1,0 +1,198 @@
+//! Kernel and device settings in words.
+
+use crate::bytes::short;
+
+use super::{Queue, Setting, Stack};
+
+/// `/proc/sys/vm/dirty_*`. Of each pair the one that is not 0 counts.
+/// Source: Documentation/admin-guide/sysctl/vm.rst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WritebackSettings {
+    /// `dirty_background_ratio`, per cent of available memory.
+    pub background_ratio: Option<u64>,
+    /// `dirty_background_bytes`.
+    pub background_bytes: Option<u64>,
+    /// `dirty_ratio`, per cent of available memory.
+    pub ratio: Option<u64>,
+    /// `dirty_bytes`.
+    pub bytes: Option<u64>,
+    /// `dirty_expire_centisecs`.
+    pub expire_centisecs: Option<u64>,
+    /// `dirty_writeback_centisecs`.
+    pub writeback_centisecs: Option<u64>,
+    /// `MemAvailable` of `/proc/meminfo`, what the ratios are taken of, about.
+    pub available_bytes: Option<u64>,
+}
+
+/// The settings that decide when bytes written under `stack` reach a device.
+pub fn settings(stack: &Stack, writeback: &WritebackSettings) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    settings.extend(threshold(
+        ("vm.dirty_background_bytes", writeback.background_bytes),
+        ("vm.dirty_background_ratio", writeback.background_ratio),
+        writeback.available_bytes,
+        "the kernel starts to write dirty pages back above this",
+    ));
+    settings.extend(threshold(
+        ("vm.dirty_bytes", writeback.bytes),
+        ("vm.dirty_ratio", writeback.ratio),
+        writeback.available_bytes,
+        "a program that writes is made to wait above this",
+    ));
+    settings.extend(writeback.expire_centisecs.map(|value| {
+        seconds("vm.dirty_expire_centisecs", value, "a dirty page is written back at the latest this long after it was dirtied, plus one wake-up")
+    }));
+    settings.extend(writeback.writeback_centisecs.map(|value| match value {
+        0 => seconds(
+            "vm.dirty_writeback_centisecs",
+            0,
+            "periodic write-back is off: old dirty pages stay until memory or a sync asks",
+        ),
+        _ => seconds(
+            "vm.dirty_writeback_centisecs",
+            value,
+            "write-back wakes this often to look for old dirty pages",
+        ),
+    }));
+    let mut seen = Vec::new();
+    for layer in stack.layers.iter().filter(|layer| layer.charged) {
+        if let Some(queue) = &layer.queue
+            && !seen.contains(&layer.name.as_str())
+        {
+            seen.push(&layer.name);
+            settings.extend(of_queue(&layer.name, queue));
+        }
+    }
+    settings
+}
+
+fn threshold(
+    bytes: (&str, Option<u64>),
+    ratio: (&str, Option<u64>),
+    available_bytes: Option<u64>,
+    meaning: &str,
+) -> Option<Setting> {
+    if let Some(limit) = bytes.1.filter(|limit| *limit > 0) {
+        return Some(setting(bytes.0, short(limit), meaning.to_owned()));
+    }
+    let percent = ratio.1?;
+    let about = available_bytes.map_or_else(String::new, |bytes| {
+        let share = u128::from(bytes) * u128::from(percent) / 100;
+        let share = u64::try_from(share).unwrap_or(u64::MAX);
+        format!(", about {} now", short(share))
+    });
+    let meaning = format!("{meaning} share of the available memory{about}");
+    Some(setting(ratio.0, format!("{percent} %"), meaning))
+}
+
+fn seconds(name: &str, centisecs: u64, meaning: &str) -> Setting {
+    setting(
+        name,
+        format!("{} s", centisecs as f64 / 100.0),
+        meaning.to_owned(),
+    )
+}
+
+fn of_queue(disk: &str, queue: &Queue) -> Vec<Setting> {
+    let of = |what: &str| format!("{disk} {what}");
+    let mut settings = Vec::new();
+    if let Some(cache) = &queue.write_cache {
+        let meaning = match (cache.as_str(), queue.fua) {
+            ("write back", Some(true)) => {
+                "completed writes may be lost in a power cut until a flush, or when sent with FUA"
+            }
+            ("write back", _) => "completed writes may be lost in a power cut until a flush",
+            _ => "completed writes are durable: the kernel sends no flushes",
+        };
+        settings.push(setting(
+            &of("write_cache"),
+            cache.clone(),
+            meaning.to_owned(),
+        ));
+    }
+    if let Some(fua) = queue.fua {
+        let meaning = if fua {
+            "a single write can be made durable without a flush of the whole cache"
+        } else {
+            "the kernel turns a forced-unit-access write into write, then flush"
+        };
+        settings.push(setting(
+            &of("fua"),
+            if fua { "yes" } else { "no" }.to_owned(),
+            meaning.to_owned(),
+        ));
+    }
+    settings.extend(queue.scheduler.as_ref().map(|name| {
+        let meaning = if name == "none" {
+            "requests go to the driver in the order they come"
+        } else {
+            "requests may be merged and reordered"
+        };
+        setting(&of("scheduler"), name.clone(), meaning.to_owned())
+    }));
+    settings.extend(queue.read_ahead_bytes.map(|bytes| {
+        setting(
+            &of("read_ahead_kb"),
+            format!("{} KiB", bytes >> 10),
+            "a sequential read fetches up to this much ahead".to_owned(),
+        )
+    }));
+    settings.extend(queue.nr_requests.map(|count| {
+        setting(
+            &of("nr_requests"),
+            count.to_string(),
+            "requests a hardware queue holds before submitters wait".to_owned(),
+        )
+    }));
+    settings
+}
+
+fn setting(name: &str, value: String, meaning: String) -> Setting {
+    Setting {
+        name: name.to_owned(),
+        value,
+        meaning,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_win_over_the_ratio() {
+        let writeback = WritebackSettings {
+            background_ratio: Some(10),
+            background_bytes: Some(0),
+            ratio: Some(20),
+            bytes: Some(1 << 26),
+            available_bytes: Some(1000 << 20),
+            ..WritebackSettings::default()
+        };
+        let settings = settings(&Stack::default(), &writeback);
+        let values: Vec<(&str, &str)> = settings
+            .iter()
+            .map(|s| (s.name.as_str(), s.value.as_str()))
+            .collect();
+        assert_eq!(
+            values,
+            [
+                ("vm.dirty_background_ratio", "10 %"),
+                ("vm.dirty_bytes", "64.0 MiB"),
+            ]
+        );
+        assert!(
+            settings[0].meaning.ends_with("about 100.0 MiB now"),
+            "{}",
+            settings[0].meaning
+        );
+    }
+
+    #[test]
+    fn unread_settings_are_left_out() {
+        assert_eq!(
+            settings(&Stack::default(), &WritebackSettings::default()),
+            []
+        );
+    }
+}

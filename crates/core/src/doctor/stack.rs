@@ -1,0 +1,310 @@
+//! The layers under a path, from the file system to the device.
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::{Device, Target};
+use crate::op::FileId;
+
+/// Layers in depth-first order: each is followed by what lies under it, one
+/// deeper. The first is the file system that was asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Stack {
+    /// The layers.
+    pub layers: Vec<Layer>,
+}
+
+/// One layer of the stack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Layers above this one.
+    pub depth: u32,
+    /// What it is.
+    pub kind: LayerKind,
+    /// File-system type, or the kernel's name of the device.
+    pub name: String,
+    /// Block device; `null` for file systems without one.
+    pub device: Option<DeviceNumber>,
+    /// Whether block requests on this device are the file system's traffic.
+    pub charged: bool,
+    /// Size of a block device.
+    pub size_bytes: Option<u64>,
+    /// Only of file systems.
+    pub mount: Option<Mount>,
+    /// Only of whole disks.
+    pub queue: Option<Queue>,
+    /// What else is worth knowing, as a phrase.
+    pub note: Option<String>,
+}
+
+/// What a layer is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "kebab-case")]
+pub enum LayerKind {
+    /// A mounted file system.
+    FileSystem,
+    /// A part of the disk below.
+    Partition,
+    /// A file used as a disk. The file system that holds it follows.
+    Loop {
+        /// The file, lossily decoded.
+        backing_file: String,
+        /// Whether the image bypasses the page cache of the file system that
+        /// holds it (`/sys/block/loopN/loop/dio`).
+        direct_io: Option<bool>,
+    },
+    /// LVM, dm-crypt, multipath ...
+    DeviceMapper,
+    /// Software RAID (md).
+    Raid,
+    /// A disk cached by another.
+    Bcache,
+    /// A disk in memory: zram, brd.
+    Memory,
+    /// Hardware, or what the hypervisor shows as hardware.
+    Disk {
+        /// How it is attached: `nvme`, `virtio`, `scsi` ...
+        bus: Option<String>,
+    },
+}
+
+/// `major:minor`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DeviceNumber {
+    /// Driver.
+    pub major: u32,
+    /// Device of that driver.
+    pub minor: u32,
+}
+
+impl DeviceNumber {
+    /// The number as the kernel keeps it, and as requests are counted under it.
+    pub fn kernel(self) -> u32 {
+        FileId::kernel_device(self.major, self.minor)
+    }
+}
+
+/// How a file system is mounted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Where, lossily decoded.
+    pub point: String,
+    /// Directory of the file system that is visible there: `/`, or another for
+    /// bind mounts and subvolumes.
+    pub root: String,
+    /// What was given to mount: a device, a server, a name.
+    pub source: String,
+    /// Mount options and superblock options, without repetition.
+    pub options: String,
+    /// Journal or log.
+    pub journal: Journal,
+}
+
+/// How the file system keeps itself consistent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Journal {
+    /// Whether there is a journal or log; `null` when unknown.
+    pub present: Option<bool>,
+    /// ext4: `ordered`, `writeback` or `journal`.
+    pub data_mode: Option<String>,
+    /// Whether fsync and commits flush the device's cache.
+    pub barrier: Option<bool>,
+    /// ext4: logical fast commits; `null` when the kernel does not tell.
+    pub fast_commit: Option<bool>,
+    /// Kernel name of the device that holds it, when it is a device of its own.
+    pub log_device: Option<String>,
+    /// One phrase for the reader.
+    pub explanation: String,
+}
+
+/// The request queue of a disk. What sysfs does not say is `null`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Queue {
+    /// Model the device reports.
+    pub model: Option<String>,
+    /// Whether requests pass through blk-mq here. Where not, bios are handed
+    /// on to the disks below.
+    pub request_based: bool,
+    /// Whether the kernel believes it rotates.
+    pub rotational: Option<bool>,
+    /// `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// Whether the device takes forced-unit-access writes.
+    pub fua: Option<bool>,
+    /// Active I/O scheduler.
+    pub scheduler: Option<String>,
+    /// Smallest unit the device addresses.
+    pub logical_block_bytes: Option<u64>,
+    /// Smallest unit it writes without reading first.
+    pub physical_block_bytes: Option<u64>,
+    /// Requests the scheduler or the driver queues.
+    pub nr_requests: Option<u64>,
+    /// Largest read-ahead window.
+    pub read_ahead_bytes: Option<u64>,
+    /// Unit of discards; 0 when the device cannot discard.
+    pub discard_granularity_bytes: Option<u64>,
+}
+
+impl Stack {
+    /// The file system that was asked about.
+    pub fn file_system(&self) -> Option<&Layer> {
+        self.layers.first()
+    }
+
+    /// Disks (kernel `dev_t`) whose block requests are this file system's
+    /// traffic: the first ones below it that work with requests. Empty when
+    /// there is no such device.
+    pub fn charged_disks(&self) -> Vec<u32> {
+        let charged = self.layers.iter().filter(|layer| layer.charged);
+        charged.fold(Vec::new(), |mut disks, layer| {
+            if let Some(disk) = layer.device.map(DeviceNumber::kernel)
+                && !disks.contains(&disk)
+            {
+                disks.push(disk);
+            }
+            disks
+        })
+    }
+
+    /// Every block device once, from the file system down.
+    pub fn devices(&self) -> Vec<Device> {
+        let blocks = self
+            .layers
+            .iter()
+            .filter(|layer| layer.kind != LayerKind::FileSystem);
+        blocks.fold(Vec::new(), |mut devices: Vec<Device>, layer| {
+            if devices.iter().all(|seen| seen.name != layer.name) {
+                devices.push(layer.as_device());
+            }
+            devices
+        })
+    }
+
+    /// The part of the environment that is about `path`. The journal of an
+    /// overlay is that of its upper file system, which takes the writes.
+    pub fn target(&self, path: String) -> Target {
+        let top = self.file_system();
+        let writes = self
+            .layers
+            .iter()
+            .find(|layer| layer.kind == LayerKind::FileSystem && layer.name != "overlay");
+        let journal = writes
+            .and_then(|layer| layer.mount.as_ref())
+            .map(|mount| &mount.journal);
+        let mut mount_options = top
+            .and_then(|layer| layer.mount.as_ref())
+            .map_or_else(String::new, |mount| mount.options.clone());
+        // ext4 shows only options that differ from its defaults.
+        let data = journal
+            .and_then(|journal| journal.data_mode.as_ref())
+            .map(|mode| format!(",data={mode}"));
+        if let Some(data) = data
+            && !mount_options.contains(&data)
+        {
+            mount_options.push_str(&data);
+        }
+        Target {
+            path,
+            filesystem: top.map_or_else(String::new, |layer| layer.name.clone()),
+            mount_options,
+            journal: journal.and_then(|journal| journal.present),
+            devices: self.devices(),
+        }
+    }
+}
+
+impl Layer {
+    fn as_device(&self) -> Device {
+        let queue = self.queue.as_ref();
+        Device {
+            name: self.name.clone(),
+            model: queue.and_then(|queue| queue.model.clone()),
+            rotational: queue.and_then(|queue| queue.rotational),
+            write_cache: queue.and_then(|queue| queue.write_cache.clone()),
+            fua: queue.and_then(|queue| queue.fua),
+            scheduler: queue.and_then(|queue| queue.scheduler.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(
+        depth: u32,
+        kind: LayerKind,
+        name: &str,
+        number: Option<(u32, u32)>,
+        charged: bool,
+    ) -> Layer {
+        Layer {
+            depth,
+            kind,
+            name: name.to_owned(),
+            device: number.map(|(major, minor)| DeviceNumber { major, minor }),
+            charged,
+            size_bytes: None,
+            mount: None,
+            queue: None,
+            note: None,
+        }
+    }
+
+    fn disk() -> LayerKind {
+        LayerKind::Disk { bus: None }
+    }
+
+    #[test]
+    fn a_disk_reached_twice_is_charged_and_listed_once() {
+        let stack = Stack {
+            layers: vec![
+                layer(0, LayerKind::FileSystem, "btrfs", None, false),
+                layer(1, LayerKind::Partition, "sda1", Some((8, 1)), false),
+                layer(2, disk(), "sda", Some((8, 0)), true),
+                layer(1, LayerKind::Partition, "sda2", Some((8, 2)), false),
+                layer(2, disk(), "sda", Some((8, 0)), true),
+                layer(1, disk(), "sdb", Some((8, 16)), true),
+            ],
+        };
+        assert_eq!(stack.charged_disks(), [8 << 20, 8 << 20 | 16]);
+        let names: Vec<String> = stack
+            .devices()
+            .into_iter()
+            .map(|device| device.name)
+            .collect();
+        assert_eq!(names, ["sda1", "sda", "sda2", "sdb"]);
+    }
+
+    #[test]
+    fn an_overlay_has_the_journal_of_its_upper_file_system() {
+        let mount = |journal: Journal| {
+            Some(Mount {
+                point: "/".into(),
+                root: "/".into(),
+                source: "x".into(),
+                options: "rw".into(),
+                journal,
+            })
+        };
+        let ordered = Journal {
+            present: Some(true),
+            data_mode: Some("ordered".into()),
+            ..Journal::default()
+        };
+        let stack = Stack {
+            layers: vec![
+                Layer {
+                    mount: mount(Journal::default()),
+                    ..layer(0, LayerKind::FileSystem, "overlay", None, false)
+                },
+                Layer {
+                    mount: mount(ordered),
+                    ..layer(1, LayerKind::FileSystem, "ext4", Some((8, 1)), false)
+                },
+            ],
+        };
+        let target = stack.target("/x".into());
+        assert_eq!(target.filesystem, "overlay");
+        assert_eq!(target.journal, Some(true));
+    }
+}
