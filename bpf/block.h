@@ -106,19 +106,20 @@ static __noinline int explain(struct config *c, struct bio *bio, struct reason *
 	if (ends_in(c, end_io, END_IO_DIRECT)) {
 		reason->cause = CAUSE_DATA;
 		direct_file(first, reason);
-	} else if (is_journal(c, end_io, first)) {
-		reason->cause = flags & (OPF_FUA | OPF_PREFLUSH) ? CAUSE_COMMIT : CAUSE_JOURNAL;
-	} else if (ends_in(c, end_io, END_IO_XFS_LOG)) {
-		reason->cause = CAUSE_JOURNAL;
+	} else if ((flags & OPF_LOG) == OPF_LOG || is_journal(c, end_io, first) ||
+		   ends_in(c, end_io, END_IO_XFS_LOG)) {
+		/* Only logs write with these flags (fs/jbd2/commit.c JBD2_JOURNAL_REQ_FLAGS,
+		 * fs/xfs/xfs_log.c). jbd2's revoke blocks have the flags alone, fast commits
+		 * the function alone. The xfs log is written from memory that is no page
+		 * cache; each record commits itself. */
+		reason->cause = inode && (flags & (OPF_FUA | OPF_PREFLUSH)) ? CAUSE_COMMIT
+									    : CAUSE_JOURNAL;
 	} else if (ends_in(c, end_io, END_IO_BTRFS_SUPER)) {
 		reason->cause = CAUSE_COMMIT;
-	} else if (type == S_IFREG) {
+	} else if (type == S_IFREG && !(flags & OPF_META)) {
+		/* btrfs trees have pages of an inode whose mode was never set. */
 		reason->cause = CAUSE_DATA;
 		identify(inode, &reason->file);
-	} else if (!c->end_io[END_IO_BUFFER_HEAD] && (flags & OPF_LOG) == OPF_LOG) {
-		/* Without kernel addresses: jbd2 and the xfs log write with exactly these
-		 * flags (fs/jbd2/commit.c JBD2_JOURNAL_REQ_FLAGS, fs/xfs/xfs_log.c). */
-		reason->cause = inode && (flags & OPF_FUA) ? CAUSE_COMMIT : CAUSE_JOURNAL;
 	} else if (inode || (flags & OPF_META) || ends_in(c, end_io, END_IO_XFS_BUFFER)) {
 		/* A block device's pages, or an inode that is no file (btrfs trees). */
 		reason->cause = CAUSE_METADATA;

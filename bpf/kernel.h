@@ -55,6 +55,10 @@ enum {
 /* arch/x86/include/asm/thread_info.h: the call came through the 32-bit entry */
 #define TS_COMPAT 0x0002
 
+/* include/uapi/linux/magic.h; fs/btrfs: BTRFS_BTREE_INODE_OBJECTID */
+#define BTRFS_SUPER_MAGIC 0x9123683E
+#define BTRFS_TREES_INODE 1
+
 #define PAGE_SHIFT 12
 #define PAGE_SIZE (1ULL << PAGE_SHIFT)
 
@@ -65,6 +69,7 @@ struct pt_regs {
 };
 struct super_block {
 	__u32 s_dev;
+	unsigned long s_magic;
 };
 struct inode {
 	__u16 i_mode;

@@ -35,6 +35,14 @@ static __noinline int merge_cache(struct task_state *state)
 	return 0;
 }
 
+/* Pages of a block device, or of btrfs trees, which belong to an inode without a mode. */
+static __always_inline bool is_metadata(struct inode *inode, __u64 number)
+{
+	return (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK ||
+	       (number == BTRFS_TREES_INODE &&
+		BPF_CORE_READ(inode, i_sb, s_magic) == BTRFS_SUPER_MAGIC);
+}
+
 /* The task's running sum for this inode; merged when the inode changes. */
 static __always_inline struct cache_value *cache_of(struct task_state *state, struct inode *inode)
 {
@@ -49,7 +57,7 @@ static __always_inline struct cache_value *cache_of(struct task_state *state, st
 		key->file.inode = number;
 		key->file.generation = generation;
 		key->file.device = device;
-		key->block_device = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK;
+		key->metadata = is_metadata(inode, number);
 	}
 	return &state->cache;
 }

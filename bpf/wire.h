@@ -63,7 +63,7 @@ struct call_value {
 
 struct cache_key {
 	struct file_key file;
-	__u32 block_device;
+	__u32 metadata;
 	__u32 pad;
 };
 

@@ -89,7 +89,7 @@ fn cache_rows(ebpf: &Ebpf) -> Result<Vec<CacheRow>, MapError> {
         let Some(file) = file_id(&key.file) else { continue };
         rows.push(CacheRow {
             file,
-            block_device: key.block_device != 0,
+            metadata: key.metadata != 0,
             lookups_pages: sum(|v| v.lookups_pages),
             missed_pages: sum(|v| v.missed_pages),
             filled_pages: sum(|v| v.filled_pages),

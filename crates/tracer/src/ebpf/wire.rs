@@ -65,7 +65,7 @@ wire! {
     }
 }
 wire! {
-    struct CacheKey(24) { file: FileKey, block_device: u32, pad: u32 }
+    struct CacheKey(24) { file: FileKey, metadata: u32, pad: u32 }
 }
 wire! {
     struct CacheValue(32) {

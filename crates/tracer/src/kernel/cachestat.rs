@@ -1,0 +1,108 @@
+//! `cachestat(2)`: how many pages of a file range the page cache holds.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::ptr;
+
+/// `cachestat` has this number on every architecture (Linux 6.5,
+/// `include/uapi/asm-generic/unistd.h`); the libc crate lacks it on most.
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// `struct cachestat_range` of `include/uapi/linux/mman.h`.
+#[repr(C)]
+struct RawRange {
+    off: u64,
+    len: u64,
+}
+
+/// Pages of one file range, as `struct cachestat` of `include/uapi/linux/mman.h`
+/// counts them. A page is the machine's base page, whatever the folio size.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheStat {
+    /// Pages in the cache.
+    pub cached_pages: u64,
+    /// Cached pages not yet written back.
+    pub dirty_pages: u64,
+    /// Cached pages being written back.
+    pub writeback_pages: u64,
+    /// Pages that were in the cache once and left a shadow entry.
+    pub evicted_pages: u64,
+    /// Evicted pages whose return would count as thrashing.
+    pub recently_evicted_pages: u64,
+}
+
+const _: () = assert!(size_of::<RawRange>() == 16);
+const _: () = assert!(size_of::<CacheStat>() == 40);
+
+/// Counts the cached pages that overlap `range` (bytes). `0..u64::MAX` is the whole file.
+///
+/// Fails with `ENOSYS` before Linux 6.5, `EPERM` when the caller neither owns
+/// nor may write the file (`can_do_cachestat`, `mm/filemap.c`), and
+/// `EOPNOTSUPP` on hugetlbfs.
+pub fn cachestat(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<CacheStat> {
+    if range.is_empty() {
+        // The kernel takes a length of 0 as "to the end of the file".
+        return Ok(CacheStat::default());
+    }
+    let raw = RawRange {
+        off: range.start,
+        len: range.end - range.start,
+    };
+    let mut stat = CacheStat::default();
+    // SAFETY: the kernel reads `raw` and fills `stat`, both live and of the
+    // sizes asserted above; flags must be 0.
+    let outcome = unsafe {
+        libc::syscall(
+            SYS_CACHESTAT,
+            fd.as_raw_fd(),
+            ptr::from_ref(&raw),
+            ptr::from_mut(&mut stat),
+            0 as libc::c_uint,
+        )
+    };
+    if outcome == 0 {
+        Ok(stat)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{Mode, OFlags};
+    use std::io::Write as _;
+    use std::os::fd::AsFd as _;
+
+    #[test]
+    fn counts_the_pages_just_written_as_cached_and_dirty() {
+        // /var/tmp, not /tmp: pages of a tmpfs stay dirty for ever.
+        let mut file = tempfile::tempfile_in("/var/tmp").unwrap();
+        let page = rustix::param::page_size();
+        file.write_all(&vec![1; 3 * page]).unwrap();
+        let whole = cachestat(file.as_fd(), 0..u64::MAX).unwrap();
+        assert_eq!(whole.cached_pages, 3);
+        assert_eq!(whole.evicted_pages, 0);
+        let page = page as u64;
+        let second = cachestat(file.as_fd(), page..2 * page).unwrap();
+        assert_eq!(second.cached_pages, 1);
+        assert_eq!(
+            cachestat(file.as_fd(), 5..5).unwrap(),
+            CacheStat::default(),
+            "an empty range is not the whole file"
+        );
+        file.sync_all().unwrap();
+        let synced = cachestat(file.as_fd(), 0..u64::MAX).unwrap();
+        assert_eq!((synced.dirty_pages, synced.writeback_pages), (0, 0));
+        assert_eq!(synced.cached_pages, 3);
+    }
+
+    #[test]
+    fn passes_the_kernels_refusal_on() {
+        let path_only = rustix::fs::open("/", OFlags::PATH, Mode::empty()).unwrap();
+        let error = cachestat(path_only.as_fd(), 0..4096).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EBADF));
+    }
+}

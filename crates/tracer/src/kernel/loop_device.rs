@@ -1,0 +1,284 @@
+//! Loop devices that the kernel releases by itself.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags, fstat, major, minor, open};
+use rustix::io::Errno;
+
+const CONTROL: &str = "/dev/loop-control";
+
+/// Smallest logical block; fixed, because the kernel's own choice depends on
+/// the backing file system (`loop_default_blocksize`, `drivers/block/loop.c`).
+const BLOCK_SIZE_BYTES: u32 = 512;
+
+/// Another process may take the free device first. A hundred losses in a row, a
+/// second in all, is not a race any more.
+const ATTEMPTS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(10);
+
+// include/uapi/linux/loop.h
+const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
+const LOOP_CONFIGURE: libc::Ioctl = 0x4C0A;
+const LO_FLAGS_AUTOCLEAR: u32 = 4;
+
+/// `struct loop_info64`, whose fields all begin with `lo_`.
+#[repr(C)]
+struct LoopInfo64 {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    sizelimit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+
+/// `struct loop_config`.
+#[repr(C)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    info: LoopInfo64,
+    reserved: [u64; 8],
+}
+
+const _: () = assert!(size_of::<LoopInfo64>() == 232);
+const _: () = assert!(std::mem::offset_of!(LoopInfo64, flags) == 52);
+const _: () = assert!(size_of::<LoopConfig>() == 304);
+const _: () = assert!(std::mem::offset_of!(LoopConfig, info) == 8);
+
+/// Why no loop device could be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoopError {
+    /// The kernel has no loop driver.
+    #[error("this kernel has no loop devices ({CONTROL}: {0}); load the module `loop`")]
+    NoDriver(io::Error),
+    /// Loop devices are root's.
+    #[error("not permitted to {doing}: {source}; loop devices need root outside any container")]
+    NotPermitted {
+        /// What was tried.
+        doing: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel has the device, `/dev` lacks its node.
+    #[error(
+        "the kernel offers {} but there is no such node; /dev is not kept up to date here, \
+         as in many containers: make it with `mknod {} b 7 {number}`",
+        path.display(), path.display()
+    )]
+    NodeMissing {
+        /// The missing node.
+        path: PathBuf,
+        /// Its minor number.
+        number: u32,
+    },
+    /// Others were always faster.
+    #[error("every loop device that the kernel called free was taken by somebody else; try again")]
+    Busy,
+    /// Anything else.
+    #[error("cannot {doing}: {source}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl LoopError {
+    fn new(doing: String, source: Errno) -> Self {
+        let not_permitted = matches!(source, Errno::PERM | Errno::ACCESS);
+        let source = source.into();
+        if not_permitted {
+            Self::NotPermitted { doing, source }
+        } else {
+            Self::Io { doing, source }
+        }
+    }
+}
+
+/// A loop device over an image file.
+///
+/// It lives as long as this handle or a mount of it; after the last of them the
+/// kernel detaches it (`LO_FLAGS_AUTOCLEAR`, `loop(4)`), also when the process is killed.
+#[derive(Debug)]
+pub struct LoopDevice {
+    device: OwnedFd,
+    path: PathBuf,
+    number: u32,
+    numbers: (u32, u32),
+}
+
+impl LoopDevice {
+    /// Attaches `image`, open for reading and writing, to a free device with
+    /// 512-byte logical blocks. Needs Linux 5.8 (`LOOP_CONFIGURE`).
+    pub fn attach(image: BorrowedFd<'_>) -> Result<Self, LoopError> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let control = open(CONTROL, flags, Mode::empty()).map_err(|errno| match errno {
+            Errno::NOENT | Errno::NXIO | Errno::NODEV => LoopError::NoDriver(errno.into()),
+            _ => LoopError::new(format!("open {CONTROL}"), errno),
+        })?;
+        for _ in 0..ATTEMPTS {
+            let number = free_number(&control)
+                .map_err(|errno| LoopError::new("get a free loop device".to_owned(), errno))?;
+            if let Some(device) = Self::configure(number, image)? {
+                return Ok(device);
+            }
+            thread::sleep(PAUSE);
+        }
+        Err(LoopError::Busy)
+    }
+
+    /// `None` when somebody else took the device in the meantime.
+    fn configure(number: u32, image: BorrowedFd<'_>) -> Result<Option<Self>, LoopError> {
+        let path = PathBuf::from(format!("/dev/loop{number}"));
+        let device = match open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(device) => device,
+            Err(Errno::NOENT) => return Err(LoopError::NodeMissing { path, number }),
+            // Being torn down by its last user (lo_open, drivers/block/loop.c).
+            Err(Errno::NXIO | Errno::BUSY) => return Ok(None),
+            Err(errno) => {
+                return Err(LoopError::new(format!("open {}", path.display()), errno));
+            }
+        };
+        let attaching = || format!("attach an image to {}", path.display());
+        match bind(&device, image) {
+            Ok(()) => {}
+            Err(Errno::BUSY | Errno::NXIO) => return Ok(None),
+            Err(errno) => return Err(LoopError::new(attaching(), errno)),
+        }
+        let stat = fstat(&device).map_err(|errno| LoopError::new(attaching(), errno))?;
+        Ok(Some(Self {
+            device,
+            path,
+            number,
+            numbers: (major(stat.st_rdev), minor(stat.st_rdev)),
+        }))
+    }
+
+    /// `/dev/loopN`.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `loopN`, the name under `/sys/block`.
+    pub fn name(&self) -> String {
+        format!("loop{}", self.number)
+    }
+
+    /// Major and minor number of the device.
+    pub fn numbers(&self) -> (u32, u32) {
+        self.numbers
+    }
+}
+
+impl AsFd for LoopDevice {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+fn free_number(control: &OwnedFd) -> Result<u32, Errno> {
+    // SAFETY: the request takes no argument and touches no memory of ours.
+    let outcome = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
+    u32::try_from(outcome).map_err(|_negative| last_errno())
+}
+
+fn bind(device: &OwnedFd, image: BorrowedFd<'_>) -> Result<(), Errno> {
+    let config = LoopConfig {
+        fd: image.as_raw_fd().cast_unsigned(),
+        block_size: BLOCK_SIZE_BYTES,
+        info: LoopInfo64 {
+            device: 0,
+            inode: 0,
+            rdevice: 0,
+            offset: 0,
+            sizelimit: 0,
+            number: 0,
+            encrypt_type: 0,
+            encrypt_key_size: 0,
+            flags: LO_FLAGS_AUTOCLEAR,
+            file_name: [0; 64],
+            crypt_name: [0; 64],
+            encrypt_key: [0; 32],
+            init: [0; 2],
+        },
+        reserved: [0; 8],
+    };
+    // SAFETY: the kernel copies one `struct loop_config` from the pointer, whose
+    // layout is asserted above, and keeps no reference to it.
+    let outcome =
+        unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, ptr::from_ref(&config)) };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(last_errno())
+    }
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::time::Instant;
+
+    fn backing_file(name: &str) -> Option<String> {
+        fs::read_to_string(format!("/sys/block/{name}/loop/backing_file")).ok()
+    }
+
+    #[test]
+    fn a_device_lives_exactly_as_long_as_its_handle() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: loop devices need root");
+            return;
+        }
+        let image = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
+        let image_path = image.path().to_str().unwrap().to_owned();
+        image.as_file().set_len(1 << 20).unwrap();
+        let device = LoopDevice::attach(image.as_file().as_fd()).unwrap();
+        let name = device.name();
+        assert!(backing_file(&name).unwrap().contains(&image_path));
+        let sysfs = |file: &str| fs::read_to_string(format!("/sys/block/{name}/{file}")).unwrap();
+        assert_eq!(sysfs("size").trim(), "2048");
+        assert_eq!(sysfs("queue/logical_block_size").trim(), "512");
+        let (major, minor) = device.numbers();
+        assert_eq!(sysfs("dev").trim(), format!("{major}:{minor}"));
+        drop(device);
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while backing_file(&name).is_some_and(|file| file.contains(&image_path)) {
+            assert!(Instant::now() < deadline, "{name} is still attached");
+            thread::sleep(PAUSE);
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_file() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: loop devices need root");
+            return;
+        }
+        let (reader, _writer) = io::pipe().unwrap();
+        let error = LoopDevice::attach(reader.as_fd()).unwrap_err();
+        assert!(
+            error.to_string().starts_with("cannot attach an image"),
+            "{error}"
+        );
+    }
+}

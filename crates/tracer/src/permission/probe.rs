@@ -1,0 +1,140 @@
+//! Single questions to the kernel, each without effect.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, MemfdFlags, access, memfd_create};
+
+use crate::kernel;
+use crate::stack::Roots;
+
+/// `CapEff` of the calling thread. Bits: include/uapi/linux/capability.h.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Capabilities(pub(super) u64);
+
+impl Capabilities {
+    pub(super) const SYS_PTRACE: u32 = 19;
+    pub(super) const SYS_ADMIN: u32 = 21;
+    pub(super) const SYSLOG: u32 = 34;
+    pub(super) const PERFMON: u32 = 38;
+    pub(super) const BPF: u32 = 39;
+
+    /// None of them when `/proc` does not tell.
+    pub(super) fn read(roots: &Roots) -> Self {
+        let status = Roots::read(&roots.proc.join("thread-self/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        Self(
+            line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+                .unwrap_or_default(),
+        )
+    }
+
+    pub(super) fn has(self, bit: u32) -> bool {
+        self.0 >> bit & 1 == 1
+    }
+
+    /// `CAP_SYS_ADMIN` includes the two others (`capabilities(7)`).
+    pub(super) fn may_trace(self) -> bool {
+        self.has(Self::SYS_ADMIN) || (self.has(Self::BPF) && self.has(Self::PERFMON))
+    }
+
+    pub(super) fn in_words(self) -> String {
+        let named = [
+            (Self::SYS_ADMIN, "CAP_SYS_ADMIN"),
+            (Self::BPF, "CAP_BPF"),
+            (Self::PERFMON, "CAP_PERFMON"),
+            (Self::SYSLOG, "CAP_SYSLOG"),
+            (Self::SYS_PTRACE, "CAP_SYS_PTRACE"),
+        ];
+        let held: Vec<&str> = named
+            .into_iter()
+            .filter(|(bit, _)| self.has(*bit))
+            .map(|(_, name)| name)
+            .collect();
+        if held.is_empty() {
+            "none".to_owned()
+        } else {
+            held.join(", ")
+        }
+    }
+}
+
+pub(super) fn types_readable(roots: &Roots) -> bool {
+    File::open(roots.sys.join("kernel/btf/vmlinux")).is_ok()
+}
+
+/// The file has 200,000 lines; the first tells: hidden addresses are all zero
+/// (kernel/kallsyms.c, `s_show`).
+pub(super) fn symbols_shown(roots: &Roots) -> bool {
+    let Ok(file) = File::open(roots.proc.join("kallsyms")) else {
+        return false;
+    };
+    let first_lines = BufReader::new(file).lines().take(8).map_while(Result::ok);
+    first_lines.into_iter().any(|line| {
+        let address = line
+            .split_whitespace()
+            .next()
+            .and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        address.is_some_and(|address| address != 0)
+    })
+}
+
+/// `none`, `integrity` or `confidentiality`: the bracketed word.
+pub(super) fn lockdown_mode(roots: &Roots) -> Option<String> {
+    let modes = Roots::read(&roots.sys.join("kernel/security/lockdown"))?;
+    let active = modes
+        .split_whitespace()
+        .find_map(|mode| mode.strip_prefix('[')?.strip_suffix(']'));
+    active.map(str::to_owned)
+}
+
+/// Asks about an empty memory file of our own.
+pub(super) fn cachestat() -> io::Result<()> {
+    use std::os::fd::AsFd as _;
+    let file = memfd_create("iostrata", MemfdFlags::CLOEXEC)?;
+    kernel::cachestat(file.as_fd(), 0..4096).map(drop)
+}
+
+/// The kernel checks permission before it looks at the parameters
+/// (`io_uring/io_uring.c`, `SYSCALL_DEFINE2(io_uring_setup)`), so a call with
+/// none tells whether a real one would be let in: `EFAULT` is a yes.
+#[expect(
+    unsafe_code,
+    reason = "no library makes the call without making a ring"
+)]
+pub(super) fn io_uring() -> io::Result<()> {
+    let no_parameters = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: a null pointer is refused with EFAULT before anything is made.
+    let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1_u32, no_parameters) };
+    let error = io::Error::last_os_error();
+    if result == -1 && error.raw_os_error() != Some(libc::EFAULT) {
+        Err(error)
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether this user may ask for a loop device; asks for none.
+pub(super) fn loop_control() -> io::Result<()> {
+    Ok(access(
+        "/dev/loop-control",
+        Access::READ_OK | Access::WRITE_OK,
+    )?)
+}
+
+/// An executable of this name in `PATH`, or where distributions keep the tools
+/// that are not in an ordinary user's `PATH`.
+pub(super) fn find_tool(name: &str, search_path: Option<&OsStr>) -> Option<PathBuf> {
+    let given = search_path.into_iter().flat_map(std::env::split_paths);
+    let usual = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from);
+    given
+        .chain(usual)
+        .map(|directory| directory.join(name))
+        .find(|file| executable(file))
+}
+
+fn executable(file: &Path) -> bool {
+    file.is_file() && access(file, Access::EXEC_OK).is_ok()
+}

@@ -1,0 +1,107 @@
+//! The storage under a path, from the file system down to the device.
+//!
+//! Mounts come from `/proc/thread-self/mountinfo`, block devices from sysfs. Nothing
+//! is opened for writing and no device is opened at all.
+
+mod block;
+mod journal;
+mod mountinfo;
+mod overlay;
+mod queue;
+mod walk;
+
+#[cfg(test)]
+mod fixtures;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use iostrata_core::doctor::Stack;
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+
+use mountinfo::Mounts;
+use walk::Walk;
+
+/// Where the kernel's files are: elsewhere than usual only in tests.
+#[derive(Debug, Clone)]
+pub struct Roots {
+    /// `/proc`.
+    pub proc: PathBuf,
+    /// `/sys`.
+    pub sys: PathBuf,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self {
+            proc: PathBuf::from("/proc"),
+            sys: PathBuf::from("/sys"),
+        }
+    }
+}
+
+impl Roots {
+    /// A file's text without surrounding white space; `None` when it is not
+    /// there or may not be read. Everything read this way is optional.
+    pub(crate) fn read(path: &Path) -> Option<String> {
+        let text = std::fs::read(path).ok()?;
+        Some(String::from_utf8_lossy(&text).trim().to_owned())
+    }
+
+    /// As [`Roots::read`], a decimal number.
+    pub(crate) fn read_number(path: &Path) -> Option<u64> {
+        Self::read(path)?.parse().ok()
+    }
+}
+
+/// Why the storage under a path cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum StackError {
+    /// The path itself.
+    #[error("cannot look at {}: {source}; name an existing file or directory that you may reach", path.display())]
+    Path {
+        /// As it was asked for.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The table of mounts.
+    #[error("cannot read {}: {source}; mount /proc", table.display())]
+    MountTable {
+        /// The file.
+        table: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The path is on a mount that the table does not show.
+    #[error("{} is on a mount that /proc/thread-self/mountinfo does not show: it lies outside this process's root directory; run iostrata in the mount namespace and root that mounted it", path.display())]
+    NotListed {
+        /// As it was asked for.
+        path: PathBuf,
+    },
+}
+
+/// The layers under `path`, which must exist. Symbolic links are followed.
+pub fn inspect(path: &Path, roots: &Roots) -> Result<Stack, StackError> {
+    let failed = |source| StackError::Path {
+        path: path.to_owned(),
+        source,
+    };
+    let real = std::fs::canonicalize(path).map_err(failed)?;
+    let mounts = Mounts::read(roots)?;
+    let mount = mounts
+        .holding(&real, mount_id(&real))
+        .ok_or_else(|| StackError::NotListed {
+            path: path.to_owned(),
+        })?;
+    Ok(Walk::new(roots, &mounts).layers_under(mount))
+}
+
+/// Id of the mount that holds `path`, as `mountinfo` shows it; `None` before
+/// Linux 5.8, or when `path` is not there. Two paths with the same prefix can
+/// be on different mounts when one is mounted over the other: only this tells.
+fn mount_id(path: &Path) -> Option<u64> {
+    let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+    let told = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);
+    told.then_some(found.stx_mnt_id)
+}

@@ -1,0 +1,162 @@
+//! The committed eBPF object, its sources, and the loader's structures belong together.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::mem::offset_of;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+#[expect(
+    dead_code,
+    reason = "the loader's own file; only its layout is looked at"
+)]
+#[path = "../src/ebpf/wire.rs"]
+mod wire;
+
+const BPF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf");
+const SUMS: &str = "iostrata.bpf.sha256";
+
+#[test]
+fn the_object_was_made_from_the_sources_beside_it() {
+    let checked = Command::new("sha256sum")
+        .args(["--check", "--quiet", "--strict", SUMS])
+        .current_dir(BPF)
+        .output()
+        .unwrap();
+    assert!(
+        checked.status.success(),
+        "run `make bpf` after a change in bpf/: {}{}",
+        String::from_utf8_lossy(&checked.stdout),
+        String::from_utf8_lossy(&checked.stderr)
+    );
+}
+
+#[test]
+fn every_source_is_recorded() {
+    let sums = std::fs::read_to_string(Path::new(BPF).join(SUMS)).unwrap();
+    let listed: BTreeSet<String> = sums
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_whitespace().nth(1).unwrap().to_owned())
+        .collect();
+    let present: BTreeSet<String> = std::fs::read_dir(BPF)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != SUMS)
+        .collect();
+    assert_eq!(listed, present);
+}
+
+/// Assertions that the structures of `bpf/wire.h` have these fields, each with the
+/// offset and size it has in Rust, and no room for others.
+macro_rules! same_layout {
+    ($($c:literal $rust:ident { $($field:ident: $type:ty),+ $(,)? })+) => {
+        [$(same_fields($c, size_of::<wire::$rust>(), &[$((
+            stringify!($field),
+            offset_of!(wire::$rust, $field),
+            size_of::<$type>(),
+        )),+])),+]
+        .concat()
+    };
+}
+
+fn same_fields(c: &str, bytes: usize, fields: &[(&str, usize, usize)]) -> Vec<String> {
+    let listed: usize = fields.iter().map(|(_, _, size)| size).sum();
+    assert_eq!(listed, bytes, "a field of {c} is not listed");
+    let same = |(field, offset, size): &(&str, usize, usize)| {
+        format!(
+            "ASSERT(__builtin_offsetof(struct {c}, {field}) == {offset});\n\
+             ASSERT(sizeof ((struct {c} *)0)->{field} == {size});"
+        )
+    };
+    fields.iter().map(same).collect()
+}
+
+fn layouts() -> Vec<String> {
+    use wire::{END_IOS, FileKey, HISTOGRAM_BUCKETS, PIECES};
+    same_layout! {
+        "file_key" FileKey { inode: u64, device: u32, generation: u32 }
+        "call_key" CallKey { file: FileKey, nr: u32, pad: u32 }
+        "call_value" CallValue {
+            count: u64, errors: u64, returned: u64, time_ns: u64, blocked_ns: u64,
+            histogram: [u32; HISTOGRAM_BUCKETS],
+        }
+        "cache_key" CacheKey { file: FileKey, metadata: u32, pad: u32 }
+        "cache_value" CacheValue {
+            lookups_pages: u64, missed_pages: u64, filled_pages: u64, dirtied_bytes: u64,
+        }
+        "block_key" BlockKey {
+            file: FileKey, disk: u32, cause: u8, phase: u8, by_tree: u8, pad: u8,
+        }
+        "block_value" BlockValue { count: u64, bytes: u64, time_ns: u64 }
+        "totals" Totals {
+            on_cpu_ns: u64, minor_faults: u64, major_faults: u64, tasks: u64,
+        }
+        "config" Config {
+            root: u32, phase: u32, stream_calls: u32, stream_requests: u32,
+            end_io: [u64; END_IOS],
+        }
+        "call_event" CallEvent {
+            kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, took_ns: u64,
+            result: i64, file: FileKey, pieces: u32, pieces_read: u32,
+            piece_bytes: [u64; PIECES],
+        }
+        "request_event" RequestEvent {
+            kind: u32, disk: u32, file: FileKey, file_offset: u64, sector: u64, bytes: u64,
+            issued_ns: u64, completed_ns: u64, cause: u8, phase: u8, by_tree: u8,
+            forced_unit_access: u8, pad: u32,
+        }
+    }
+}
+
+fn constants() -> Vec<String> {
+    use wire::{call, loss};
+    let same = [
+        ("SYSCALLS", wire::SYSCALLS as u64),
+        ("CALL_FD_FIRST", call::FD_FIRST.into()),
+        ("CALL_FD_RETURNED", call::FD_RETURNED.into()),
+        ("CALL_FD_THIRD", call::FD_THIRD.into()),
+        ("CALL_FD_FIFTH", call::FD_FIFTH.into()),
+        ("CALL_READS", call::READS.into()),
+        ("CALL_CLOSES", call::CLOSES.into()),
+        ("CALL_STREAMED", call::STREAMED.into()),
+        ("CALL_VECTORED", call::VECTORED.into()),
+        ("LOSS_CALLS", loss::CALLS.into()),
+        ("LOSS_CACHE", loss::CACHE.into()),
+        ("LOSS_BLOCK", loss::BLOCK.into()),
+        ("LOSS_STREAM", loss::STREAM.into()),
+        ("LOSS_TASKS", loss::TASKS.into()),
+        ("LOSS_COMPAT", loss::COMPAT.into()),
+        ("EVENT_CALL", wire::EVENT_CALL.into()),
+        ("EVENT_REQUEST", wire::EVENT_REQUEST.into()),
+    ];
+    same.iter()
+        .map(|(name, value)| format!("ASSERT({name} == {value});"))
+        .collect()
+}
+
+/// The layout is the same for a BPF target and for this machine: the structures are
+/// made of integers of fixed width, each at a multiple of its size.
+#[test]
+fn the_loader_lays_structures_out_as_the_sources_do() {
+    let head = "#include \"wire.h\"\n#define ASSERT(fact) _Static_assert(fact, #fact)".to_owned();
+    let source = [vec![head], layouts(), constants()].concat().join("\n") + "\n";
+    let mut compiler = Command::new("cc")
+        .args(["-std=gnu11", "-fsyntax-only", "-I", BPF, "-x", "c", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    compiler
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(source.as_bytes())
+        .unwrap();
+    let compiled = compiler.wait_with_output().unwrap();
+    assert!(
+        compiled.status.success(),
+        "{}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
+}
