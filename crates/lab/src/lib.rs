@@ -1,1 +1,12 @@
-//! placeholder
+//! Real I/O: the experiments, the engine that times and observes them, and the
+//! directories and file systems they may write to.
+//!
+//! Every experiment does its work in a child process ([`engine`]), so that timing
+//! and evidence come from the same code, and only below a scratch directory.
+#![forbid(unsafe_code)]
+
+pub mod buffering;
+pub mod engine;
+pub mod interrupt;
+pub mod scratch;
+pub mod target;

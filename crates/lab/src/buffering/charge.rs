@@ -1,0 +1,156 @@
+//! Which of the observed events are the case's.
+
+use iostrata_core::Gap;
+use iostrata_core::evidence::{Charge, Evidence, RawEvidence, assemble, foreign_requests};
+
+use crate::engine::KernelFile;
+use crate::target::Target;
+
+/// The evidence of one case that wrote `file`, and the number of requests that
+/// were somebody else's.
+///
+/// Calls and pages are charged by the file: the workload process also talks to
+/// its parent, and calls without a file are its own housekeeping. Requests are
+/// charged by the file on a shared disk; on an image made for the run all of them
+/// are the case's, also those of metadata that a file system keeps in inodes of
+/// its own.
+pub(super) fn evidence(
+    raw: &RawEvidence,
+    target: &Target,
+    file: KernelFile,
+) -> (Evidence, Option<u64>) {
+    let by_file = Charge {
+        disks: target.disks.clone(),
+        files: Some([(file.device, file.inode)].into()),
+        unnamed_calls: false,
+    };
+    let by_disk = Charge {
+        files: None,
+        ..by_file.clone()
+    };
+    let requests = if target.image { &by_disk } else { &by_file };
+    let mut evidence = assemble(raw, &by_file);
+    if target.image {
+        let whole = assemble(raw, &by_disk);
+        (evidence.device, evidence.device_after_exit) = (whole.device, whole.device_after_exit);
+    }
+    let mut foreign = foreign_requests(raw, requests);
+    if let Some(why) = target.unchargeable() {
+        (evidence.device, evidence.device_after_exit, foreign) = (None, None, None);
+        evidence.missing.push(Gap::new("device requests", why));
+    }
+    (evidence, foreign)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use iostrata_core::FileId;
+    use iostrata_core::environment;
+    use iostrata_core::evidence::{BlockRow, Cause, Phase, SyscallRow};
+
+    use super::*;
+
+    const FILE: FileId = FileId {
+        device: 39,
+        inode: 257,
+        generation: 1,
+    };
+    const TREE: FileId = FileId {
+        device: 39,
+        inode: 1,
+        generation: 1,
+    };
+    const PIPE: FileId = FileId {
+        device: 12,
+        inode: 900,
+        generation: 0,
+    };
+
+    pub(in crate::buffering) fn target(filesystem: &str, image: bool, disks: &[u32]) -> Target {
+        Target {
+            name: "t".to_owned(),
+            dir: "/t".into(),
+            image,
+            disks: disks.to_vec(),
+            device_path: None,
+            storage: environment::Target {
+                path: "/t".to_owned(),
+                filesystem: filesystem.to_owned(),
+                mount_options: "rw".to_owned(),
+                journal: None,
+                devices: vec![],
+            },
+        }
+    }
+
+    fn request(cause: Cause, file: Option<FileId>) -> BlockRow {
+        BlockRow {
+            disk: 7,
+            phase: Phase::Running,
+            cause,
+            file,
+            submitted_by_tree: false,
+            count: 1,
+            bytes: 4096,
+            time_ns: 0,
+        }
+    }
+
+    fn raw() -> RawEvidence {
+        let write = |file| SyscallRow {
+            name: "write",
+            file: Some(file),
+            count: 1,
+            errors: 0,
+            returned: 10,
+            time_ns: 0,
+            blocked_ns: 0,
+            histogram: vec![],
+        };
+        RawEvidence {
+            syscalls: Some(vec![write(FILE), write(PIPE)]),
+            block: Some(vec![
+                request(Cause::Data, Some(FILE)),
+                request(Cause::Metadata, Some(TREE)),
+            ]),
+            ..RawEvidence::default()
+        }
+    }
+
+    fn charged(target: &Target) -> (Evidence, Option<u64>) {
+        let file = KernelFile {
+            device: FILE.device,
+            inode: FILE.inode,
+        };
+        evidence(&raw(), target, file)
+    }
+
+    #[test]
+    fn the_pipe_to_the_parent_is_never_charged() {
+        for image in [true, false] {
+            let (evidence, _) = charged(&target("btrfs", image, &[7]));
+            assert_eq!(evidence.syscalls.unwrap()["write"].count, 1);
+        }
+    }
+
+    #[test]
+    fn on_an_image_every_request_is_the_cases() {
+        let (evidence, foreign) = charged(&target("btrfs", true, &[7]));
+        assert_eq!(evidence.device.unwrap().metadata.count, 1);
+        assert_eq!(foreign, Some(0));
+        let (evidence, foreign) = charged(&target("btrfs", false, &[7]));
+        assert_eq!(evidence.device.unwrap().metadata.count, 0);
+        assert_eq!(foreign, Some(1));
+    }
+
+    #[test]
+    fn unknown_disks_are_unknown_requests_but_memory_has_none() {
+        for (filesystem, disks) in [("ext4", &[][..]), ("overlay", &[7])] {
+            let (evidence, foreign) = charged(&target(filesystem, false, disks));
+            assert_eq!((evidence.device, foreign), (None, None), "{filesystem}");
+            assert_eq!(evidence.missing[0].what, "device requests");
+        }
+        let (evidence, _) = charged(&target("tmpfs", false, &[]));
+        assert_eq!(evidence.device.map(|device| device.writes().count), Some(0));
+    }
+}

@@ -1,0 +1,66 @@
+//! Why the experiment could not be run.
+
+use std::io;
+use std::path::PathBuf;
+
+use iostrata_core::observe::ObserveError;
+
+use crate::engine::EngineError;
+
+/// Fact, cause and remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum BufferingError {
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The largest case does not fit.
+    #[error(
+        "not enough space in {}: the largest case needs {needed_bytes} bytes and {free_bytes} are free; \
+         choose another directory, or fewer or smaller records", .dir.display()
+    )]
+    NoSpace {
+        /// Target's directory.
+        dir: PathBuf,
+        /// What the largest case takes, with a reserve.
+        needed_bytes: u64,
+        /// What the file system gives to this user.
+        free_bytes: u64,
+    },
+    /// The directory cannot be written to.
+    #[error("cannot write to {}: {source}; choose a directory that this user may write to", .dir.display())]
+    Denied {
+        /// Target's directory.
+        dir: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A workload process failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The observer failed.
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
+    /// Anything else the kernel refused.
+    #[error("cannot {doing}: {source}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl BufferingError {
+    /// Whether the user asked for something that cannot be, as opposed to a
+    /// machine that cannot do it.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Usage(_))
+    }
+
+    pub(super) fn io(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::Io {
+            doing: doing.into(),
+            source: source.into(),
+        }
+    }
+}

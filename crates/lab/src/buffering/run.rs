@@ -1,0 +1,216 @@
+//! The experiment from end to end.
+
+use iostrata_core::Gap;
+use iostrata_core::buffering::{self, BufferingResult, BufferingRow, Method, Timeline};
+use iostrata_core::lab::{Interference, Row};
+use iostrata_core::observe::Observer;
+
+use super::observed::{Observed, observe};
+use super::runtimes::{self, Language};
+use super::session::Session;
+use super::timed::{Item, Pass, Timed, own_cost_ns, time};
+use super::timeline::timeline;
+use super::{BufferingError, Settings, caveats, settings};
+use crate::engine::{Ledger, Progress, Rules};
+use crate::target::Target;
+
+/// Runs that measure the loop itself.
+const NULL_RUNS: usize = 3;
+
+/// Runs `lab buffering` on `targets`.
+///
+/// `stop` is asked often; once it says yes, what is running is ended and the
+/// rows that were timed are returned, with [`Method::interrupted`] set. Nothing is
+/// written when a target has no room or cannot be written to.
+pub fn run<'a>(
+    settings: &'a Settings,
+    targets: &[Target],
+    observer: Option<&'a mut dyn Observer>,
+    progress: &'a mut dyn Progress,
+    stop: &'a dyn Fn() -> bool,
+) -> Result<BufferingResult, BufferingError> {
+    settings::check(settings, targets)?;
+    let items: Vec<Item<'_>> = targets
+        .iter()
+        .flat_map(|target| {
+            settings
+                .cases
+                .iter()
+                .map(move |&case| Item { target, case })
+        })
+        .collect();
+    let steps = Steps::new(settings, targets, items.len(), observer.is_some());
+    let ledger = Ledger::new(progress, steps.all());
+    let mut session = Session {
+        settings,
+        observer,
+        ledger,
+        stop,
+    };
+
+    let smallest = settings
+        .cases
+        .iter()
+        .map(|case| case.size_bytes)
+        .min()
+        .unwrap_or(1);
+    let own_cost_ns = own_cost_ns(&mut session, smallest)?;
+    let pass = time(&mut session, &items, steps.after_timing)?;
+    let mut interrupted = pass.interrupted;
+    let warm_up_runs = pass.warm_ups;
+    let rows = rows(&mut session, &items, pass, &mut interrupted)?;
+    let mut missing = observer_gaps(&session);
+    let timelines = timelines(&mut session, targets, &mut missing, &mut interrupted)?;
+    let table = until_stopped(stop, &mut interrupted, || runtimes::table(&mut session))?;
+    let table = table.unwrap_or_default();
+    missing.extend(table.missing);
+
+    let Rules {
+        min_runs, max_runs, ..
+    } = settings.rules;
+    let method = Method {
+        timing_runs: (min_runs, max_runs),
+        warm_up_runs,
+        own_cost_ns,
+        interrupted,
+        planned_rows: items.len(),
+    };
+    let mut result = BufferingResult {
+        question: buffering::QUESTION.to_owned(),
+        targets: targets.iter().map(Target::measured).collect(),
+        caveats: caveats::caveats(targets, settings.virtualization.as_deref(), &rows, &method),
+        rows,
+        timelines,
+        runtimes: table.rows,
+        answers: Vec::new(),
+        missing,
+        method,
+    };
+    result.answers = buffering::answers(&result);
+    Ok(result)
+}
+
+/// Steps of the passes, for the time left.
+struct Steps {
+    timing: usize,
+    after_timing: usize,
+}
+
+impl Steps {
+    fn new(settings: &Settings, targets: &[Target], items: usize, observed: bool) -> Self {
+        let modes = timeline_modes(settings).len();
+        let languages = if observed { Language::ALL.len() } else { 0 };
+        Self {
+            timing: NULL_RUNS + items * (1 + settings.rules.max_runs),
+            after_timing: items + targets.len() * modes + languages,
+        }
+    }
+
+    fn all(&self) -> usize {
+        self.timing + self.after_timing
+    }
+}
+
+/// Observes every item that was timed often enough and makes its row.
+fn rows(
+    session: &mut Session<'_>,
+    items: &[Item<'_>],
+    pass: Pass,
+    interrupted: &mut bool,
+) -> Result<Vec<BufferingRow>, BufferingError> {
+    let mut rows = Vec::new();
+    for (item, timed) in items
+        .iter()
+        .zip(pass.items)
+        .filter(|(_, timed)| timed.enough)
+    {
+        let stop = session.stop;
+        let observed = until_stopped(stop, interrupted, || observe(session, item))?;
+        let observed = observed.unwrap_or_else(Observed::interrupted);
+        rows.push(row(item, timed, observed, &session.settings.rules));
+    }
+    Ok(rows)
+}
+
+fn row(item: &Item<'_>, timed: Timed, observed: Observed, rules: &Rules) -> BufferingRow {
+    let mut notes = observed.notes;
+    if let Some(timing) = &timed.timing {
+        let width = timing.relative_width();
+        if width > rules.target_width {
+            notes.push(format!(
+                "after {} runs the interval is still {:.0} % of the median wide",
+                timing.samples_s.len(),
+                width * 100.0
+            ));
+        }
+    }
+    if item.case.mode == buffering::Mode::SyncFileRange {
+        notes.push("not durable: neither metadata nor a device flush is asked for".to_owned());
+    }
+    let row = Row {
+        case: item.case,
+        target: item.target.name.clone(),
+        timing: timed.timing,
+        evidence: observed.evidence,
+        interference: Interference {
+            other_requests: observed.other_requests,
+            ..timed.interference
+        },
+        notes,
+    };
+    BufferingRow::new(row, observed.memory)
+}
+
+/// What the observer cannot see, or that there is none.
+fn observer_gaps(session: &Session<'_>) -> Vec<Gap> {
+    match &session.observer {
+        Some(observer) => observer.missing(),
+        None => vec![Gap::new(
+            "kernel evidence",
+            session.settings.unobserved_because.clone(),
+        )],
+    }
+}
+
+fn timelines(
+    session: &mut Session<'_>,
+    targets: &[Target],
+    missing: &mut Vec<Gap>,
+    interrupted: &mut bool,
+) -> Result<Vec<Timeline>, BufferingError> {
+    let mut timelines = Vec::new();
+    for target in targets {
+        for mode in timeline_modes(session.settings) {
+            let stop = session.stop;
+            let step = || timeline(session, target, mode);
+            let Some((timeline, gap)) = until_stopped(stop, interrupted, step)? else {
+                return Ok(timelines);
+            };
+            timelines.push(timeline);
+            missing.extend(gap.filter(|gap| !missing.contains(gap)));
+        }
+    }
+    Ok(timelines)
+}
+
+fn timeline_modes(settings: &Settings) -> Vec<buffering::Mode> {
+    let chosen = |mode: &buffering::Mode| settings.cases.iter().any(|case| case.mode == *mode);
+    buffering::Mode::ALL.into_iter().filter(chosen).collect()
+}
+
+/// Runs `work` unless an end was asked for; a failure during an interruption is one.
+fn until_stopped<T>(
+    stop: &dyn Fn() -> bool,
+    interrupted: &mut bool,
+    work: impl FnOnce() -> Result<T, BufferingError>,
+) -> Result<Option<T>, BufferingError> {
+    if !*interrupted && !stop() {
+        match work() {
+            Ok(done) => return Ok(Some(done)),
+            Err(error) if !stop() => return Err(error),
+            Err(_) => {}
+        }
+    }
+    *interrupted = true;
+    Ok(None)
+}

@@ -1,0 +1,296 @@
+//! What is to be measured, and how thoroughly.
+
+use std::path::PathBuf;
+
+use iostrata_core::buffering::{Case, Mode};
+use rustix::fs::{Access, access, statvfs};
+
+use super::BufferingError;
+use crate::engine::{Launcher, Rules};
+use crate::target::Target;
+
+/// The article's record sizes, bytes.
+const SIZES: [u64; 2] = [1, 100_000];
+
+/// Fewest records of a case whose count was not given: a rate needs some.
+const FEWEST_RECORDS: u64 = 20;
+
+/// Bytes per record of the timelines: two records fit the user-space buffer and
+/// the third makes it overflow, and the file is too large to be stored inline.
+pub(super) const TIMELINE_SIZE_BYTES: u64 = 3000;
+
+/// Records of a timeline.
+pub(super) const TIMELINE_RECORDS: u64 = 4;
+
+/// How much time the run may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Effort {
+    /// Some seconds.
+    Quick,
+    /// Up to a minute on a fast disk.
+    #[default]
+    Normal,
+    /// The article's 10,000 records of every size, and many runs.
+    Thorough,
+}
+
+/// What the user chose; empty lists and `None` mean the defaults of the effort.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Modes.
+    pub modes: Vec<Mode>,
+    /// Bytes per record.
+    pub sizes_bytes: Vec<u64>,
+    /// Records per case.
+    pub count: Option<u64>,
+    /// How thoroughly.
+    pub effort: Effort,
+}
+
+/// Everything a run needs to know besides its targets.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Cases, in the order of the table.
+    pub cases: Vec<Case>,
+    /// When a case has been timed often enough.
+    pub rules: Rules,
+    /// How thoroughly.
+    pub effort: Effort,
+    /// Directory for the language runtimes' programs and files.
+    pub scratch: PathBuf,
+    /// How workload processes are started.
+    pub launcher: Launcher,
+    /// Hypervisor or container, as in the environment block.
+    pub virtualization: Option<String>,
+    /// Why there is no observer; shown only when there is none.
+    pub unobserved_because: String,
+}
+
+impl Selection {
+    /// The cases, by size and within a size by mode.
+    pub fn cases(&self) -> Result<Vec<Case>, BufferingError> {
+        if self.count == Some(0) {
+            return Err(usage(
+                "--count 0 leaves nothing to measure; give 1 or more records",
+            ));
+        }
+        let sizes = if self.sizes_bytes.is_empty() {
+            &SIZES[..]
+        } else {
+            &self.sizes_bytes
+        };
+        let modes = if self.modes.is_empty() {
+            &Mode::ALL[..]
+        } else {
+            &self.modes
+        };
+        let mut cases = Vec::new();
+        for &size_bytes in sizes {
+            if size_bytes == 0 {
+                return Err(usage("--size 0 writes nothing; give 1 byte or more"));
+            }
+            let count = self
+                .count
+                .unwrap_or_else(|| self.effort.records(size_bytes));
+            if size_bytes
+                .checked_mul(count)
+                .is_none_or(|bytes| i64::try_from(bytes).is_err())
+            {
+                return Err(usage(&format!(
+                    "{count} records of {size_bytes} bytes are more than a file can hold; ask for less"
+                )));
+            }
+            for &mode in modes {
+                let case = Case {
+                    mode,
+                    size_bytes,
+                    count,
+                };
+                if !cases.contains(&case) {
+                    cases.push(case);
+                }
+            }
+        }
+        Ok(cases)
+    }
+}
+
+impl Effort {
+    /// When a case has been timed often enough.
+    pub fn rules(self) -> Rules {
+        let (min_runs, max_runs, budget_s) = match self {
+            Self::Quick => (3, 3, 2.0),
+            Self::Normal => (5, 9, 20.0),
+            Self::Thorough => (10, 30, 300.0),
+        };
+        Rules {
+            min_runs,
+            max_runs,
+            target_width: 0.1,
+            budget_s,
+        }
+    }
+
+    fn records(self, size_bytes: u64) -> u64 {
+        let (most, bytes) = match self {
+            Self::Quick => (300, 3_000_000),
+            Self::Normal => (2000, 20_000_000),
+            Self::Thorough => return 10_000,
+        };
+        (bytes / size_bytes).clamp(FEWEST_RECORDS, most)
+    }
+
+    /// Records of the run that measures the loop itself.
+    pub(super) fn null_records(self) -> u64 {
+        match self {
+            Self::Quick => 200_000,
+            Self::Normal | Self::Thorough => 1_000_000,
+        }
+    }
+}
+
+/// Bytes that must be free on each target: the largest file and a fifth more for
+/// the file system's own structures.
+pub fn needed_bytes(cases: &[Case]) -> u64 {
+    let largest = cases
+        .iter()
+        .map(|case| case.size_bytes.saturating_mul(case.count))
+        .max();
+    let largest = largest
+        .unwrap_or(0)
+        .max(TIMELINE_RECORDS * TIMELINE_SIZE_BYTES);
+    largest.saturating_add(largest / 5)
+}
+
+/// Fails before anything is written if a target could not take the cases.
+pub(super) fn check(settings: &Settings, targets: &[Target]) -> Result<(), BufferingError> {
+    if settings.cases.is_empty() || targets.is_empty() {
+        return Err(usage(
+            "nothing to measure: give at least one mode, size and file system",
+        ));
+    }
+    let needed_bytes = needed_bytes(&settings.cases);
+    for Target { dir, .. } in targets {
+        access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
+            BufferingError::Denied {
+                dir: dir.clone(),
+                source: errno.into(),
+            }
+        })?;
+        let space = statvfs(dir).map_err(|errno| {
+            BufferingError::io(format!("ask {} for its space", dir.display()), errno)
+        })?;
+        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        if free_bytes < needed_bytes {
+            return Err(BufferingError::NoSpace {
+                dir: dir.clone(),
+                needed_bytes,
+                free_bytes,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn usage(message: &str) -> BufferingError {
+    BufferingError::Usage(message.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(effort: Effort) -> Vec<(u64, u64)> {
+        let sizes_bytes = vec![1, 10_000, 100_000, 10_000_000];
+        let modes = vec![Mode::Flush];
+        let selection = Selection {
+            modes,
+            sizes_bytes,
+            effort,
+            ..Selection::default()
+        };
+        selection
+            .cases()
+            .unwrap()
+            .iter()
+            .map(|case| (case.size_bytes, case.count))
+            .collect()
+    }
+
+    #[test]
+    fn larger_records_are_fewer() {
+        let normal = [(1, 2000), (10_000, 2000), (100_000, 200), (10_000_000, 20)];
+        assert_eq!(counts(Effort::Normal), normal);
+        assert_eq!(
+            counts(Effort::Quick),
+            [(1, 300), (10_000, 300), (100_000, 30), (10_000_000, 20)]
+        );
+        assert!(
+            counts(Effort::Thorough)
+                .iter()
+                .all(|(_, count)| *count == 10_000)
+        );
+    }
+
+    #[test]
+    fn the_default_is_every_mode_at_the_articles_sizes() {
+        let cases = Selection::default().cases().unwrap();
+        assert_eq!(cases.len(), 20);
+        assert_eq!(
+            cases[0],
+            Case {
+                mode: Mode::Buffered,
+                size_bytes: 1,
+                count: 2000
+            }
+        );
+        assert_eq!(cases[10].size_bytes, 100_000);
+    }
+
+    #[test]
+    fn a_case_named_twice_is_measured_once() {
+        let selection = Selection {
+            sizes_bytes: vec![7, 7],
+            ..Selection::default()
+        };
+        assert_eq!(selection.cases().unwrap().len(), 10);
+    }
+
+    #[test]
+    fn nonsense_is_a_usage_error() {
+        for selection in [
+            Selection {
+                count: Some(0),
+                ..Selection::default()
+            },
+            Selection {
+                sizes_bytes: vec![0],
+                ..Selection::default()
+            },
+            Selection {
+                sizes_bytes: vec![u64::MAX],
+                ..Selection::default()
+            },
+            Selection {
+                sizes_bytes: vec![1 << 40],
+                count: Some(1 << 40),
+                ..Selection::default()
+            },
+        ] {
+            assert!(selection.cases().unwrap_err().is_usage(), "{selection:?}");
+        }
+    }
+
+    #[test]
+    fn space_is_for_the_largest_case_and_a_fifth_more() {
+        let case = |size_bytes, count| Case {
+            mode: Mode::Flush,
+            size_bytes,
+            count,
+        };
+        assert_eq!(
+            needed_bytes(&[case(1, 2000), case(100_000, 200)]),
+            24_000_000
+        );
+    }
+}

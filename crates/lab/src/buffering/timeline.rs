@@ -1,0 +1,318 @@
+//! When bytes become visible to another process, and when durable.
+
+use iostrata_core::buffering::{Mode, Step, Timeline, Written, durable_bytes};
+use iostrata_core::observe::{Observation, Stream};
+use iostrata_core::{Call, FileId, Gap};
+
+use super::BufferingError;
+use super::session::{RunFile, Session};
+use super::settings::{TIMELINE_RECORDS, TIMELINE_SIZE_BYTES};
+use crate::engine::{
+    EngineError, Job, KernelFile, ReadJob, Report, StepReport, StepsJob, Workload, kernel_file,
+};
+use crate::target::Target;
+
+/// Steps through one mode on one target. The gap says why durability is unknown.
+pub(super) fn timeline(
+    session: &mut Session<'_>,
+    target: &Target,
+    mode: Mode,
+) -> Result<(Timeline, Option<Gap>), BufferingError> {
+    session.ledger.step(&format!(
+        "stepping through {} on {}",
+        mode.as_str(),
+        target.name
+    ));
+    let file = RunFile::new(&target.dir, &format!("timeline-{}", mode.as_str()));
+    let job = Job::Steps(StepsJob {
+        mode,
+        size_bytes: TIMELINE_SIZE_BYTES,
+        count: TIMELINE_RECORDS,
+        path: file.path().into(),
+    });
+    let mut writer = session.start(&job)?;
+    let process = writer.pid();
+    let (seen, observation) = session.observed(
+        process,
+        Stream {
+            calls: true,
+            requests: true,
+        },
+        |session| walk(session, &mut writer, &file),
+        // What is written back after the last step belongs to no step.
+        &|| Ok(()),
+    )?;
+    writer.exit()?;
+    let identity = kernel_file(file.path())
+        .map_err(|error| BufferingError::io(format!("look up {}", file.path().display()), error))?;
+    file.remove()?;
+    let durability = match &observation {
+        Some(observation) => Durability::of(observation, target, mode, identity),
+        None => Err(session.settings.unobserved_because.clone()),
+    };
+    let steps = seen.into_iter().map(|(step, visible_bytes)| Step {
+        durable_bytes: durability
+            .as_ref()
+            .ok()
+            .map(|durable| durable.at(step.ended_ns)),
+        action: step.action,
+        written_bytes: step.written_bytes,
+        visible_bytes,
+    });
+    let timeline = Timeline {
+        mode,
+        target: target.name.clone(),
+        size_bytes: TIMELINE_SIZE_BYTES,
+        steps: steps.collect(),
+    };
+    let gap = durability.err().map(|why| {
+        Gap::new(
+            format!("durable bytes of the timelines on {}", target.name),
+            why,
+        )
+    });
+    Ok((timeline, gap))
+}
+
+/// One step at a time; after each a second process says what it can read.
+fn walk(
+    session: &Session<'_>,
+    writer: &mut Workload,
+    file: &RunFile,
+) -> Result<Vec<(StepReport, u64)>, BufferingError> {
+    let read = Job::Read(ReadJob {
+        size_bytes: TIMELINE_SIZE_BYTES,
+        path: file.path().into(),
+    });
+    let mut seen = Vec::new();
+    loop {
+        let Report::Step(step) = writer.go(session.stop)? else {
+            return Err(EngineError::Protocol("another report".into()).into());
+        };
+        let mut reader = session.start(&read)?;
+        let Report::Read(found) = reader.go(session.stop)? else {
+            return Err(EngineError::Protocol("another report".into()).into());
+        };
+        reader.exit()?;
+        let last = step.last;
+        seen.push((step, found.right_bytes));
+        if last {
+            return Ok(seen);
+        }
+    }
+}
+
+/// What the observed requests say about the durability of one file.
+struct Durability<'a> {
+    observation: &'a Observation,
+    file: Option<FileId>,
+    writes: Vec<Written>,
+}
+
+impl<'a> Durability<'a> {
+    /// Fails with the reason why the requests say nothing.
+    fn of(
+        observation: &'a Observation,
+        target: &Target,
+        mode: Mode,
+        identity: KernelFile,
+    ) -> Result<Self, String> {
+        if let Some(why) = target.unchargeable().or_else(|| silent(target)) {
+            return Err(why.to_owned());
+        }
+        if observation.raw.block.is_none() {
+            return Err("block requests could not be observed".to_owned());
+        }
+        let lost = observation.raw.losses.total();
+        if lost > 0 {
+            return Err(format!("{lost} events were lost"));
+        }
+        let is_file =
+            |file: &FileId| (file.device, file.inode) == (identity.device, identity.inode);
+        let file = observation
+            .requests
+            .iter()
+            .filter_map(|r| r.file)
+            .find(is_file);
+        Ok(Self {
+            observation,
+            file,
+            writes: writes(observation, mode, is_file),
+        })
+    }
+
+    /// Without any request for the file nothing of it is on the device.
+    fn at(&self, ns: u64) -> u64 {
+        self.file.map_or(0, |file| {
+            durable_bytes(&self.observation.requests, file, &self.writes, ns)
+        })
+    }
+}
+
+/// How the file grew. Where the call itself syncs, its requests are issued before
+/// it returns and carry its bytes, which are in the page cache by then
+/// (`generic_write_sync`, include/linux/fs.h): there the call's start counts.
+fn writes(
+    observation: &Observation,
+    mode: Mode,
+    is_file: impl Fn(&FileId) -> bool,
+) -> Vec<Written> {
+    let syncs_itself = matches!(mode, Mode::OSync | Mode::ODsync | Mode::RwfDsync);
+    let mut end_bytes = 0;
+    let ops = observation
+        .ops
+        .iter()
+        .filter(|op| matches!(&op.call, Call::Write { file, .. } if is_file(file)));
+    ops.filter_map(|op| {
+        end_bytes += op.outcome.ok()?;
+        let inside_ns = if syncs_itself { 0 } else { op.took_ns };
+        Some(Written {
+            end_bytes,
+            returned_ns: op.started_ns + inside_ns,
+        })
+    })
+    .collect()
+}
+
+/// Why requests of this target do not show what is durable.
+fn silent(target: &Target) -> Option<&'static str> {
+    let storage = &target.storage;
+    if storage
+        .mount_options
+        .split(',')
+        .any(|option| option == "data=journal")
+    {
+        return Some("with data=journal the contents go to the journal, not to their place");
+    }
+    // A partition has no setting of its own.
+    let caches = || {
+        storage
+            .devices
+            .iter()
+            .filter_map(|device| device.write_cache.as_deref())
+    };
+    if caches().next().is_some() && caches().all(|cache| cache == "write through") {
+        return Some("the devices have no volatile cache and are sent no flushes");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use iostrata_core::environment::Device;
+    use iostrata_core::evidence::{Cause, Phase, RawEvidence};
+    use iostrata_core::observe::RequestEvent;
+    use iostrata_core::{Captured, Op};
+
+    use super::super::charge::tests::target;
+    use super::*;
+
+    const FILE: FileId = FileId {
+        device: 7,
+        inode: 12,
+        generation: 3,
+    };
+    const IDENTITY: KernelFile = KernelFile {
+        device: 7,
+        inode: 12,
+    };
+
+    fn write(started_ns: u64, took_ns: u64, bytes: u64) -> Op {
+        let pieces = Captured::Whole(vec![bytes]);
+        let call = Call::Write {
+            name: "write",
+            file: FILE,
+            pieces,
+        };
+        Op {
+            id: 0,
+            process: 1,
+            thread: 1,
+            started_ns,
+            took_ns,
+            call,
+            outcome: Ok(bytes),
+        }
+    }
+
+    fn request(cause: Cause, issued_ns: u64, completed_ns: u64) -> RequestEvent {
+        RequestEvent {
+            disk: 7,
+            phase: Phase::Running,
+            cause,
+            file: (cause == Cause::Data).then_some(FILE),
+            file_offset_bytes: 0,
+            sector: 0,
+            bytes: 4096,
+            forced_unit_access: false,
+            issued_ns,
+            completed_ns,
+        }
+    }
+
+    fn seen(ops: Vec<Op>, requests: Vec<RequestEvent>) -> Observation {
+        let raw = RawEvidence {
+            block: Some(vec![]),
+            ..RawEvidence::default()
+        };
+        Observation { raw, ops, requests }
+    }
+
+    #[test]
+    fn a_call_that_syncs_itself_brings_its_bytes_before_it_returns() {
+        let requests = vec![request(Cause::Data, 20, 30), request(Cause::Flush, 31, 40)];
+        let observation = seen(vec![write(10, 50, 3000)], requests);
+        let durable = |mode| {
+            let target = target("ext4", true, &[7]);
+            Durability::of(&observation, &target, mode, IDENTITY)
+                .ok()
+                .map(|durable| durable.at(60))
+        };
+        assert_eq!(durable(Mode::ODsync), Some(3000));
+        assert_eq!(
+            durable(Mode::Fsync),
+            Some(0),
+            "issued before the write had returned"
+        );
+    }
+
+    #[test]
+    fn a_file_without_requests_is_not_durable() {
+        let observation = seen(
+            vec![write(10, 5, 3000)],
+            vec![request(Cause::Flush, 31, 40)],
+        );
+        let target = target("ext4", false, &[7]);
+        let durable = Durability::of(&observation, &target, Mode::Flush, IDENTITY)
+            .ok()
+            .unwrap();
+        assert_eq!(durable.at(100), 0);
+    }
+
+    #[test]
+    fn where_requests_cannot_tell_durability_is_unknown() {
+        let why = |target: &Target, observation: &Observation| {
+            Durability::of(observation, target, Mode::Fsync, IDENTITY).err()
+        };
+        let (plain, good) = (target("ext4", true, &[7]), seen(vec![], vec![]));
+        assert_eq!(why(&plain, &good), None);
+        let mut journalled = plain.clone();
+        journalled.storage.mount_options = "rw,data=journal".to_owned();
+        assert!(why(&journalled, &good).is_some_and(|why| why.contains("data=journal")));
+        let mut through = plain.clone();
+        through.storage.devices = vec![Device {
+            name: "d".to_owned(),
+            model: None,
+            rotational: None,
+            write_cache: Some("write through".to_owned()),
+            fua: None,
+            scheduler: None,
+        }];
+        assert!(why(&through, &good).is_some_and(|why| why.contains("no volatile cache")));
+        assert!(why(&target("overlay", false, &[7]), &good).is_some());
+        assert!(why(&plain, &Observation::default()).is_some());
+        let mut lossy = good;
+        lossy.raw.losses.stream = 2;
+        assert!(why(&plain, &lossy).is_some_and(|why| why.starts_with("2 events")));
+    }
+}

@@ -1,0 +1,191 @@
+//! The ten ways of handing records over.
+
+use std::fs::{File, OpenOptions};
+use std::hint::black_box;
+use std::io::{self, BufWriter, IoSlice, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use iostrata_core::buffering::{APPLICATION_BUFFER_BYTES, GROUP_WRITES, Mode};
+use iostrata_tracer::kernel::{SyncFileRange, sync_file_range};
+use nix::fcntl::OFlag;
+use rustix::io::{ReadWriteFlags, pwritev2};
+
+/// A file that takes records in one [`Mode`], or nothing at all.
+pub(super) struct Writer {
+    sink: Sink,
+    sync: Sync,
+    /// Bytes handed over so far, the offset of the next record.
+    offset: u64,
+    records: u64,
+}
+
+enum Sink {
+    /// Through a user-space buffer.
+    Buffered(BufWriter<File>),
+    /// One system call for each record.
+    Direct(File),
+    /// `pwritev2` with `RWF_DSYNC`.
+    SyncedCall(File),
+    /// Does nothing, to see what the loop costs.
+    Nothing,
+}
+
+/// What follows a record.
+#[derive(Clone, Copy)]
+enum Sync {
+    /// Nothing.
+    None,
+    /// The user-space buffer is flushed.
+    Flush,
+    /// Flushed, then `fsync`.
+    Fsync,
+    /// Flushed, then `fdatasync`.
+    Fdatasync,
+    /// Flushed, then `sync_file_range` on the record.
+    FileRange,
+    /// Flushed and `fsync` after every [`GROUP_WRITES`] records and at the end.
+    Group,
+    /// Flushed and `fsync` at the end.
+    AtEnd,
+}
+
+impl Writer {
+    /// Creates `path`, which must not exist, for `mode`.
+    ///
+    /// The new file is synced, so that its creation is not part of the first
+    /// record's sync.
+    pub(super) fn create(path: &Path, mode: Mode) -> io::Result<Self> {
+        // rustix's `OFlags::DSYNC` is `O_SYNC` in its raw Linux back end (1.1.6).
+        let flags = match mode {
+            Mode::OSync => OFlag::O_SYNC,
+            Mode::ODsync => OFlag::O_DSYNC,
+            _ => OFlag::empty(),
+        };
+        let mut options = OpenOptions::new();
+        let file = options
+            .write(true)
+            .create_new(true)
+            .custom_flags(flags.bits())
+            .open(path)?;
+        file.sync_all()?;
+        let buffer = |file| {
+            let bytes = usize::try_from(APPLICATION_BUFFER_BYTES).unwrap_or(usize::MAX);
+            Sink::Buffered(BufWriter::with_capacity(bytes, file))
+        };
+        let (sink, sync) = match mode {
+            Mode::Buffered => (buffer(file), Sync::None),
+            Mode::Flush => (buffer(file), Sync::Flush),
+            Mode::Fsync => (buffer(file), Sync::Fsync),
+            Mode::Fdatasync => (buffer(file), Sync::Fdatasync),
+            Mode::OSync | Mode::ODsync => (Sink::Direct(file), Sync::None),
+            Mode::RwfDsync => (Sink::SyncedCall(file), Sync::None),
+            Mode::SyncFileRange => (buffer(file), Sync::FileRange),
+            Mode::FinalFsync => (buffer(file), Sync::AtEnd),
+            Mode::GroupFsync => (buffer(file), Sync::Group),
+        };
+        Ok(Self {
+            sink,
+            sync,
+            offset: 0,
+            records: 0,
+        })
+    }
+
+    /// A writer that does nothing.
+    pub(super) fn nothing() -> Self {
+        Self {
+            sink: Sink::Nothing,
+            sync: Sync::None,
+            offset: 0,
+            records: 0,
+        }
+    }
+
+    /// Hands one record over, and syncs as the mode says.
+    pub(super) fn write(&mut self, record: &[u8]) -> io::Result<()> {
+        let start = self.offset;
+        match &mut self.sink {
+            Sink::Buffered(buffer) => buffer.write_all(record)?,
+            Sink::Direct(file) => file.write_all(record)?,
+            Sink::SyncedCall(file) => write_synced(file, record, start)?,
+            Sink::Nothing => {
+                black_box(record);
+            }
+        }
+        self.offset += record.len() as u64;
+        self.records += 1;
+        self.after_record(start)
+    }
+
+    fn after_record(&mut self, start: u64) -> io::Result<()> {
+        match self.sync {
+            Sync::Flush => self.flush(),
+            Sync::Fsync => self.fsync(),
+            Sync::Fdatasync => {
+                self.flush()?;
+                self.file().map_or(Ok(()), File::sync_data)
+            }
+            Sync::FileRange => {
+                self.flush()?;
+                let length = self.offset - start;
+                self.file().map_or(Ok(()), |file| {
+                    sync_file_range(file.as_fd(), start, length, SyncFileRange::WRITE_AND_WAIT)
+                })
+            }
+            Sync::Group if self.records.is_multiple_of(GROUP_WRITES) => self.fsync(),
+            Sync::Group | Sync::None | Sync::AtEnd => Ok(()),
+        }
+    }
+
+    /// What closing the file would do: the buffer's rest, and the mode's last sync.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        match self.sync {
+            Sync::AtEnd => self.fsync(),
+            Sync::Group if !self.records.is_multiple_of(GROUP_WRITES) => self.fsync(),
+            _ => self.flush(),
+        }
+    }
+
+    /// Bytes handed over so far.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Empties the user-space buffer.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        match &mut self.sink {
+            Sink::Buffered(buffer) => buffer.flush(),
+            Sink::Direct(_) | Sink::SyncedCall(_) | Sink::Nothing => Ok(()),
+        }
+    }
+
+    fn fsync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.file().map_or(Ok(()), File::sync_all)
+    }
+
+    fn file(&self) -> Option<&File> {
+        match &self.sink {
+            Sink::Buffered(buffer) => Some(buffer.get_ref()),
+            Sink::Direct(file) | Sink::SyncedCall(file) => Some(file),
+            Sink::Nothing => None,
+        }
+    }
+}
+
+fn write_synced(file: &File, mut record: &[u8], mut offset: u64) -> io::Result<()> {
+    while !record.is_empty() {
+        match pwritev2(file, &[IoSlice::new(record)], offset, ReadWriteFlags::DSYNC) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                record = &record[written..];
+                offset += written as u64;
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}

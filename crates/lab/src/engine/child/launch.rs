@@ -1,0 +1,187 @@
+//! The parent's side.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{self, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Serialize;
+
+use super::{Command, EngineError, Job, Message, Report};
+use crate::engine::Process;
+
+/// How often a waiting parent asks whether it was interrupted.
+const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
+
+/// How workload processes are started.
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+}
+
+impl Launcher {
+    /// This very program again, with the hidden subcommand that calls
+    /// [`child_main`](super::child_main).
+    pub fn this_program(subcommand: &str) -> Self {
+        Self::program("/proc/self/exe", [subcommand])
+    }
+
+    /// Any program that ends up in [`child_main`](super::child_main).
+    pub fn program(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// Starts a process and waits until it has prepared `job`.
+    pub fn start(&self, job: &Job, stop: &dyn Fn() -> bool) -> Result<Workload, EngineError> {
+        let mut command = process::Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut process = Process::start(&mut command).map_err(|source| EngineError::Start {
+            program: self.program.display().to_string(),
+            source,
+        })?;
+        let (stdin, stdout) = (process.child().stdin.take(), process.child().stdout.take());
+        let mut workload = Workload {
+            process,
+            stdin,
+            stdout: stdout.map(BufReader::new),
+        };
+        workload.send(job, "take its job")?;
+        match workload.receive("prepare", stop)? {
+            Message::Ready => Ok(workload),
+            other => Err(unexpected(other)),
+        }
+    }
+}
+
+/// A workload process that is prepared. Killed and waited for when dropped.
+#[derive(Debug)]
+pub struct Workload {
+    process: Process,
+    /// `None` once `exit` was sent.
+    stdin: Option<ChildStdin>,
+    stdout: Option<BufReader<ChildStdout>>,
+}
+
+impl Workload {
+    /// Process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Lets it do its next step and waits for the report.
+    pub fn go(&mut self, stop: &dyn Fn() -> bool) -> Result<Report, EngineError> {
+        self.send(&Command::Go, "work")?;
+        match self.receive("work", stop)? {
+            Message::Done(report) => Ok(report),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Lets it become the program of its [`Job::Exec`] and waits for the end of that.
+    pub fn go_exec(&mut self, stop: &dyn Fn() -> bool) -> Result<ExitStatus, EngineError> {
+        self.send(&Command::Go, "execute a program")?;
+        self.process.wait(stop)
+    }
+
+    /// Lets it end and waits for that.
+    pub fn exit(mut self) -> Result<(), EngineError> {
+        self.send(&Command::Exit, "end")?;
+        drop(self.stdin.take());
+        let status = self.process.child().wait()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(ended(status, "end"))
+        }
+    }
+
+    fn send(&mut self, message: &impl Serialize, doing: &'static str) -> Result<(), EngineError> {
+        let mut line = serde_json::to_vec(message)
+            .map_err(|error| EngineError::Protocol(error.to_string()))?;
+        line.push(b'\n');
+        let Some(stdin) = self.stdin.as_mut() else {
+            return Err(EngineError::Protocol(
+                "it has already been told to end".to_owned(),
+            ));
+        };
+        match stdin.write_all(&line) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(self.why_gone(doing)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn receive(
+        &mut self,
+        doing: &'static str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Message, EngineError> {
+        let Some(stdout) = self.stdout.as_mut() else {
+            return Err(self.why_gone(doing));
+        };
+        while !is_readable(stdout)? {
+            if stop() {
+                return Err(EngineError::Interrupted);
+            }
+        }
+        let mut line = String::new();
+        if stdout.read_line(&mut line)? == 0 {
+            return Err(self.why_gone(doing));
+        }
+        serde_json::from_str(&line)
+            .map_err(|error| EngineError::Protocol(format!("{} ({error})", line.trim_end())))
+    }
+
+    /// Waits for a process that closed its pipe and says how it ended.
+    fn why_gone(&mut self, doing: &'static str) -> EngineError {
+        self.process
+            .child()
+            .wait()
+            .map_or_else(EngineError::from, |status| ended(status, doing))
+    }
+}
+
+fn is_readable(stdout: &BufReader<ChildStdout>) -> io::Result<bool> {
+    if !stdout.buffer().is_empty() {
+        return Ok(true);
+    }
+    let fd = stdout.get_ref().as_fd();
+    let timeout = Timespec::try_from(INTERRUPT_CHECK).map_err(io::Error::other)?;
+    match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn ended(status: ExitStatus, doing: &'static str) -> EngineError {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => EngineError::Killed { signal, doing },
+        (None, code) => EngineError::Ended {
+            code: code.unwrap_or(0),
+            doing,
+        },
+    }
+}
+
+fn unexpected(message: Message) -> EngineError {
+    match message {
+        Message::Failed(failure) => EngineError::Failed(failure),
+        Message::Ready => EngineError::Protocol("ready".to_owned()),
+        Message::Done(_) => EngineError::Protocol("done".to_owned()),
+    }
+}

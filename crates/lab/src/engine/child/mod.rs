@@ -1,0 +1,44 @@
+//! The process that does an experiment's work, and the pipe to it.
+//!
+//! One JSON line a message. The parent sends a [`Job`]; the child prepares and
+//! says `ready`; the parent, which may attach an observer now, sends `go`; the
+//! child works and answers with a [`Report`]; `exit`, or the end of the input,
+//! ends it. A job of several steps takes one `go` for each.
+
+mod entry;
+mod error;
+mod job;
+mod launch;
+mod stopwatch;
+
+use serde::{Deserialize, Serialize};
+
+pub use entry::child_main;
+pub use error::{EngineError, Failure, FailureKind};
+pub use job::{
+    ExecJob, Job, NullJob, ReadJob, ReadReport, Report, StepReport, StepsJob, Work, WriteJob,
+};
+pub use launch::{Launcher, Workload};
+pub(crate) use stopwatch::{Stopwatch, monotonic_ns};
+
+/// What the child says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Message {
+    /// Prepared; waits for `go`.
+    Ready,
+    /// The step is done; waits for the next command.
+    Done(Report),
+    /// The step, or the preparation, failed; the child ends.
+    Failed(Failure),
+}
+
+/// What the parent says after the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Command {
+    /// Do the next step.
+    Go,
+    /// End.
+    Exit,
+}

@@ -1,0 +1,26 @@
+//! The engine every experiment runs on: child processes that do the work, the
+//! order and number of timing runs, and what disturbed them.
+//!
+//! The work is done by a process of its own ([`Workload`]), so that an observer
+//! can attach to it before it starts and the timing pass and the evidence pass
+//! run the very same code.
+
+mod child;
+mod identity;
+mod noise;
+mod process;
+mod progress;
+mod timing;
+mod xorshift;
+
+pub use child::{
+    EngineError, ExecJob, Failure, FailureKind, Job, Launcher, NullJob, ReadJob, ReadReport,
+    Report, StepReport, StepsJob, Work, Workload, WriteJob, child_main,
+};
+pub(crate) use child::{Stopwatch, monotonic_ns};
+pub use identity::{KernelFile, kernel_file};
+pub use noise::{Meter, Reading};
+pub(crate) use process::Process;
+pub use progress::{Ledger, Progress, Silent, Step};
+pub use timing::{Measured, Round, Rules, measure};
+pub(crate) use xorshift::XorShift;

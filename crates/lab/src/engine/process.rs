@@ -1,0 +1,62 @@
+//! A child process that never outlives its owner.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+use iostrata_tracer::kernel::die_with_parent;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::EngineError;
+
+/// How often the end of a process is looked for.
+const END_CHECK: Duration = Duration::from_millis(2);
+
+/// A child and what it started, killed and waited for when dropped.
+#[derive(Debug)]
+pub(crate) struct Process(Child);
+
+impl Process {
+    /// Starts `command` in a process group of its own: Ctrl-C in a terminal goes
+    /// to the parent alone, which ends the child in order.
+    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
+        die_with_parent(command.process_group(0)).spawn().map(Self)
+    }
+
+    /// The child, for its id and its pipes.
+    pub(crate) fn child(&mut self) -> &mut Child {
+        &mut self.0
+    }
+
+    /// Process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Waits for its end, or until `stop` says yes.
+    pub(crate) fn wait(&mut self, stop: &dyn Fn() -> bool) -> Result<ExitStatus, EngineError> {
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(status);
+            }
+            if stop() {
+                return Err(EngineError::Interrupted);
+            }
+            thread::sleep(END_CHECK);
+        }
+    }
+}
+
+impl Drop for Process {
+    /// Once it was waited for, its id may be somebody else's.
+    fn drop(&mut self) {
+        if let Ok(Some(_)) = self.0.try_wait() {
+            return;
+        }
+        // Fails only for a process that is gone, which the wait tells as well.
+        _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+        drop(self.0.wait());
+    }
+}

@@ -1,0 +1,222 @@
+//! Ending in an orderly way on SIGINT, SIGTERM and SIGHUP.
+//!
+//! The signal only sets a flag and kills the child processes being waited for;
+//! whoever waited then asks [`Interrupt::check`] and returns its error, so that
+//! scratch directories and mounts are removed by their `Drop`. A second signal
+//! during that cleanup does nothing more: it cannot cut the removal short. Only
+//! SIGKILL can, and what it leaves the next run removes.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::process::Child;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use rustix::io::retry_on_intr;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// The user or the system asked for an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted by {}", SignalName(*.signal))]
+pub struct Interrupted {
+    /// Number of the first signal that arrived.
+    pub signal: i32,
+}
+
+struct SignalName(i32);
+
+impl fmt::Display for SignalName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            SIGINT => f.write_str("SIGINT"),
+            SIGTERM => f.write_str("SIGTERM"),
+            SIGHUP => f.write_str("SIGHUP"),
+            other => write!(f, "signal {other}"),
+        }
+    }
+}
+
+/// Says whether an end was asked for. Clones share one state.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// 0 until a signal arrives.
+    signal: AtomicI32,
+    /// Children that have not been reaped, so that their numbers are still theirs.
+    children: Mutex<Vec<Pid>>,
+}
+
+impl Interrupt {
+    /// One that no signal sets.
+    pub fn never() -> Self {
+        Self::default()
+    }
+
+    /// Catches SIGINT, SIGTERM and SIGHUP for the rest of the process.
+    ///
+    /// A signal that was ignored when the process started stays ignored, as
+    /// `nohup(1)` and shells without job control want it. Starts a thread:
+    /// make a private mount namespace before.
+    pub fn install() -> io::Result<Self> {
+        let ignored = ignored_signals()?;
+        let wanted = [SIGINT, SIGTERM, SIGHUP]
+            .into_iter()
+            .filter(|signal| ignored & (1 << (signal - 1)) == 0);
+        let mut signals = Signals::new(wanted)?;
+        let interrupt = Self::default();
+        let shared = Arc::clone(&interrupt.shared);
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for signal in signals.forever() {
+                    shared.end(signal);
+                }
+            })?;
+        Ok(interrupt)
+    }
+
+    /// Fails once a signal has arrived. To be asked between runs.
+    pub fn check(&self) -> Result<(), Interrupted> {
+        match self.shared.signal.load(Ordering::SeqCst) {
+            0 => Ok(()),
+            signal => Err(Interrupted { signal }),
+        }
+    }
+
+    /// Has `child` killed when a signal arrives, or now if one has.
+    ///
+    /// The whole process group is killed if the child leads one
+    /// (`CommandExt::process_group(0)`), which also keeps a terminal's Ctrl-C
+    /// from reaching the child first. The guard must end before the child is
+    /// reaped, because its number may then belong to another process:
+    /// [`Watched::wait_exit`] does that.
+    pub fn watch(&self, child: &Child) -> Watched<'_> {
+        let pid = Pid::from_child(child);
+        let mut children = self.shared.children();
+        children.push(pid);
+        // A signal between the spawn and the push found an empty list.
+        if self.check().is_err() {
+            kill(pid);
+        }
+        drop(children);
+        Watched {
+            shared: &self.shared,
+            pid,
+        }
+    }
+}
+
+impl Shared {
+    fn end(&self, signal: i32) {
+        // The first signal names the reason; a later one changes nothing.
+        _ = self
+            .signal
+            .compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
+        for &pid in self.children().iter() {
+            kill(pid);
+        }
+    }
+
+    fn children(&self) -> MutexGuard<'_, Vec<Pid>> {
+        // A list of numbers is whole at every step, whoever panicked.
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A child that dies with the first signal, as long as this lives.
+#[derive(Debug)]
+#[must_use = "the child is watched only as long as the guard lives"]
+pub struct Watched<'i> {
+    shared: &'i Shared,
+    pid: Pid,
+}
+
+impl Watched<'_> {
+    /// Waits until the child has ended and leaves it to be reaped (`wait`, `wait4`).
+    pub fn wait_exit(self) -> io::Result<()> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        retry_on_intr(|| waitid(WaitId::Pid(self.pid), options))?;
+        Ok(())
+    }
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.shared.children().retain(|&pid| pid != self.pid);
+    }
+}
+
+fn kill(pid: Pid) {
+    // The child is not reaped, so neither number can belong to somebody else. A
+    // failure means that it has ended already.
+    if kill_process_group(pid, Signal::KILL).is_err() {
+        _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Bit N-1 for signal N, from `SigIgn` of `/proc/self/status`, `proc_pid_status(5)`.
+fn ignored_signals() -> io::Result<u64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .ok_or_else(|| io::Error::other("/proc/self/status has no readable SigIgn"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+    use std::process::Command;
+
+    fn sleeper() -> Child {
+        Command::new("sleep")
+            .arg("600")
+            .process_group(0)
+            .spawn()
+            .unwrap()
+    }
+
+    #[test]
+    fn a_signal_ends_the_watched_child_and_is_remembered() {
+        let interrupt = Interrupt::never();
+        let mut child = sleeper();
+        let watched = interrupt.watch(&child);
+        assert_eq!(interrupt.check(), Ok(()));
+        interrupt.shared.end(SIGTERM);
+        interrupt.shared.end(SIGINT);
+        watched.wait_exit().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        let interrupted = interrupt.check().unwrap_err();
+        assert_eq!(interrupted.to_string(), "interrupted by SIGTERM");
+        assert!(interrupt.shared.children().is_empty());
+    }
+
+    #[test]
+    fn a_child_watched_after_the_signal_ends_too() {
+        let interrupt = Interrupt::never();
+        interrupt.shared.end(SIGHUP);
+        let mut child = sleeper();
+        interrupt.watch(&child).wait_exit().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn a_child_outside_its_own_group_is_killed_alone() {
+        let interrupt = Interrupt::never();
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let watched = interrupt.watch(&child);
+        interrupt.shared.end(SIGINT);
+        watched.wait_exit().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+}

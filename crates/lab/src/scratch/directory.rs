@@ -1,0 +1,202 @@
+//! The directory that everything is written in.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::{fmt::Write as _, fs};
+
+use rustix::fs::{
+    Access, AtFlags, CWD, FlockOperation, Mode, OFlags, StatVfsMountFlags, accessat, flock, fstat,
+    fstatvfs, mkdirat, openat,
+};
+use rustix::io::Errno;
+use rustix::process::getpid;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::error::{Leftover, ScratchError};
+use super::removal::{open_directory, remove_stale, remove_tree};
+
+/// All scratch directories are called this and [`RANDOM_BYTES`] in lower-case hexadecimal.
+pub(super) const PREFIX: &str = ".iostrata-";
+pub(super) const RANDOM_BYTES: usize = 6;
+
+/// Locked with flock(2) as long as the run lives; the kernel unlocks it when the run dies.
+pub(super) const LOCK: &CStr = c"lock";
+
+/// First line of the lock file.
+pub(super) const LOCK_MAGIC: &str = "iostrata scratch directory\n";
+
+/// A new name can fail only by a name taken (2^-48) or by another run that saw the
+/// directory before it was locked.
+const ATTEMPTS: u32 = 16;
+
+/// A directory of our own inside the user's, removed with all it holds on drop.
+#[derive(Debug)]
+pub struct Scratch {
+    parent: OwnedFd,
+    directory: OwnedFd,
+    name: String,
+    path: PathBuf,
+    removed: bool,
+    lock: File,
+}
+
+impl Scratch {
+    /// Makes a scratch directory inside `dir`, readable by this user only.
+    ///
+    /// `needed_bytes` is the most that will be in it at one time; 5 % more must be
+    /// free. Scratch directories that killed runs left in `dir` are removed first.
+    pub fn create(dir: &Path, needed_bytes: u64) -> Result<Self, ScratchError> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let parent = openat(CWD, dir, flags, Mode::empty())
+            .map_err(|errno| ScratchError::access(dir, errno))?;
+        // Absolute, because the working directory may change.
+        let dir = fs::canonicalize(dir).map_err(|error| ScratchError::io("find", dir, error))?;
+        check_writable(parent.as_fd(), &dir)?;
+        remove_stale(parent.as_fd());
+        check_space(parent.as_fd(), &dir, needed_bytes)?;
+        for _ in 0..ATTEMPTS {
+            let name = random_name().map_err(|errno| ScratchError::io("name", &dir, errno))?;
+            let made = make(parent.as_fd(), &name);
+            let (directory, lock) = match made {
+                Ok(made) => made,
+                Err(Errno::EXIST | Errno::NOENT | Errno::AGAIN) => continue,
+                Err(Errno::NOSPC | Errno::DQUOT) => {
+                    return Err(no_space(parent.as_fd(), &dir, needed_bytes));
+                }
+                Err(errno) => return Err(ScratchError::access(&dir, errno)),
+            };
+            let path = dir.join(&name);
+            let mut scratch = Self {
+                parent,
+                directory,
+                name,
+                path,
+                removed: false,
+                lock,
+            };
+            scratch.sign()?;
+            return Ok(scratch);
+        }
+        Err(ScratchError::io("make a directory in", &dir, Errno::EXIST))
+    }
+
+    /// Absolute path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Free bytes for this user on the file system of the directory.
+    pub fn free_bytes(&self) -> io::Result<u64> {
+        Ok(free_bytes(self.directory.as_fd())?)
+    }
+
+    /// Removes the directory now and says what could not be removed.
+    pub fn close(mut self) -> Result<(), Leftover> {
+        self.remove()
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    /// Says in the lock file whose directory this is, for people who find it.
+    fn sign(&mut self) -> Result<(), ScratchError> {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let pid = getpid().as_raw_nonzero();
+        let text = format!("{LOCK_MAGIC}boot {}\npid {pid}\n", boot.trim());
+        self.lock.write_all(text.as_bytes()).map_err(|error| {
+            if error.kind() == io::ErrorKind::StorageFull {
+                no_space(self.directory.as_fd(), &self.path, text.len() as u64)
+            } else {
+                ScratchError::io("write in", &self.path, error)
+            }
+        })
+    }
+
+    fn remove(&mut self) -> Result<(), Leftover> {
+        if std::mem::replace(&mut self.removed, true) {
+            return Ok(());
+        }
+        remove_tree(self.parent.as_fd(), &self.name).map_err(|cause| Leftover {
+            path: self.path.clone(),
+            cause: cause.to_string(),
+        })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `close`; the next run tries again.
+        drop(self.remove());
+    }
+}
+
+/// `AGAIN` or `NOENT` when a run that removes stale directories saw it before it was locked.
+fn make(parent: BorrowedFd<'_>, name: &str) -> Result<(OwnedFd, File), Errno> {
+    mkdirat(parent, name, Mode::RWXU)?;
+    let locked = open_directory(parent, name).and_then(|directory| {
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let lock = openat(&directory, LOCK, flags, Mode::RUSR | Mode::WUSR)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        if fstat(&lock)?.st_nlink == 0 {
+            return Err(Errno::NOENT);
+        }
+        Ok((directory, File::from(lock)))
+    });
+    if locked.is_err() {
+        _ = remove_tree(parent, name);
+    }
+    locked
+}
+
+fn random_name() -> Result<String, Errno> {
+    let mut random = [0; RANDOM_BYTES];
+    getrandom(&mut random, GetRandomFlags::empty())?;
+    let mut name = PREFIX.to_owned();
+    for byte in random {
+        // Writing to a string cannot fail.
+        _ = write!(name, "{byte:02x}");
+    }
+    Ok(name)
+}
+
+fn check_writable(directory: BorrowedFd<'_>, path: &Path) -> Result<(), ScratchError> {
+    let access = |errno| ScratchError::access(path, errno);
+    let filesystem = fstatvfs(directory).map_err(access)?;
+    if filesystem.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return Err(access(Errno::ROFS));
+    }
+    let modes = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+    accessat(directory, ".", modes, AtFlags::EACCESS).map_err(access)
+}
+
+fn check_space(
+    directory: BorrowedFd<'_>,
+    path: &Path,
+    needed_bytes: u64,
+) -> Result<(), ScratchError> {
+    // Metadata of what is written takes space too.
+    let needed_bytes = needed_bytes.saturating_add(needed_bytes / 20);
+    let free = free_bytes(directory).map_err(|errno| ScratchError::access(path, errno))?;
+    if free < needed_bytes {
+        return Err(no_space(directory, path, needed_bytes));
+    }
+    Ok(())
+}
+
+pub(super) fn no_space(directory: BorrowedFd<'_>, path: &Path, needed_bytes: u64) -> ScratchError {
+    ScratchError::NoSpace {
+        path: path.to_owned(),
+        needed_bytes,
+        free_bytes: free_bytes(directory).unwrap_or(0),
+    }
+}
+
+fn free_bytes(directory: BorrowedFd<'_>) -> Result<u64, Errno> {
+    let filesystem = fstatvfs(directory)?;
+    Ok(filesystem.f_bavail.saturating_mul(filesystem.f_frsize))
+}

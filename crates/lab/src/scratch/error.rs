@@ -1,0 +1,184 @@
+//! Why a scratch directory or an image could not be had.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use iostrata_tracer::kernel::LoopError;
+use rustix::io::Errno;
+
+use super::kind::ImageKind;
+use crate::interrupt::Interrupted;
+
+/// Nothing was left behind when one of these is returned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScratchError {
+    /// The directory does not exist or is something else.
+    #[error(
+        "cannot use {} for measuring: {reason}; name an existing directory with --dir",
+        path.display()
+    )]
+    NotADirectory {
+        /// What was named.
+        path: PathBuf,
+        /// `it does not exist` or `it is not a directory`.
+        reason: &'static str,
+    },
+    /// The user may not write there.
+    #[error(
+        "cannot write in {}: permission denied; choose a directory of your own with --dir",
+        path.display()
+    )]
+    NoPermission {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// Nobody can write there.
+    #[error(
+        "cannot write in {}: its file system is mounted read-only; choose another directory \
+         with --dir",
+        path.display()
+    )]
+    ReadOnly {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// Not enough room, found before or while writing.
+    #[error(
+        "not enough space in {}: {needed_bytes} bytes are needed, {free_bytes} are free; choose \
+         smaller sizes or another directory with --dir",
+        path.display()
+    )]
+    NoSpace {
+        /// The directory.
+        path: PathBuf,
+        /// Needed, the margin included.
+        needed_bytes: u64,
+        /// Free for this user.
+        free_bytes: u64,
+    },
+    /// Images were asked for without the privilege to mount.
+    #[error(
+        "cannot make file-system images: {cause}; images need root (CAP_SYS_ADMIN in the initial \
+         user namespace): run as root, or measure the directory's own file system with --fs host"
+    )]
+    NeedsRoot {
+        /// What was refused.
+        cause: String,
+    },
+    /// The program that makes the file system is not installed.
+    #[error(
+        "cannot make {kind} images: {program} was not found in PATH, /usr/sbin or /sbin; \
+         install it (Debian package {package})"
+    )]
+    NoMkfs {
+        /// What was to be made.
+        kind: ImageKind,
+        /// The missing program.
+        program: &'static str,
+        /// Debian package that has it.
+        package: &'static str,
+    },
+    /// The program that makes the file system failed.
+    #[error("cannot make a {kind} image: {command} ended with {status} and said: {output}")]
+    MkfsFailed {
+        /// What was to be made.
+        kind: ImageKind,
+        /// The command line.
+        command: String,
+        /// How it ended.
+        status: std::process::ExitStatus,
+        /// What it printed.
+        output: String,
+    },
+    /// The kernel has no driver for it.
+    #[error(
+        "cannot mount {kind}: this kernel has no {filesystem}; load its module or leave {kind} out"
+    )]
+    NoFileSystem {
+        /// What was to be mounted.
+        kind: ImageKind,
+        /// Name in `/proc/filesystems`.
+        filesystem: &'static str,
+    },
+    /// The kernel refused the mount.
+    #[error("cannot mount {kind} from {}: {source}; the kernel log says why", device.display())]
+    MountFailed {
+        /// What was to be mounted.
+        kind: ImageKind,
+        /// The loop device.
+        device: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// What was mounted is not what was asked for.
+    #[error(
+        "asked for {kind} but {found}; mkfs or kernel defaults differ here, so leave {kind} out"
+    )]
+    NotAsAsked {
+        /// What was to be mounted.
+        kind: ImageKind,
+        /// What is there instead, as a clause.
+        found: String,
+    },
+    /// No loop device.
+    #[error(transparent)]
+    Loop(LoopError),
+    /// A signal ended it.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// Anything else the kernel refused.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl ScratchError {
+    pub(super) fn io(doing: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+        Self::Io {
+            doing,
+            path: path.to_owned(),
+            source: source.into(),
+        }
+    }
+
+    /// The error of a first access to the user's directory.
+    pub(super) fn access(path: &Path, errno: Errno) -> Self {
+        let path = path.to_owned();
+        let not_a_directory = |path, reason| Self::NotADirectory { path, reason };
+        match errno {
+            Errno::NOENT => not_a_directory(path, "it does not exist"),
+            Errno::NOTDIR => not_a_directory(path, "it is not a directory"),
+            Errno::ACCESS | Errno::PERM => Self::NoPermission { path },
+            Errno::ROFS => Self::ReadOnly { path },
+            errno => Self::io("use", &path, errno),
+        }
+    }
+}
+
+impl From<LoopError> for ScratchError {
+    fn from(error: LoopError) -> Self {
+        match error {
+            LoopError::NotPermitted { doing, source } => Self::NeedsRoot {
+                cause: format!("not permitted to {doing}: {source}"),
+            },
+            other => Self::Loop(other),
+        }
+    }
+}
+
+/// What could not be removed, and why. The next run in the same directory tries again.
+#[derive(Debug, thiserror::Error)]
+#[error("{} could not be removed: {cause}", path.display())]
+pub struct Leftover {
+    /// What is still there.
+    pub path: PathBuf,
+    /// Why.
+    pub cause: String,
+}

@@ -1,0 +1,178 @@
+//! A file system of our own, mounted in the scratch directory.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use iostrata_tracer::kernel::LoopDevice;
+use rustix::fs::{AtFlags, Mode, OFlags, fstatvfs, ftruncate, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+use super::directory::{Scratch, no_space};
+use super::error::{Leftover, ScratchError};
+use super::kind::ImageKind;
+use super::{mkfs, verify};
+use crate::interrupt::Interrupt;
+
+/// Less than this free after a failed mkfs means that the disk is full. mkfs itself cannot be
+/// asked: writing to a loop device on a full disk it says "Input/output error"
+/// (ext4), "No space left on device" (xfs) or "Operation not permitted" (btrfs).
+const FULL_BYTES: u64 = 256 << 10;
+
+/// A mount can be busy for a moment after the last file in it was closed.
+const UNMOUNT_ATTEMPTS: u32 = 20;
+const UNMOUNT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A fresh file system with 4096-byte blocks on a loop device of its own.
+///
+/// Unmounted and released on drop, before its [`Scratch`] directory can be removed.
+#[derive(Debug)]
+pub struct Image {
+    kind: ImageKind,
+    path: PathBuf,
+    mounted: bool,
+    device: LoopDevice,
+}
+
+impl Image {
+    /// Makes, mounts at `scratch/<name of kind>` and verifies a file system of `bytes`.
+    ///
+    /// The image file loses its name before anything is written to it, so that
+    /// nothing of it is left when the process is killed.
+    pub(super) fn create(
+        scratch: &Scratch,
+        kind: ImageKind,
+        bytes: u64,
+        mkfs: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Self, ScratchError> {
+        let device = LoopDevice::attach(nameless_file(scratch, kind, bytes)?.as_fd())?;
+        mkfs::run(kind, mkfs, device.path(), interrupt)
+            .map_err(|error| because_full(error, scratch, bytes))?;
+        Self::mount(scratch, kind, device)
+    }
+
+    fn mount(scratch: &Scratch, kind: ImageKind, device: LoopDevice) -> Result<Self, ScratchError> {
+        let path = scratch.path().join(kind.name());
+        mkdirat(scratch.as_fd(), kind.name(), Mode::RWXU)
+            .map_err(|errno| ScratchError::io("make the directory", &path, errno))?;
+        let flags = MountFlags::empty();
+        mount(
+            device.path(),
+            &path,
+            kind.filesystem(),
+            flags,
+            kind.mount_data(),
+        )
+        .map_err(|errno| mount_error(errno, kind, device.path()))?;
+        let image = Self {
+            kind,
+            path,
+            mounted: true,
+            device,
+        };
+        // On failure the image is dropped, which unmounts it.
+        verify::verify(&image)?;
+        Ok(image)
+    }
+
+    /// Which file system it is.
+    pub fn kind(&self) -> ImageKind {
+        self.kind
+    }
+
+    /// Absolute path of its root directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The loop device under it.
+    pub fn device(&self) -> &LoopDevice {
+        &self.device
+    }
+
+    /// Unmounts now. A mount that stays busy is detached and named in the error:
+    /// the kernel ends it when its last user is gone.
+    pub fn close(mut self) -> Result<(), Leftover> {
+        self.unmount()
+    }
+
+    fn unmount(&mut self) -> Result<(), Leftover> {
+        if !std::mem::replace(&mut self.mounted, false) {
+            return Ok(());
+        }
+        let mut outcome = unmount(&self.path, UnmountFlags::NOFOLLOW);
+        for _ in 1..UNMOUNT_ATTEMPTS {
+            if outcome != Err(Errno::BUSY) {
+                break;
+            }
+            thread::sleep(UNMOUNT_PAUSE);
+            outcome = unmount(&self.path, UnmountFlags::NOFOLLOW);
+        }
+        let Err(errno) = outcome else {
+            return Ok(());
+        };
+        let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
+        let then = match unmount(&self.path, flags) {
+            Ok(()) => "detached instead, the kernel unmounts it when its last user ends".to_owned(),
+            Err(errno) => format!("nor detached: {}", io::Error::from(errno)),
+        };
+        Err(Leftover {
+            path: self.path.clone(),
+            cause: format!("{}; {then}", io::Error::from(errno)),
+        })
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `close`.
+        drop(self.unmount());
+    }
+}
+
+/// A sparse file, readable by this user only, that has lost its name.
+fn nameless_file(scratch: &Scratch, kind: ImageKind, bytes: u64) -> Result<OwnedFd, ScratchError> {
+    let name = format!("{kind}.img");
+    let error = |errno| match errno {
+        Errno::NOSPC | Errno::DQUOT => no_space(scratch.as_fd(), scratch.path(), bytes),
+        errno => ScratchError::io("make the image file", &scratch.path().join(&name), errno),
+    };
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(scratch.as_fd(), &name, flags, Mode::RUSR | Mode::WUSR).map_err(error)?;
+    unlinkat(scratch.as_fd(), &name, AtFlags::empty()).map_err(error)?;
+    ftruncate(&file, bytes).map_err(error)?;
+    Ok(file)
+}
+
+fn because_full(error: ScratchError, scratch: &Scratch, bytes: u64) -> ScratchError {
+    let ScratchError::MkfsFailed { .. } = error else {
+        return error;
+    };
+    match fstatvfs(scratch.as_fd()) {
+        Ok(host) if host.f_bfree.saturating_mul(host.f_frsize) < FULL_BYTES => {
+            no_space(scratch.as_fd(), scratch.path(), bytes)
+        }
+        _ => error,
+    }
+}
+
+fn mount_error(errno: Errno, kind: ImageKind, device: &Path) -> ScratchError {
+    match errno {
+        Errno::NODEV => ScratchError::NoFileSystem {
+            kind,
+            filesystem: kind.filesystem(),
+        },
+        Errno::PERM | Errno::ACCESS => ScratchError::NeedsRoot {
+            cause: format!("mount refused: {}", io::Error::from(errno)),
+        },
+        errno => ScratchError::MountFailed {
+            kind,
+            device: device.to_owned(),
+            source: errno.into(),
+        },
+    }
+}

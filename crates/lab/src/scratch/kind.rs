@@ -1,0 +1,163 @@
+//! The file systems that can be made, and what is particular to each.
+
+use std::ffi::CStr;
+use std::fmt;
+
+const MIB: u64 = 1 << 20;
+
+/// A file system to make in an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ImageKind {
+    /// ext4 as mke2fs makes it: journal, `data=ordered`.
+    Ext4,
+    /// ext4 without a journal.
+    Ext4NoJournal,
+    /// ext4 with fast commits.
+    Ext4FastCommit,
+    /// ext4 that journals file contents too, `data=journal`.
+    Ext4DataJournal,
+    /// XFS.
+    Xfs,
+    /// Btrfs.
+    Btrfs,
+}
+
+impl ImageKind {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 6] = [
+        Self::Ext4,
+        Self::Ext4NoJournal,
+        Self::Ext4FastCommit,
+        Self::Ext4DataJournal,
+        Self::Xfs,
+        Self::Btrfs,
+    ];
+
+    /// Name in options and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Ext4NoJournal => "ext4-nojournal",
+            Self::Ext4FastCommit => "ext4-fast_commit",
+            Self::Ext4DataJournal => "ext4-data_journal",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Name of the driver, as in `/proc/filesystems`.
+    pub fn filesystem(self) -> &'static str {
+        match self {
+            Self::Ext4 | Self::Ext4NoJournal | Self::Ext4FastCommit | Self::Ext4DataJournal => {
+                "ext4"
+            }
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// Smallest image made.
+    ///
+    /// mkfs.xfs 6 refuses less than 300 MB, mkfs.btrfs 6 less than 109 MiB. ext4 would
+    /// do with less, but below 32,768 blocks its journal shrinks from 16 to 4 MiB
+    /// (`ext2fs_default_journal_size`, e2fsprogs `lib/ext2fs/mkjournal.c`).
+    pub fn minimum_bytes(self) -> u64 {
+        match self {
+            Self::Xfs => 320 * MIB,
+            _ => 128 * MIB,
+        }
+    }
+
+    /// The program that makes it.
+    pub(super) fn mkfs(self) -> Mkfs {
+        const EXT4: &[&str] = &[
+            "-q",
+            "-F",
+            "-b",
+            "4096",
+            // Otherwise a kernel thread writes inode tables and journal during the measurement.
+            "-E",
+            "lazy_itable_init=0,lazy_journal_init=0",
+            "-O",
+        ];
+        let (program, package, arguments, feature): (_, _, _, &[&str]) = match self {
+            Self::Ext4 | Self::Ext4DataJournal => (
+                "mkfs.ext4",
+                "e2fsprogs",
+                EXT4,
+                &["has_journal,^fast_commit"],
+            ),
+            Self::Ext4NoJournal => (
+                "mkfs.ext4",
+                "e2fsprogs",
+                EXT4,
+                &["^has_journal,^fast_commit"],
+            ),
+            Self::Ext4FastCommit => ("mkfs.ext4", "e2fsprogs", EXT4, &["has_journal,fast_commit"]),
+            Self::Xfs => (
+                "mkfs.xfs",
+                "xfsprogs",
+                &["-q", "-f", "-b", "size=4096"],
+                &[],
+            ),
+            Self::Btrfs => (
+                "mkfs.btrfs",
+                "btrfs-progs",
+                &["-q", "-f", "-s", "4096"],
+                &[],
+            ),
+        };
+        Mkfs {
+            program,
+            package,
+            arguments: [arguments, feature].concat(),
+        }
+    }
+
+    /// Options for mount(2); the rest are the kernel's defaults.
+    pub(super) fn mount_data(self) -> Option<&'static CStr> {
+        (self == Self::Ext4DataJournal).then_some(c"data=journal")
+    }
+
+    /// Superblock magic, `include/uapi/linux/magic.h`.
+    pub(super) fn magic(self) -> u64 {
+        match self.filesystem() {
+            "ext4" => 0xEF53,
+            "xfs" => 0x5846_5342,
+            _ => 0x9123_683E,
+        }
+    }
+}
+
+impl fmt::Display for ImageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A program that makes a file system, and its arguments before the device.
+#[derive(Debug)]
+pub(super) struct Mkfs {
+    pub(super) program: &'static str,
+    /// Debian package that has it.
+    pub(super) package: &'static str,
+    pub(super) arguments: Vec<&'static str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_their_kind() {
+        for kind in ImageKind::ALL {
+            assert_eq!(ImageKind::from_name(kind.name()), Some(kind));
+        }
+        assert_eq!(ImageKind::from_name("ext3"), None);
+    }
+}

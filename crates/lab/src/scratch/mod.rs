@@ -1,0 +1,129 @@
+//! Where the lab may write: a directory of its own, and file systems of its own.
+//!
+//! Nothing outlives the run. On a normal end, an error, a panic and a signal
+//! ([`crate::interrupt`]) the values here are dropped, which unmounts, detaches and
+//! removes. After SIGKILL the kernel does the same for mounts (they live in a
+//! [private namespace](isolate)), loop devices (they release themselves) and image
+//! files (they lose their name before anything is written to them); the directories
+//! that remain, with what was in `host`, are removed by the next run in the same place.
+
+mod directory;
+mod error;
+mod image;
+mod kind;
+mod mkfs;
+mod removal;
+mod verify;
+
+use std::path::{Path, PathBuf};
+
+use iostrata_tracer::kernel::{PrivateMounts, private_mounts};
+use rustix::fs::{Mode, mkdirat};
+
+pub use directory::Scratch;
+pub use error::{Leftover, ScratchError};
+pub use image::Image;
+pub use kind::ImageKind;
+
+use crate::interrupt::Interrupt;
+
+/// Apart from the lock file and the mount points.
+const HOST: &str = "host";
+
+/// Makes mounts private to this thread and those it starts from now on.
+///
+/// Has to be called before any thread is started. Fails with
+/// [`ScratchError::NeedsRoot`] without the privilege.
+pub fn isolate() -> Result<PrivateMounts, ScratchError> {
+    private_mounts().map_err(|error| ScratchError::NeedsRoot {
+        cause: format!("no mount namespace: {error}"),
+    })
+}
+
+/// Whether the program that makes `kind` is installed.
+pub fn find_mkfs(kind: ImageKind) -> Result<(), ScratchError> {
+    mkfs::find(kind).map(drop)
+}
+
+/// What a run needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// The user's directory.
+    pub dir: &'a Path,
+    /// Most bytes that will be at one time in the scratch directory itself.
+    pub host_bytes: u64,
+    /// File systems to make, if any.
+    pub images: Option<Images<'a>>,
+}
+
+/// File systems to make.
+#[derive(Debug, Clone, Copy)]
+pub struct Images<'a> {
+    /// Which, in this order.
+    pub kinds: &'a [ImageKind],
+    /// Size of each; raised to [`ImageKind::minimum_bytes`].
+    pub bytes: u64,
+    /// From [`isolate`].
+    pub mounts: &'a PrivateMounts,
+}
+
+/// A scratch directory and the file systems mounted in it.
+#[derive(Debug)]
+pub struct Prepared {
+    host: PathBuf,
+    // Dropped in this order: unmounted first.
+    images: Vec<Image>,
+    scratch: Scratch,
+}
+
+impl Prepared {
+    /// An empty directory on the user's own file system.
+    pub fn host(&self) -> &Path {
+        &self.host
+    }
+
+    /// The file systems, in the order asked for.
+    pub fn images(&self) -> &[Image] {
+        &self.images
+    }
+
+    /// Removes everything now and says what could not be removed.
+    pub fn close(self) -> Vec<Leftover> {
+        let images = self.images.into_iter().map(Image::close);
+        let mut outcomes: Vec<_> = images.collect();
+        outcomes.push(self.scratch.close());
+        outcomes.into_iter().filter_map(Result::err).collect()
+    }
+}
+
+/// Makes the scratch directory and the file systems of `plan`, or nothing.
+///
+/// Space for all of it, with 5 % to spare, must be free, although image files
+/// take only what is written to them.
+pub fn prepare(plan: &Plan<'_>, interrupt: &Interrupt) -> Result<Prepared, ScratchError> {
+    // Everything that can be known to be missing is found before anything is written.
+    let mut bytes = plan.host_bytes;
+    let mut to_make = Vec::new();
+    if let Some(images) = plan.images {
+        for &kind in images.kinds {
+            let image_bytes = images.bytes.max(kind.minimum_bytes());
+            bytes = bytes.saturating_add(image_bytes);
+            to_make.push((kind, image_bytes, mkfs::find(kind)?));
+        }
+    }
+    let scratch = Scratch::create(plan.dir, bytes)?;
+    let host = scratch.path().join(HOST);
+    mkdirat(scratch.as_fd(), HOST, Mode::RWXU)
+        .map_err(|errno| ScratchError::io("make the directory", &host, errno))?;
+    let mut prepared = Prepared {
+        host,
+        images: Vec::new(),
+        scratch,
+    };
+    for (kind, image_bytes, mkfs) in to_make {
+        interrupt.check()?;
+        let image = Image::create(&prepared.scratch, kind, image_bytes, &mkfs, interrupt)?;
+        prepared.images.push(image);
+    }
+    Ok(prepared)
+}

@@ -1,0 +1,119 @@
+//! Removal of our own directories: never through a link, never into a mount, never
+//! one that is in use or that is not ours.
+
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fstat, openat, unlinkat};
+use rustix::io::Errno;
+use rustix::path::Arg;
+use rustix::process::geteuid;
+
+use super::directory::{LOCK, LOCK_MAGIC, PREFIX, RANDOM_BYTES};
+
+/// Removes the scratch directories in `parent` whose run is gone. What cannot be
+/// removed stays: it is not this run's business to fail for it.
+pub(super) fn remove_stale(parent: BorrowedFd<'_>) {
+    let Ok(entries) = Dir::read_from(parent) else {
+        return;
+    };
+    let names: Vec<CString> = entries
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_owned()))
+        .filter(|name| is_scratch_name(name))
+        .collect();
+    for name in names {
+        _ = remove_if_stale(parent, &name);
+    }
+}
+
+fn is_scratch_name(name: &CStr) -> bool {
+    let Some(random) = name.to_bytes().strip_prefix(PREFIX.as_bytes()) else {
+        return false;
+    };
+    let lower_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    random.len() == 2 * RANDOM_BYTES && random.iter().all(lower_hex)
+}
+
+fn remove_if_stale(parent: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+    let directory = open_directory(parent, name)?;
+    if fstat(&directory)?.st_uid != geteuid().as_raw() {
+        return Err(Errno::PERM);
+    }
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match openat(&directory, LOCK, flags, Mode::empty()) {
+        Ok(lock) => {
+            // Taken: the run lives. Otherwise we hold the lock until the directory is gone.
+            flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+            let mut lock = File::from(lock);
+            if !is_our_lock(&mut lock) {
+                return Err(Errno::PERM);
+            }
+            remove_tree(parent, name)
+        }
+        // Killed, or still about to be locked, right after mkdir; the run then makes
+        // another one. Fails unless the directory is empty.
+        Err(Errno::NOENT) => unlinkat(parent, name, AtFlags::REMOVEDIR),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Signed, or not signed yet when the run was killed.
+fn is_our_lock(lock: &mut File) -> bool {
+    let mut start = Vec::new();
+    let read = lock.take(LOCK_MAGIC.len() as u64).read_to_end(&mut start);
+    read.is_ok() && LOCK_MAGIC.as_bytes().starts_with(&start)
+}
+
+/// Opens a directory that is not a link.
+pub(super) fn open_directory(parent: BorrowedFd<'_>, name: impl Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
+}
+
+/// Removes the directory `name` and all it holds, and stops with `XDEV` before
+/// anything that is mounted in it. The lock file goes last: as long as anything is left, the
+/// directory can be told to be ours.
+pub(super) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg + Copy) -> Result<(), Errno> {
+    let directory = open_directory(parent, name)?;
+    let device = fstat(&directory)?.st_dev;
+    empty(&directory, device, Some(LOCK))?;
+    gone(unlinkat(&directory, LOCK, AtFlags::empty()))?;
+    // Without its lock file, another run may take it for stale and remove it first.
+    gone(unlinkat(parent, name, AtFlags::REMOVEDIR))
+}
+
+/// What somebody else has removed is removed.
+fn gone(outcome: Result<(), Errno>) -> Result<(), Errno> {
+    match outcome {
+        Err(Errno::NOENT) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+fn empty(directory: &OwnedFd, device: u64, spare: Option<&CStr>) -> Result<(), Errno> {
+    if fstat(directory)?.st_dev != device {
+        return Err(Errno::XDEV);
+    }
+    // Read first: removing entries while reading may skip some.
+    let names: Vec<CString> = Dir::read_from(directory)?
+        .map(|entry| Ok(entry?.file_name().to_owned()))
+        .collect::<Result<_, Errno>>()?;
+    for name in &names {
+        let name = name.as_c_str();
+        if name == c"." || name == c".." || spare == Some(name) {
+            continue;
+        }
+        // Linux answers EISDIR for a directory, so nothing has to be looked up first.
+        match unlinkat(directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => continue,
+            Err(Errno::ISDIR) => {}
+            Err(errno) => return Err(errno),
+        }
+        let child = open_directory(directory.as_fd(), name)?;
+        empty(&child, device, None)?;
+        unlinkat(directory, name, AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
+}

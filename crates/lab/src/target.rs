@@ -1,0 +1,54 @@
+//! A place where an experiment does its I/O.
+
+use std::path::PathBuf;
+
+use iostrata_core::environment;
+use iostrata_core::lab::MeasuredTarget;
+
+/// A directory to measure, and what is under it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// Name in rows: `host`, `ext4`, `xfs` ...
+    pub name: String,
+    /// Directory for the experiment's files. It exists and is empty.
+    pub dir: PathBuf,
+    /// Whether the file system was made for this run, so that all its requests
+    /// are the experiment's.
+    pub image: bool,
+    /// Disks (kernel `dev_t`) whose requests are this file system's traffic.
+    /// Empty when it has none, or when they are not known.
+    pub disks: Vec<u32>,
+    /// Block device of the file system, if it has one.
+    pub device_path: Option<PathBuf>,
+    /// Mount and devices.
+    pub storage: environment::Target,
+}
+
+impl Target {
+    /// The part that goes into a result.
+    pub fn measured(&self) -> MeasuredTarget {
+        MeasuredTarget {
+            name: self.name.clone(),
+            image: self.image,
+            storage: self.storage.clone(),
+        }
+    }
+
+    /// Whether the file system lives in memory, so that no device is expected.
+    pub fn is_memory(&self) -> bool {
+        matches!(self.storage.filesystem.as_str(), "tmpfs" | "ramfs")
+    }
+
+    /// Why its block requests cannot be charged to it; `None` when they can.
+    pub fn unchargeable(&self) -> Option<&'static str> {
+        if self.is_memory() {
+            None
+        } else if self.storage.filesystem == "overlay" {
+            Some("overlayfs passes the data on to files of another file system")
+        } else if self.disks.is_empty() {
+            Some("the disks under this directory are not known")
+        } else {
+            None
+        }
+    }
+}

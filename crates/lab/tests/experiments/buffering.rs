@@ -1,0 +1,336 @@
+//! `lab buffering` from end to end, without an observer.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::Path;
+
+use crate::places::{launcher, target};
+use iostrata_core::buffering::{BufferingResult, Mode};
+use iostrata_lab::buffering::{BufferingError, Effort, Selection, Settings, run};
+use iostrata_lab::engine::{EngineError, FailureKind, Progress, Rules, Silent, Step};
+use iostrata_lab::target::Target;
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
+
+const WHY: &str = "no privilege";
+
+fn settings(selection: &Selection, scratch: &Path) -> Settings {
+    Settings {
+        cases: selection.cases().unwrap(),
+        rules: Rules {
+            min_runs: 2,
+            max_runs: 3,
+            target_width: 0.1,
+            budget_s: 10.0,
+        },
+        effort: Effort::Quick,
+        scratch: scratch.to_owned(),
+        launcher: launcher(),
+        virtualization: None,
+        unobserved_because: WHY.to_owned(),
+    }
+}
+
+fn few() -> Selection {
+    Selection {
+        sizes_bytes: vec![1, 5000],
+        count: Some(12),
+        ..Selection::default()
+    }
+}
+
+fn run_on(targets: &[Target], stop: &dyn Fn() -> bool) -> Result<BufferingResult, BufferingError> {
+    let scratch = tempfile::tempdir().unwrap();
+    run(
+        &settings(&few(), scratch.path()),
+        targets,
+        None,
+        &mut Silent,
+        stop,
+    )
+}
+
+fn is_empty(dir: &Path) -> bool {
+    fs::read_dir(dir).unwrap().next().is_none()
+}
+
+#[test]
+fn every_mode_is_timed_and_what_is_unknown_is_null() {
+    let (a, b) = (
+        tempfile::tempdir_in("/var/tmp").unwrap(),
+        tempfile::tempdir().unwrap(),
+    );
+    let targets = [
+        target("host", a.path(), "ext4"),
+        target("other", b.path(), "ext4"),
+    ];
+    let result = run_on(&targets, &|| false).unwrap();
+    assert!(is_empty(a.path()) && is_empty(b.path()), "nothing stays");
+
+    assert_eq!(result.rows.len(), 2 * 2 * Mode::ALL.len());
+    assert_eq!(result.rows[0].row.target, "host");
+    for row in &result.rows {
+        let evidence = &row.row.evidence;
+        let timing = row.row.timing.as_ref().unwrap();
+        assert!((2..=3).contains(&timing.samples_s.len()));
+        assert!(row.per_write.writes_per_s.is_some_and(|rate| rate > 0.0));
+        assert_eq!((&evidence.syscalls, &evidence.device), (&None, &None));
+        assert_eq!(row.per_write.flushes, None);
+        assert!(
+            evidence
+                .missing
+                .iter()
+                .any(|gap| gap.what == "system calls" && gap.why == WHY)
+        );
+        assert_eq!(evidence.cache.resident_before_bytes, Some(0));
+        let pages = (row.row.case.size_bytes * row.row.case.count).div_ceil(4096);
+        assert_eq!(evidence.cache.resident_after_bytes, Some(pages * 4096));
+        assert!(evidence.faults.minor.is_some() && evidence.on_cpu_s.is_some());
+        assert!(row.memory.is_some());
+        assert!(row.row.interference.steal_s.is_some());
+    }
+    assert!(result.runtimes.is_empty());
+    assert!(
+        result
+            .missing
+            .iter()
+            .any(|gap| gap.what == "kernel evidence")
+    );
+    assert!(
+        result
+            .missing
+            .iter()
+            .any(|gap| gap.what == "buffers of language runtimes")
+    );
+    assert_eq!(result.method.warm_up_runs, 40);
+    assert!(result.method.own_cost_ns.is_some_and(|ns| ns > 0.0));
+    assert!(!result.method.interrupted);
+}
+
+#[test]
+fn timelines_show_what_a_second_process_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let result = run_on(&[target("host", dir.path(), "ext4")], &|| false).unwrap();
+    assert_eq!(result.timelines.len(), Mode::ALL.len());
+    let visible = |mode: Mode| {
+        let timeline = result
+            .timelines
+            .iter()
+            .find(|timeline| timeline.mode == mode)
+            .unwrap();
+        timeline
+            .steps
+            .iter()
+            .map(|step| step.visible_bytes)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(visible(Mode::Buffered), [0, 0, 0, 6000, 6000, 12_000]);
+    assert_eq!(visible(Mode::Fsync), [0, 3000, 6000, 9000, 12_000, 12_000]);
+    assert!(
+        result
+            .timelines
+            .iter()
+            .flat_map(|t| &t.steps)
+            .all(|s| s.durable_bytes.is_none())
+    );
+    assert!(
+        result
+            .missing
+            .iter()
+            .any(|gap| gap.what == "durable bytes of the timelines on host")
+    );
+}
+
+/// Says stop once a label with the given start has been announced.
+struct StopAt<'a> {
+    label: &'a str,
+    stopped: &'a Cell<bool>,
+    finished: bool,
+    last: (usize, usize),
+}
+
+impl Progress for StopAt<'_> {
+    fn step(&mut self, step: &Step<'_>) {
+        assert!(step.done < step.total, "{step:?}");
+        self.last = (step.done, step.total);
+        if step.label.starts_with(self.label) {
+            self.stopped.set(true);
+        }
+    }
+
+    fn finished(&mut self) {
+        self.finished = true;
+    }
+}
+
+fn interrupted_at(label: &str) -> BufferingResult {
+    let (dir, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let stopped = Cell::new(false);
+    let mut progress = StopAt {
+        label,
+        stopped: &stopped,
+        finished: false,
+        last: (0, 0),
+    };
+    let settings = settings(&few(), scratch.path());
+    let targets = [target("host", dir.path(), "ext4")];
+    let result = run(&settings, &targets, None, &mut progress, &|| stopped.get()).unwrap();
+    assert!(progress.finished);
+    assert!(is_empty(dir.path()), "nothing stays");
+    assert!(result.method.interrupted);
+    result
+}
+
+#[test]
+fn an_interruption_keeps_the_finished_rows() {
+    let early = interrupted_at("timing fsync 5000 B");
+    assert!(early.rows.is_empty(), "no case had its runs yet");
+
+    let later = interrupted_at("observing flush 1 B");
+    assert_eq!(later.rows.len(), 20, "all were timed");
+    let unseen = |row: &&iostrata_core::buffering::BufferingRow| {
+        row.row
+            .evidence
+            .missing
+            .iter()
+            .any(|gap| gap.why.contains("interrupted"))
+    };
+    assert!(later.rows.iter().filter(unseen).count() >= 18);
+    assert!(!unseen(&&later.rows[0]), "observed before the interruption");
+    assert!(later.timelines.is_empty());
+}
+
+#[test]
+fn the_steps_add_up_to_the_total() {
+    let (dir, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let never = Cell::new(false);
+    let mut progress = StopAt {
+        label: "no such step",
+        stopped: &never,
+        finished: false,
+        last: (0, 0),
+    };
+    let settings = settings(&few(), scratch.path());
+    run(
+        &settings,
+        &[target("host", dir.path(), "ext4")],
+        None,
+        &mut progress,
+        &|| false,
+    )
+    .unwrap();
+    let (done, total) = progress.last;
+    assert!(progress.finished && done + 1 == total, "{done} of {total}");
+}
+
+/// A tmpfs of its own, unmounted when dropped.
+struct Tmpfs(tempfile::TempDir);
+
+impl Tmpfs {
+    fn mount(bytes: u64) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: mounting a tmpfs needs root");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let options = std::ffi::CString::new(format!("size={bytes}")).unwrap();
+        mount(
+            "none",
+            dir.path(),
+            "tmpfs",
+            MountFlags::empty(),
+            options.as_c_str(),
+        )
+        .unwrap();
+        Some(Self(dir))
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        unmount(self.0.path(), UnmountFlags::DETACH).unwrap();
+    }
+}
+
+#[test]
+fn no_space_is_found_before_anything_is_written() {
+    let Some(tmpfs) = Tmpfs::mount(80 << 10) else {
+        return;
+    };
+    let dir = tmpfs.0.path();
+    let error = run_on(&[target("small", dir, "tmpfs")], &|| false).map(drop);
+    assert!(error.is_ok(), "12 x 5000 B and a fifth more fit: {error:?}");
+
+    let big = Selection {
+        sizes_bytes: vec![5000],
+        count: Some(12_000),
+        ..Selection::default()
+    };
+    let settings = settings(&big, dir);
+    let targets = [target("small", dir, "tmpfs")];
+    let error = run(&settings, &targets, None, &mut Silent, &|| false).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            BufferingError::NoSpace {
+                needed_bytes: 72_000_000,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("choose another directory"),
+        "{error}"
+    );
+    assert!(is_empty(dir));
+}
+
+#[test]
+fn space_that_runs_out_in_the_middle_is_told_and_leaves_nothing() {
+    // Room for the check, which another writer then takes.
+    let Some(tmpfs) = Tmpfs::mount(256 << 10) else {
+        return;
+    };
+    let dir = tmpfs.0.path();
+    let taken = Cell::new(false);
+    let take = || {
+        if !taken.replace(true) {
+            fs::write(dir.join("ballast"), vec![1; 240 << 10]).unwrap();
+        }
+        false
+    };
+    let error = run_on(&[target("small", dir, "tmpfs")], &take).unwrap_err();
+    let BufferingError::Engine(EngineError::Failed(failure)) = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (failure.kind, failure.errno),
+        (FailureKind::NoSpace, Some(28))
+    );
+    assert!(
+        error.to_string().contains("No space left on device"),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("of 12 to "),
+        "the record is named: {error}"
+    );
+    fs::remove_file(dir.join("ballast")).unwrap();
+    assert!(is_empty(dir), "the run's own file is gone");
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_to_is_refused_at_once() {
+    if let Some(tmpfs) = Tmpfs::mount(1 << 20) {
+        let dir = tmpfs.0.path();
+        mount_remount(dir, MountFlags::RDONLY, c"").unwrap();
+        let error = run_on(&[target("tmpfs", dir, "tmpfs")], &|| false).unwrap_err();
+        assert!(matches!(error, BufferingError::Denied { .. }), "{error}");
+        assert!(
+            error.to_string().contains("Read-only file system"),
+            "{error}"
+        );
+    }
+    let error = run_on(&[], &|| false).unwrap_err();
+    assert!(error.is_usage());
+}

@@ -1,0 +1,9 @@
+//! Experiments and their workload processes, on the real kernel.
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod buffering;
+mod child;
+mod expected_calls;
+mod observed;
+mod places;

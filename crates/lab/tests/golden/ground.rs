@@ -1,0 +1,97 @@
+//! One image, one program of `workloads/`, one observation.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use iostrata_core::evidence::{Charge, DeviceCounts, assemble};
+use iostrata_core::observe::{Observer as _, Stream};
+use iostrata_lab::interrupt::Interrupt;
+use iostrata_lab::scratch::{Images, ImageKind, Plan, isolate, prepare};
+use iostrata_tracer::ebpf::EbpfObserver;
+use iostrata_tracer::stack::{Roots, inspect};
+
+/// Records of a counted run.
+pub(crate) const RECORDS: i64 = 1000;
+
+/// What the device did for [`RECORDS`] records of 1 KiB.
+pub(crate) struct Counted {
+    pub(crate) device: DeviceCounts,
+    pub(crate) written_bytes: u64,
+    pub(crate) dirtied_bytes: u64,
+    pub(crate) lost: u64,
+}
+
+impl Counted {
+    fn each(count: u64) -> f64 {
+        count as f64 / RECORDS as f64
+    }
+    pub(crate) fn data(&self) -> f64 {
+        Self::each(self.device.data.count)
+    }
+    pub(crate) fn journal(&self) -> f64 {
+        Self::each(self.device.journal.count)
+    }
+    pub(crate) fn commit(&self) -> f64 {
+        Self::each(self.device.commit.count)
+    }
+    pub(crate) fn metadata(&self) -> f64 {
+        Self::each(self.device.metadata.count)
+    }
+    pub(crate) fn writes(&self) -> f64 {
+        Self::each(self.device.writes().count)
+    }
+    pub(crate) fn flushes(&self) -> f64 {
+        Self::each(self.device.flushes)
+    }
+    pub(crate) fn kib(&self) -> f64 {
+        Self::each(self.device.writes().bytes) / 1024.0
+    }
+}
+
+/// Makes an image of `kind`, warms it up and counts `append` with `mode`.
+pub(crate) fn count(kind: ImageKind, mode: &[&str]) -> Counted {
+    let programs = tempfile::tempdir().unwrap();
+    let append = programs.path().join("append");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/append.c");
+    assert!(Command::new("cc").arg("-o").arg(&append).arg(source).status().unwrap().success());
+
+    let mounts = isolate().unwrap();
+    let base = tempfile::tempdir_in("/var/tmp").unwrap();
+    let images = Images { kinds: &[kind], bytes: 1 << 30, mounts: &mounts };
+    let plan = Plan { dir: base.path(), host_bytes: 0, images: Some(images) };
+    let prepared = prepare(&plan, &Interrupt::never()).unwrap();
+    let root = prepared.images()[0].path();
+    let disks = inspect(root, &Roots::default()).unwrap().charged_disks();
+
+    let mut observer = EbpfObserver::open().unwrap();
+    let mut run = |name: &str, records: &str| {
+        let file = root.join(name);
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", "read go; exec \"$0\" \"$@\""])
+            .arg(&append)
+            .arg(&file)
+            .args([records, "1024"])
+            .args(mode)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        observer.start(child.id(), Stream::default()).unwrap();
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        assert!(child.wait().unwrap().success());
+        observer.program_ended().unwrap();
+        let seen = observer.stop().unwrap();
+        rustix::fs::syncfs(std::fs::File::open(root).unwrap()).unwrap();
+        seen
+    };
+    // The first sync on a fresh file system pays for directories and extents.
+    run("warm", "20");
+    let seen = run("counted", &RECORDS.to_string());
+    let evidence = assemble(&seen.raw, &Charge { disks, files: None, unnamed_calls: true });
+    let to_the_file = |row: &&iostrata_core::evidence::SyscallRow| row.name == "write" && row.returned >= 1024;
+    Counted {
+        device: evidence.device.unwrap(),
+        written_bytes: seen.raw.syscalls.unwrap().iter().filter(to_the_file).map(|r| r.returned).sum(),
+        dirtied_bytes: evidence.cache.dirtied_bytes.unwrap(),
+        lost: evidence.lost_events,
+    }
+}

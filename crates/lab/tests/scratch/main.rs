@@ -1,0 +1,16 @@
+//! Scratch directories and images on the real kernel: right while they live, gone afterwards,
+//! however the run ends.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "test helpers; the victim speaks to the tests through its output"
+)]
+
+mod directory;
+mod ending;
+mod images;
+mod killing;
+mod traces;
+mod victim;

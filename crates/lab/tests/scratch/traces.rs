@@ -1,0 +1,91 @@
+//! What a run may have left on this machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The kernel unmounts and detaches a killed process's file systems in its own time, after
+/// writing them back.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Images and mounts belong to this directory alone, so that other tests do not matter.
+pub(crate) fn own_directory() -> tempfile::TempDir {
+    tempfile::Builder::new()
+        .prefix("scratch-test-")
+        .tempdir_in("/var/tmp")
+        .unwrap()
+}
+
+pub(crate) fn is_root(why: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("skipped: {why} needs root");
+    }
+    root
+}
+
+/// Entries of a directory.
+pub(crate) fn entries(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// Loop devices whose image is or was in `dir`: what `losetup -a` shows.
+pub(crate) fn loop_devices(dir: &Path) -> Vec<PathBuf> {
+    let devices = entries(Path::new("/sys/block")).into_iter();
+    devices
+        .filter(|device| mentions(&device.join("loop/backing_file"), dir))
+        .collect()
+}
+
+/// Processes and threads that see a mount in `dir`.
+pub(crate) fn mounts(dir: &Path) -> Vec<PathBuf> {
+    let processes = entries(Path::new("/proc")).into_iter();
+    processes
+        .map(|process| process.join("task"))
+        .filter_map(|tasks| Some(fs::read_dir(tasks).ok()?.flatten()))
+        .flatten()
+        .map(|task| task.path())
+        .filter(|task| mentions(&task.join("mountinfo"), dir))
+        .collect()
+}
+
+fn mentions(file: &Path, dir: &Path) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.contains(dir.to_str().unwrap()))
+}
+
+/// Waits until nothing in the kernel belongs to `dir` any more.
+#[track_caller]
+pub(crate) fn assert_kernel_is_clean(dir: &Path) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (devices, mounts) = (loop_devices(dir), mounts(dir));
+        if devices.is_empty() && mounts.is_empty() {
+            return;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "left: devices {devices:?}, seen by {mounts:?}"
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Nothing at all is left, not even a directory.
+#[track_caller]
+pub(crate) fn assert_nothing_left(dir: &Path) {
+    assert_kernel_is_clean(dir);
+    assert_eq!(entries(dir), Vec::<PathBuf>::new());
+}
+
+/// Waits until the process is gone. The number must be of a process that the victim started.
+#[track_caller]
+pub(crate) fn assert_process_ends(pid: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    // A zombie has no command line any more; init reaps it when it likes.
+    while fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|text| text.starts_with(b"sleep")) {
+        assert!(Instant::now() < deadline, "process {pid} is left");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
