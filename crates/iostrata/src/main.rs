@@ -1,2 +1,31 @@
-//! placeholder
-fn main() {}
+//! iostrata: where a program's file I/O goes, layer by layer, and what each layer costs.
+//!
+//! This crate holds everything a user touches: arguments, output, errors with their
+//! remedies, progress, exit codes. It is the only one that prints, reads the
+//! environment or exits.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod error;
+mod ui;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+/// Hidden subcommand under which the program runs an experiment's work as a child.
+const WORKLOAD: &str = "__workload";
+
+fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == WORKLOAD) {
+        return u8::try_from(iostrata_lab::engine::child_main()).map_or(ExitCode::FAILURE, ExitCode::from);
+    }
+    let arguments = cli::Arguments::parse();
+    match std::panic::catch_unwind(|| commands::run(arguments)) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failure)) => failure.report(),
+        // The panic hook has said what and where; everything made was dropped on the way here.
+        Err(_) => error::bug(),
+    }
+}

@@ -1,1 +1,5 @@
-//! placeholder
+//! Draws results. Formats what the other crates found out; computes nothing.
+#![forbid(unsafe_code)]
+
+mod format;
+pub mod terminal;

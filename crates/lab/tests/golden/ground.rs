@@ -10,6 +10,8 @@ use iostrata_lab::scratch::{Images, ImageKind, Plan, isolate, prepare};
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::stack::{Roots, inspect};
 
+use crate::witness::Tracefs;
+
 /// Records of a counted run.
 pub(crate) const RECORDS: i64 = 1000;
 
@@ -19,6 +21,8 @@ pub(crate) struct Counted {
     pub(crate) written_bytes: u64,
     pub(crate) dirtied_bytes: u64,
     pub(crate) lost: u64,
+    /// Transfers and flushes as tracefs counted them.
+    pub(crate) witness: (u64, u64),
 }
 
 impl Counted {
@@ -64,7 +68,7 @@ pub(crate) fn count(kind: ImageKind, mode: &[&str]) -> Counted {
     let disks = inspect(root, &Roots::default()).unwrap().charged_disks();
 
     let mut observer = EbpfObserver::open().unwrap();
-    let mut run = |name: &str, records: &str| {
+    let mut run = |name: &str, records: &str, tracefs: Option<&Tracefs>| {
         let file = root.join(name);
         let mut child = Command::new("/bin/sh")
             .args(["-c", "read go; exec \"$0\" \"$@\""])
@@ -80,12 +84,14 @@ pub(crate) fn count(kind: ImageKind, mode: &[&str]) -> Counted {
         assert!(child.wait().unwrap().success());
         observer.program_ended().unwrap();
         let seen = observer.stop().unwrap();
+        let witness = tracefs.map(Tracefs::requests);
         rustix::fs::syncfs(std::fs::File::open(root).unwrap()).unwrap();
-        seen
+        (seen, witness)
     };
     // The first sync on a fresh file system pays for directories and extents.
-    run("warm", "20");
-    let seen = run("counted", &RECORDS.to_string());
+    run("warm", "20", None);
+    let tracefs = Tracefs::record(base.path(), disks[0]);
+    let (seen, witness) = run("counted", &RECORDS.to_string(), Some(&tracefs));
     let evidence = assemble(&seen.raw, &Charge { disks, files: None, unnamed_calls: true });
     let to_the_file = |row: &&iostrata_core::evidence::SyscallRow| row.name == "write" && row.returned >= 1024;
     Counted {
@@ -93,5 +99,6 @@ pub(crate) fn count(kind: ImageKind, mode: &[&str]) -> Counted {
         written_bytes: seen.raw.syscalls.unwrap().iter().filter(to_the_file).map(|r| r.returned).sum(),
         dirtied_bytes: evidence.cache.dirtied_bytes.unwrap(),
         lost: evidence.lost_events,
+        witness: witness.unwrap(),
     }
 }

@@ -2,6 +2,7 @@
 //! `reference` measurements agree on, met by requests of the loop device. Needs root.
 
 mod ground;
+mod witness;
 
 use ground::{Counted, RECORDS, count};
 use iostrata_lab::scratch::ImageKind;
@@ -104,4 +105,15 @@ fn bytes_add_up_from_the_program_to_the_device() {
     assert_eq!(append.written_bytes, records * 1024, "application to page cache");
     assert_eq!(append.dirtied_bytes, records * 4096, "each record dirties its page again");
     assert_eq!(append.device.data.bytes, append.dirtied_bytes, "page cache to device");
+}
+
+#[test]
+fn tracefs_sees_the_same_requests() {
+    for kind in [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs] {
+        let append = count(kind, &["fsync"]);
+        let (transfers, flushes) = append.witness;
+        let device = append.device;
+        assert_eq!(device.writes().count + device.reads.count + device.discards, transfers, "{kind}");
+        assert_eq!(device.flushes, flushes, "{kind}");
+    }
 }

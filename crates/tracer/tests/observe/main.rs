@@ -3,3 +3,4 @@
 mod counts;
 mod losses;
 mod session;
+mod witness;

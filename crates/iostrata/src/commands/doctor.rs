@@ -1,0 +1,37 @@
+//! `iostrata doctor`.
+
+use iostrata_core::Gap;
+use iostrata_core::environment::Backend;
+use iostrata_core::observe::Observer as _;
+use iostrata_report::terminal;
+use iostrata_tracer::ebpf::{EbpfObserver, Stratum};
+use iostrata_tracer::machine;
+use iostrata_tracer::permission::Known;
+
+use super::json;
+use crate::cli::Doctor;
+use crate::error::Failure;
+use crate::ui;
+
+/// Shows the storage under a path and what can be seen of it.
+pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
+    // Only loading the programs tells whether this kernel takes them.
+    let (backend, seen, missing) = match EbpfObserver::open() {
+        Ok(observer) => {
+            let seen = observer.seen().iter().map(|stratum| stratum.as_str()).collect();
+            (Backend::Ebpf, seen, observer.missing())
+        }
+        Err(error) => {
+            let why = error.to_string();
+            let gap = |stratum: Stratum| Gap::new(stratum.as_str(), why.clone());
+            (Backend::None, Vec::new(), Stratum::ALL.map(gap).to_vec())
+        }
+    };
+    let search_path = std::env::var_os("PATH");
+    let known = Known { seen: &seen, missing: &missing, search_path: search_path.as_deref() };
+    let result = machine::doctor(&options.path, backend, &known)?;
+    match &options.json {
+        Some(path) => ui::save(path, &json(&result)?),
+        None => ui::print(&terminal::doctor::draw(&result, ui::width())),
+    }
+}

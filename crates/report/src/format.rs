@@ -1,0 +1,203 @@
+//! Figures as text: the only place of this crate that makes text of them.
+//! Sizes and counts are [`iostrata_core::bytes`]'s.
+
+use iostrata_core::bytes;
+
+/// Stands for a value that could not be had.
+pub(crate) const NOT_SEEN: &str = "n/a";
+
+/// Stands where a value would have no meaning.
+pub(crate) const NOT_APPLICABLE: &str = "—";
+
+/// The text of a value, or that it was not seen.
+pub(crate) fn or_not_seen<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| NOT_SEEN.to_owned(), text)
+}
+
+/// Three significant digits, without an exponent: `0.14`, `1.33`, `71.0`,
+/// `1,234`. What is not nothing is not shown as 0.
+pub(crate) fn number(value: f64) -> String {
+    match value {
+        none if none <= 0.0 => "0".to_owned(),
+        small if small < 0.005 => "<0.01".to_owned(),
+        size if size >= 999.5 => grouped(size),
+        size if size >= 99.95 => format!("{size:.0}"),
+        size if size >= 9.995 => format!("{size:.1}"),
+        size => format!("{size:.2}"),
+    }
+}
+
+/// A count per record: [`number`], and whole where it is whole: `1`, `2.04`.
+pub(crate) fn rate(per_record: f64) -> String {
+    let text = number(per_record);
+    let whole = text.strip_suffix(".00").or_else(|| text.strip_suffix(".0"));
+    whole.map(str::to_owned).unwrap_or(text)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast to u64 saturates; the figures are rates and bytes, not negative"
+)]
+fn grouped(value: f64) -> String {
+    bytes::grouped(value.round() as u64)
+}
+
+/// MiB to a tenth: `0`, `<0.1`, `19.1`, `3,105.4`.
+pub(crate) fn mebibytes(size_bytes: u64) -> String {
+    const MEBIBYTE: u64 = 1 << 20;
+    let tenths = (u128::from(size_bytes) * 10 + u128::from(MEBIBYTE) / 2) / u128::from(MEBIBYTE);
+    match (size_bytes, u64::try_from(tenths).unwrap_or(u64::MAX)) {
+        (0, _) => "0".to_owned(),
+        (_, 0) => "<0.1".to_owned(),
+        (_, tenths) => format!("{}.{}", bytes::grouped(tenths / 10), tenths % 10),
+    }
+}
+
+/// Seconds with as many decimals as the shortest time of a column needs, so that
+/// the decimal points stand under each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seconds {
+    decimals: usize,
+}
+
+impl Seconds {
+    /// Two digits of the shortest, but nothing below the microsecond, which is
+    /// what `getrusage`(2) counts in.
+    pub(crate) fn showing(times_s: impl Iterator<Item = f64>) -> Self {
+        let shortest = times_s.filter(|time| *time > 0.0).fold(1.0, f64::min);
+        let decimals = (2..6).find(|decimals| shortest * 10_f64.powi(*decimals) >= 9.95);
+        let decimals = decimals.unwrap_or(6).unsigned_abs() as usize;
+        Self { decimals }
+    }
+
+    /// `0.0133`.
+    pub(crate) fn text(self, seconds: f64) -> String {
+        format!("{seconds:.*}", self.decimals)
+    }
+
+    /// `0.0130–0.0138`.
+    pub(crate) fn range(self, low_s: f64, high_s: f64) -> String {
+        format!("{}–{}", self.text(low_s), self.text(high_s))
+    }
+}
+
+/// Microseconds of a time in seconds, to three digits.
+pub(crate) fn microseconds(seconds: f64) -> String {
+    number(seconds * 1e6)
+}
+
+/// Row numbers in ascending order, runs drawn together: `rows 1–3, 7`.
+pub(crate) fn rows(numbers: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let text: Vec<String> = runs
+        .iter()
+        .map(|&(first, last)| match last - first {
+            0 => first.to_string(),
+            1 => format!("{first}, {last}"),
+            _ => format!("{first}–{last}"),
+        })
+        .collect();
+    let noun = if numbers.len() == 1 { "row" } else { "rows" };
+    format!("{noun} {}", text.join(", "))
+}
+
+/// `1 row`, `3 rows`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", bytes::grouped(count as u64))
+}
+
+/// Text that a terminal may be given: names and paths may hold escape
+/// sequences, line breaks, and characters that turn the line's direction round.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .fold(String::with_capacity(text.len()), |mut safe, char| {
+            if char.is_control() || is_invisible(char) {
+                safe.extend(char.escape_default());
+            } else {
+                safe.push(char);
+            }
+            safe
+        })
+}
+
+/// Zero-width characters, direction marks and line separators (Unicode 16,
+/// general categories Cf, Zl and Zp, as far as they change what a line shows).
+fn is_invisible(char: char) -> bool {
+    matches!(
+        char,
+        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.0034, "<0.01"),
+            (0.996, "1.00"),
+            (7.314, "7.31"),
+            (71.04, "71.0"),
+            (99.97, "100"),
+            (8178.35, "8,178"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+        for (value, text) in [(1.0, "1"), (12.0, "12"), (2.04, "2.04"), (100.0, "100")] {
+            assert_eq!(rate(value), text);
+        }
+        assert_eq!(microseconds(71.4e-6), "71.4");
+    }
+
+    #[test]
+    fn mebibytes_to_a_tenth() {
+        for (bytes, text) in [
+            (0, "0"),
+            (4096, "<0.1"),
+            (1 << 20, "1.0"),
+            (3_256_254_464, "3,105.4"),
+            (u64::MAX, "17,592,186,044,416.0"),
+        ] {
+            assert_eq!(mebibytes(bytes), text);
+        }
+    }
+
+    #[test]
+    fn the_shortest_time_keeps_two_digits() {
+        let texts = |times: &[f64]| {
+            let seconds = Seconds::showing(times.iter().copied());
+            times.iter().map(|time| seconds.text(*time)).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(&[0.0011, 0.714]), ["0.0011", "0.7140"]);
+        assert_eq!(texts(&[0.26, 12.0]), ["0.26", "12.00"]);
+        assert_eq!(texts(&[3e-7]), ["0.000000"]);
+        assert_eq!(texts(&[0.0]), ["0.00"]);
+        assert_eq!(Seconds { decimals: 2 }.range(0.1, 0.25), "0.10–0.25");
+    }
+
+    #[test]
+    fn row_numbers() {
+        assert_eq!(rows(&[3]), "row 3");
+        assert_eq!(rows(&[1, 2]), "rows 1, 2");
+        assert_eq!(rows(&[1, 2, 3, 7, 9, 10]), "rows 1–3, 7, 9, 10");
+        assert_eq!(counted(1, "row"), "1 row");
+        assert_eq!(counted(1200, "row"), "1,200 rows");
+    }
+
+    #[test]
+    fn nothing_acts_on_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2J\n\u{9b}\u{202e}b é"), "a\\u{1b}[2J\\n\\u{9b}\\u{202e}b é");
+    }
+}

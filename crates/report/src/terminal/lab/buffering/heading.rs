@@ -1,0 +1,85 @@
+//! What was asked, where, and whether the run came to its end.
+
+use iostrata_core::Environment;
+use iostrata_core::buffering::BufferingResult;
+use iostrata_core::bytes::{grouped, short};
+use iostrata_core::environment::{Backend, Target};
+use iostrata_core::lab::MeasuredTarget;
+
+use crate::terminal::page::{BOLD, GLUE, Page, SEPARATOR, WARNING};
+
+/// Longer names of targets stand on a line of their own.
+const LONGEST_NAME: usize = 20;
+
+pub(super) fn draw(page: &mut Page, environment: &Environment, result: &BufferingResult) {
+    page.styled(0, &format!("buffering{SEPARATOR}{}", result.question), BOLD);
+    if result.method.interrupted {
+        let (rows, planned) = (result.rows.len(), result.method.planned_rows);
+        let text = format!(
+            "interrupted: {} of {} rows",
+            grouped(rows as u64),
+            grouped(planned as u64)
+        );
+        page.styled(0, &text, WARNING);
+    }
+    let machine = machine(environment);
+    match result.targets.as_slice() {
+        [only] => page.paragraph(0, &format!("on {}{SEPARATOR}{machine}", place(only))),
+        several => {
+            page.paragraph(0, &machine);
+            let names = several.iter().map(|target| target.name.chars().count());
+            let column = names.filter(|name| *name <= LONGEST_NAME).max().unwrap_or(0) + 4;
+            for target in several {
+                page.entry(&format!("  {}", target.name), BOLD, column, &place(target));
+            }
+        }
+    }
+}
+
+fn machine(environment: &Environment) -> String {
+    let mut words = vec![
+        format!("kernel {}", environment.kernel),
+        format!("{} CPUs", environment.cpus),
+        format!("{} memory", short(environment.memory_bytes).replace(' ', GLUE)),
+    ];
+    words.extend(environment.virtualization.clone());
+    words.push(
+        match environment.backend {
+            Backend::Ebpf => "observed by eBPF",
+            Backend::Ptrace => "observed by ptrace",
+            Backend::None => "not observed",
+        }
+        .to_owned(),
+    );
+    words.join(SEPARATOR)
+}
+
+/// `ext4 (journal, data=ordered) made by iostrata on loop3 → vda`.
+fn place(target: &MeasuredTarget) -> String {
+    let storage = &target.storage;
+    let whose = if target.image {
+        " made by iostrata".to_owned()
+    } else {
+        format!(" at {}", storage.path)
+    };
+    let devices: Vec<&str> = storage.devices.iter().map(|device| device.name.as_str()).collect();
+    let below = if devices.is_empty() {
+        ", no block device seen".to_owned()
+    } else {
+        format!(" on {}", devices.join(" → "))
+    };
+    format!("{}{whose}{below}", file_system(storage))
+}
+
+fn file_system(storage: &Target) -> String {
+    let name = storage.filesystem.as_str();
+    let mode = storage.mount_options.split(',').find(|option| option.starts_with("data="));
+    match (name, storage.journal, mode) {
+        ("btrfs", ..) => "btrfs (copy-on-write)".to_owned(),
+        ("xfs", Some(true), _) => "xfs (log)".to_owned(),
+        (_, Some(true), Some(mode)) => format!("{name} (journal, {mode})"),
+        (_, Some(true), None) => format!("{name} (journal)"),
+        (_, Some(false), _) => format!("{name} (no journal)"),
+        (_, None, _) => name.to_owned(),
+    }
+}

@@ -1,0 +1,256 @@
+//! Tables without lines: columns that are left out when they have nothing to say
+//! or no room, and text columns that wrap. No library at hand leaves columns out
+//! or sets titles between rows.
+
+use anstyle::Style;
+use textwrap::core::display_width;
+
+use super::page::{BOLD, DIM, Page};
+use crate::format::{NOT_SEEN, printable};
+
+/// Spaces between columns.
+const GAP: usize = 2;
+
+/// Text columns are not made narrower.
+const NARROWEST: usize = 10;
+
+/// One column.
+pub(crate) struct Column {
+    head: String,
+    cells: Vec<String>,
+    /// Numbers stand right-aligned and never wrap.
+    number: bool,
+    style: Style,
+    /// Columns with a higher rank are left out first; 0 stays.
+    rank: u8,
+}
+
+/// Heads of columns that were not drawn.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    /// Every value is missing.
+    pub(crate) unseen: Vec<String>,
+    /// The page is too narrow.
+    pub(crate) no_room: Vec<String>,
+}
+
+impl Column {
+    fn new(head: &str, number: bool, cells: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            head: printable(head),
+            cells: cells.into_iter().map(|cell| printable(&cell)).collect(),
+            number,
+            style: Style::new(),
+            rank: 0,
+        }
+    }
+
+    /// Left-aligned; wraps when there is no room.
+    pub(crate) fn text(head: &str, cells: impl IntoIterator<Item = String>) -> Self {
+        Self::new(head, false, cells)
+    }
+
+    /// Right-aligned.
+    pub(crate) fn number(head: &str, cells: impl IntoIterator<Item = String>) -> Self {
+        Self::new(head, true, cells)
+    }
+
+    /// The numbers by which rows are cited.
+    pub(crate) fn row_numbers(numbers: impl IntoIterator<Item = usize>) -> Self {
+        let mut column = Self::number("", numbers.into_iter().map(|number| number.to_string()));
+        column.style = DIM;
+        column
+    }
+
+    /// Gives way when the page is narrow; the higher the sooner.
+    pub(crate) fn rank(mut self, rank: u8) -> Self {
+        self.rank = rank;
+        self
+    }
+
+    fn width(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| display_width(cell));
+        cells.chain([display_width(&self.head)]).max().unwrap_or(0)
+    }
+
+    fn is_unseen(&self) -> bool {
+        !self.cells.is_empty() && self.cells.iter().all(|cell| cell == NOT_SEEN)
+    }
+}
+
+/// Columns of equal length, with titles between their rows.
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    /// Row before which it stands, and text.
+    titles: Vec<(usize, String)>,
+    indent: usize,
+}
+
+impl Table {
+    pub(crate) fn new(indent: usize, columns: Vec<Column>) -> Self {
+        Self {
+            columns,
+            titles: Vec::new(),
+            indent,
+        }
+    }
+
+    /// A line of its own before row `row`.
+    pub(crate) fn title(&mut self, row: usize, text: String) {
+        self.titles.push((row, text));
+    }
+
+    /// Adds the table to the page.
+    pub(crate) fn draw(mut self, page: &mut Page) -> LeftOut {
+        let left_out = self.leave_out(page.width());
+        let widths = self.fit(page.width());
+        let heads: Vec<&str> = self.columns.iter().map(|column| column.head.as_str()).collect();
+        self.row(page, &heads, &widths, Some(BOLD));
+        let rows = self.columns.first().map_or(0, |column| column.cells.len());
+        for row in 0..rows {
+            for (_, text) in self.titles.iter().filter(|(before, _)| *before == row) {
+                page.paragraph(self.indent, text);
+            }
+            let cells: Vec<&str> =
+                self.columns.iter().map(|column| column.cells[row].as_str()).collect();
+            self.row(page, &cells, &widths, None);
+        }
+        left_out
+    }
+
+    fn leave_out(&mut self, width: usize) -> LeftOut {
+        let mut left_out = LeftOut::default();
+        self.columns.retain(|column| {
+            if column.is_unseen() {
+                left_out.unseen.push(column.head.clone());
+            }
+            !column.is_unseen()
+        });
+        while self.natural_width() > width {
+            let ranks = self.columns.iter().map(|column| column.rank);
+            let Some(rank) = ranks.max().filter(|rank| *rank > 0) else {
+                break;
+            };
+            self.columns.retain(|column| {
+                if column.rank == rank {
+                    left_out.no_room.push(column.head.clone());
+                }
+                column.rank != rank
+            });
+        }
+        left_out
+    }
+
+    fn natural_width(&self) -> usize {
+        total(&self.columns.iter().map(Column::width).collect::<Vec<_>>(), self.indent)
+    }
+
+    /// Widths that fit the page, as far as text columns can give way: the widest first.
+    fn fit(&self, width: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
+        while total(&widths, self.indent) > width {
+            let texts = self.columns.iter().zip(&mut widths).filter(|(column, _)| !column.number);
+            let widest = texts.map(|(_, width)| width).max_by_key(|width| **width);
+            match widest.filter(|width| **width > NARROWEST) {
+                Some(widest) => *widest -= 1,
+                None => break,
+            }
+        }
+        widths
+    }
+
+    fn row(&self, page: &mut Page, cells: &[&str], widths: &[usize], style: Option<Style>) {
+        let wrapped: Vec<Vec<String>> = self
+            .columns
+            .iter()
+            .zip(cells.iter().zip(widths))
+            .map(|(column, (cell, width))| column.lines(cell, *width))
+            .collect();
+        let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
+        for number in 0..height {
+            let mut line = " ".repeat(self.indent);
+            let mut spaces = 0;
+            for (column, (lines, width)) in self.columns.iter().zip(wrapped.iter().zip(widths)) {
+                let text = lines.get(number).map_or("", String::as_str);
+                let free = width.saturating_sub(display_width(text));
+                let (before, after) = if column.number { (free, 0) } else { (0, free) };
+                if !text.is_empty() {
+                    line.push_str(&" ".repeat(spaces + before));
+                    line.push_str(&page.paint(text, style.unwrap_or(column.style)));
+                    spaces = after + GAP;
+                } else {
+                    spaces += width + GAP;
+                }
+            }
+            page.line(&line);
+        }
+    }
+}
+
+impl Column {
+    fn lines(&self, cell: &str, width: usize) -> Vec<String> {
+        if self.number {
+            return vec![cell.to_owned()];
+        }
+        textwrap::wrap(cell, width).into_iter().map(std::borrow::Cow::into_owned).collect()
+    }
+}
+
+fn total(widths: &[usize], indent: usize) -> usize {
+    indent + widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    fn table() -> Table {
+        Table::new(
+            2,
+            vec![
+                Column::row_numbers([9, 10]),
+                Column::text("what", cells(&["a", "sixteen letters, wide 漢"])),
+                Column::number("first B", cells(&["1", "1,024"])).rank(2),
+                Column::number("last", cells(&[NOT_SEEN, NOT_SEEN])),
+                Column::number("of all", cells(&["7", NOT_SEEN])).rank(1),
+            ],
+        )
+    }
+
+    fn drawn(table: Table, width: usize) -> (String, LeftOut) {
+        let mut page = Page::new(width, false);
+        let left_out = table.draw(&mut page);
+        (page.finish(), left_out)
+    }
+
+    #[test]
+    fn what_is_missing_everywhere_is_left_out() {
+        let mut table = table();
+        table.title(1, "a title".to_owned());
+        let (text, left_out) = drawn(table, 80);
+        insta::assert_snapshot!(text, @"");
+        assert_eq!(left_out.unseen, ["last"]);
+        assert!(left_out.no_room.is_empty());
+    }
+
+    #[test]
+    fn ranked_columns_go_before_text_wraps() {
+        let (text, left_out) = drawn(table(), 40);
+        insta::assert_snapshot!(text, @"");
+        assert_eq!(left_out.no_room, ["first B"]);
+    }
+
+    #[test]
+    fn text_wraps_where_nothing_else_gives_way() {
+        let long = "a path that needs far more room than one line of this page has";
+        let columns = vec![
+            Column::text("path", cells(&[long])),
+            Column::number("B", cells(&["1"])),
+        ];
+        insta::assert_snapshot!(drawn(Table::new(0, columns), 40).0, @"");
+    }
+}
