@@ -178,7 +178,10 @@ mod tests {
     fn the_shortest_time_keeps_two_digits() {
         let texts = |times: &[f64]| {
             let seconds = Seconds::showing(times.iter().copied());
-            times.iter().map(|time| seconds.text(*time)).collect::<Vec<_>>()
+            times
+                .iter()
+                .map(|time| seconds.text(*time))
+                .collect::<Vec<_>>()
         };
         assert_eq!(texts(&[0.0011, 0.714]), ["0.0011", "0.7140"]);
         assert_eq!(texts(&[0.26, 12.0]), ["0.26", "12.00"]);
@@ -198,6 +201,9 @@ mod tests {
 
     #[test]
     fn nothing_acts_on_the_terminal() {
-        assert_eq!(printable("a\u{1b}[2J\n\u{9b}\u{202e}b é"), "a\\u{1b}[2J\\n\\u{9b}\\u{202e}b é");
+        assert_eq!(
+            printable("a\u{1b}[2J\n\u{9b}\u{202e}b é"),
+            "a\\u{1b}[2J\\n\\u{9b}\\u{202e}b é"
+        );
     }
 }

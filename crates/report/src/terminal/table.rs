@@ -104,15 +104,22 @@ impl Table {
     pub(crate) fn draw(mut self, page: &mut Page) -> LeftOut {
         let left_out = self.leave_out(page.width());
         let widths = self.fit(page.width());
-        let heads: Vec<&str> = self.columns.iter().map(|column| column.head.as_str()).collect();
+        let heads: Vec<&str> = self
+            .columns
+            .iter()
+            .map(|column| column.head.as_str())
+            .collect();
         self.row(page, &heads, &widths, Some(BOLD));
         let rows = self.columns.first().map_or(0, |column| column.cells.len());
         for row in 0..rows {
             for (_, text) in self.titles.iter().filter(|(before, _)| *before == row) {
                 page.paragraph(self.indent, text);
             }
-            let cells: Vec<&str> =
-                self.columns.iter().map(|column| column.cells[row].as_str()).collect();
+            let cells: Vec<&str> = self
+                .columns
+                .iter()
+                .map(|column| column.cells[row].as_str())
+                .collect();
             self.row(page, &cells, &widths, None);
         }
         left_out
@@ -142,14 +149,21 @@ impl Table {
     }
 
     fn natural_width(&self) -> usize {
-        total(&self.columns.iter().map(Column::width).collect::<Vec<_>>(), self.indent)
+        total(
+            &self.columns.iter().map(Column::width).collect::<Vec<_>>(),
+            self.indent,
+        )
     }
 
     /// Widths that fit the page, as far as text columns can give way: the widest first.
     fn fit(&self, width: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
         while total(&widths, self.indent) > width {
-            let texts = self.columns.iter().zip(&mut widths).filter(|(column, _)| !column.number);
+            let texts = self
+                .columns
+                .iter()
+                .zip(&mut widths)
+                .filter(|(column, _)| !column.number);
             let widest = texts.map(|(_, width)| width).max_by_key(|width| **width);
             match widest.filter(|width| **width > NARROWEST) {
                 Some(widest) => *widest -= 1,
@@ -192,7 +206,10 @@ impl Column {
         if self.number {
             return vec![cell.to_owned()];
         }
-        textwrap::wrap(cell, width).into_iter().map(std::borrow::Cow::into_owned).collect()
+        textwrap::wrap(cell, width)
+            .into_iter()
+            .map(std::borrow::Cow::into_owned)
+            .collect()
     }
 }
 

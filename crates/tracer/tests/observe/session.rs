@@ -43,6 +43,7 @@ pub(crate) fn observe(
     let mut blocked = Command::new("/bin/sh");
     blocked.args(["-c", "read go; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
     let mut child = blocked.stdin(Stdio::piped()).spawn().unwrap();
+    wait_until_blocked(child.id());
     observer.start(child.id(), stream).unwrap();
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
     let status = child.wait().unwrap();
@@ -63,4 +64,12 @@ pub(crate) fn identity(path: &Path) -> (u32, u64) {
 pub(crate) fn charged(seen: &Observation, files: &[&Path], disks: Vec<u32>) -> Evidence {
     let files: BTreeSet<_> = files.iter().map(|path| identity(path)).collect();
     assemble(&seen.raw, &Charge { disks, files: Some(files), unnamed_calls: false })
+}
+
+/// Until the shell waits in `read(0, ...)`: what it does before is not the program's.
+fn wait_until_blocked(pid: u32) {
+    let path = format!("/proc/{pid}/syscall");
+    while !std::fs::read_to_string(&path).unwrap().starts_with("0 0x0 ") {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
 }

@@ -46,11 +46,12 @@ fn compared<'a>(view: &View<'a>, records: (u64, u64)) -> Vec<Numbered<'a>> {
         let answers = &view.result.answers;
         row.records() == records
             && !in_full.contains(&row.target())
-            && answers.iter().any(|answer| answer.rows.contains(&row.number))
+            && answers
+                .iter()
+                .any(|answer| answer.rows.contains(&row.number))
     });
-    let is_compared = |mode: Mode| {
-        SYNCS.contains(&mode) || cited.iter().any(|row| row.case().mode == mode)
-    };
+    let is_compared =
+        |mode: Mode| SYNCS.contains(&mode) || cited.iter().any(|row| row.case().mode == mode);
     let mut rows = Vec::new();
     for mode in view.modes().into_iter().filter(|mode| is_compared(*mode)) {
         for target in view.targets() {
@@ -67,7 +68,11 @@ fn table(rows: &[Numbered<'_>], head: &str) -> Table {
     let modes = rows.iter().enumerate().map(|(index, row)| {
         let mode = row.case().mode;
         let goes_on = index > 0 && rows[index - 1].case().mode == mode;
-        if goes_on { String::new() } else { mode.as_str().to_owned() }
+        if goes_on {
+            String::new()
+        } else {
+            mode.as_str().to_owned()
+        }
     });
     let mut columns = vec![
         Column::row_numbers(rows.iter().map(|row| row.number)),
@@ -75,6 +80,9 @@ fn table(rows: &[Numbered<'_>], head: &str) -> Table {
         Column::text("on", rows.iter().map(|row| row.target().to_owned())),
     ];
     columns.extend(device_columns(rows));
-    columns.push(Column::number("real µs", cells(rows, |row| row.per_write.real_s, microseconds)));
+    columns.push(Column::number(
+        "real µs",
+        cells(rows, |row| row.per_write.real_s, microseconds),
+    ));
     Table::new(0, columns)
 }

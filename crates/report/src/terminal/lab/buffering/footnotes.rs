@@ -3,7 +3,7 @@
 use iostrata_core::lab::Interference;
 
 use super::view::{Numbered, View};
-use crate::format::{self, number};
+use crate::format;
 use crate::terminal::page::{DIM, Page};
 
 /// Where notes stand when no list of rows is longer.
@@ -18,10 +18,16 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
         return;
     }
     page.heading("notes");
-    let leads: Vec<String> =
-        notes.iter().map(|(numbers, _)| format!("  {}", format::rows(numbers))).collect();
+    let leads: Vec<String> = notes
+        .iter()
+        .map(|(numbers, _)| format!("  {}", format::rows(numbers)))
+        .collect();
     let widths = leads.iter().map(|lead| lead.chars().count());
-    let column = widths.filter(|width| *width <= LONGEST_LEAD).max().unwrap_or(LONGEST_LEAD) + 2;
+    let column = widths
+        .filter(|width| *width <= LONGEST_LEAD)
+        .max()
+        .unwrap_or(LONGEST_LEAD)
+        + 2;
     for (lead, (_, text)) in leads.iter().zip(&notes) {
         page.entry(lead, DIM, column, text);
     }
@@ -57,7 +63,10 @@ fn merged(rows: &[Numbered<'_>]) -> Vec<(Vec<usize>, String)> {
     for row in rows {
         for note in &row.row.row.notes {
             let pieces = Pieces::of(note);
-            match kinds.iter_mut().find(|(_, known)| known[0].words == pieces.words) {
+            match kinds
+                .iter_mut()
+                .find(|(_, known)| known[0].words == pieces.words)
+            {
                 Some((numbers, known)) => {
                     numbers.push(row.number);
                     known.push(pieces);
@@ -79,7 +88,9 @@ fn together(notes: &[Pieces<'_>]) -> String {
     let mut text = String::new();
     for (index, words) in notes[0].words.iter().enumerate() {
         text.push_str(words);
-        let figures = notes.iter().filter_map(|note| note.figures.get(index).copied());
+        let figures = notes
+            .iter()
+            .filter_map(|note| note.figures.get(index).copied());
         let value = |figure: &&str| figure.parse().unwrap_or(f64::INFINITY);
         let order = |a: &&str, b: &&str| f64::total_cmp(&value(a), &value(b));
         let ends = (figures.clone().min_by(order), figures.max_by(order));
@@ -123,7 +134,11 @@ fn disturbances(rows: &[Numbered<'_>]) -> Vec<(Vec<usize>, String)> {
             let amounts = || seen.iter().map(|(_, amount)| *amount);
             let least = format::rate(amounts().min_by(f64::total_cmp)?);
             let most = format::rate(amounts().max_by(f64::total_cmp)?);
-            let amount = if least == most { most } else { format!("{least}–{most}") };
+            let amount = if least == most {
+                most
+            } else {
+                format!("{least}–{most}")
+            };
             let numbers = seen.iter().map(|(number, _)| *number).collect();
             Some((numbers, format!("{who} {amount} {what}")))
         })

@@ -28,7 +28,11 @@ pub(super) fn draw(page: &mut Page, environment: &Environment, result: &Bufferin
         several => {
             page.paragraph(0, &machine);
             let names = several.iter().map(|target| target.name.chars().count());
-            let column = names.filter(|name| *name <= LONGEST_NAME).max().unwrap_or(0) + 4;
+            let column = names
+                .filter(|name| *name <= LONGEST_NAME)
+                .max()
+                .unwrap_or(0)
+                + 4;
             for target in several {
                 page.entry(&format!("  {}", target.name), BOLD, column, &place(target));
             }
@@ -40,7 +44,10 @@ fn machine(environment: &Environment) -> String {
     let mut words = vec![
         format!("kernel {}", environment.kernel),
         format!("{} CPUs", environment.cpus),
-        format!("{} memory", short(environment.memory_bytes).replace(' ', GLUE)),
+        format!(
+            "{} memory",
+            short(environment.memory_bytes).replace(' ', GLUE)
+        ),
     ];
     words.extend(environment.virtualization.clone());
     words.push(
@@ -62,7 +69,11 @@ fn place(target: &MeasuredTarget) -> String {
     } else {
         format!(" at {}", storage.path)
     };
-    let devices: Vec<&str> = storage.devices.iter().map(|device| device.name.as_str()).collect();
+    let devices: Vec<&str> = storage
+        .devices
+        .iter()
+        .map(|device| device.name.as_str())
+        .collect();
     let below = if devices.is_empty() {
         ", no block device seen".to_owned()
     } else {
@@ -73,7 +84,10 @@ fn place(target: &MeasuredTarget) -> String {
 
 fn file_system(storage: &Target) -> String {
     let name = storage.filesystem.as_str();
-    let mode = storage.mount_options.split(',').find(|option| option.starts_with("data="));
+    let mode = storage
+        .mount_options
+        .split(',')
+        .find(|option| option.starts_with("data="));
     match (name, storage.journal, mode) {
         ("btrfs", ..) => "btrfs (copy-on-write)".to_owned(),
         ("xfs", Some(true), _) => "xfs (log)".to_owned(),

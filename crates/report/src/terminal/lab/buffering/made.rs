@@ -27,16 +27,30 @@ pub(super) fn draw(page: &mut Page, environment: &Environment, view: &View<'_>) 
 }
 
 fn timing(view: &View<'_>) -> String {
-    let timings = view.result.rows.iter().filter_map(|row| row.row.timing.as_ref());
+    let timings = view
+        .result
+        .rows
+        .iter()
+        .filter_map(|row| row.row.timing.as_ref());
     let runs = timings.map(|timing| timing.samples_s.len());
     let Some((fewest, most)) = runs.clone().min().zip(runs.max()) else {
         return "timing: no run finished".to_owned();
     };
-    let range = if fewest == most { String::new() } else { format!("{fewest}–") };
+    let range = if fewest == most {
+        String::new()
+    } else {
+        format!("{fewest}–")
+    };
     let method = &view.result.method;
-    let mut words = vec![format!("timing: {range}{} each, interleaved, no probes", counted(most, "run"))];
+    let mut words = vec![format!(
+        "timing: {range}{} each, interleaved, no probes",
+        counted(most, "run")
+    )];
     if method.warm_up_runs > 0 {
-        words.push(format!("{} before them, not counted", counted(method.warm_up_runs, "run")));
+        words.push(format!(
+            "{} before them, not counted",
+            counted(method.warm_up_runs, "run")
+        ));
     }
     if let Some(own_cost_ns) = method.own_cost_ns {
         words.push(format!("making a record costs {} ns", number(own_cost_ns)));
@@ -46,24 +60,40 @@ fn timing(view: &View<'_>) -> String {
 
 fn evidence(page: &mut Page, environment: &Environment, view: &View<'_>) {
     if environment.backend == Backend::None {
-        page.paragraph(0, "evidence: none from the kernel, for nothing could observe the runs");
+        page.paragraph(
+            0,
+            "evidence: none from the kernel, for nothing could observe the runs",
+        );
         return;
     }
     let lossy = view.rows(|row| row.row.row.evidence.lost_events > 0);
-    let lost: u64 = lossy.iter().map(|row| row.row.row.evidence.lost_events).sum();
+    let lost: u64 = lossy
+        .iter()
+        .map(|row| row.row.row.evidence.lost_events)
+        .sum();
     let text = "evidence: from a separate observed run of each row";
     if lossy.is_empty() {
         page.paragraph(0, &format!("{text}, 0 events lost"));
     } else {
         let rows = format::rows(&numbers(&lossy));
-        page.styled(0, &format!("{text}, {} events lost ({rows})", grouped(lost)), WARNING);
+        page.styled(
+            0,
+            &format!("{text}, {} events lost ({rows})", grouped(lost)),
+            WARNING,
+        );
     }
 }
 
 fn left_out(page: &mut Page, view: &View<'_>) {
     let hidden = view.hidden();
     if hidden > 0 {
-        page.paragraph(0, &format!("not shown: {}; --all-rows shows them", counted(hidden, "more row")));
+        page.paragraph(
+            0,
+            &format!(
+                "not shown: {}; --all-rows shows them",
+                counted(hidden, "more row")
+            ),
+        );
     }
     if !view.no_room.is_empty() {
         let text = format!(
@@ -90,7 +120,11 @@ fn not_seen(page: &mut Page, view: &View<'_>) {
     }
     page.heading("not seen");
     let names = unseen.iter().map(|unseen| unseen.what.chars().count());
-    let column = names.filter(|name| *name <= LONGEST_NAME).max().unwrap_or(4) + 4;
+    let column = names
+        .filter(|name| *name <= LONGEST_NAME)
+        .max()
+        .unwrap_or(4)
+        + 4;
     for Unseen { what, why, rows } in &unseen {
         let text = if rows.is_empty() {
             why.clone()
@@ -104,11 +138,19 @@ fn not_seen(page: &mut Page, view: &View<'_>) {
 fn unseen(view: &View<'_>) -> Vec<Unseen> {
     let of_run = view.result.missing.iter().map(|gap| (gap, None));
     let of_rows = view.rows(|_| true).into_iter().flat_map(|row| {
-        row.row.row.evidence.missing.iter().map(move |gap| (gap, Some(row.number)))
+        row.row
+            .row
+            .evidence
+            .missing
+            .iter()
+            .map(move |gap| (gap, Some(row.number)))
     });
     let mut all: Vec<Unseen> = Vec::new();
     for (gap, row) in of_run.chain(of_rows) {
-        match all.iter_mut().find(|known| known.what == gap.what && known.why == gap.why) {
+        match all
+            .iter_mut()
+            .find(|known| known.what == gap.what && known.why == gap.why)
+        {
             Some(known) => known.rows.extend(row),
             None => all.push(Unseen {
                 what: gap.what.clone(),

@@ -40,14 +40,16 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
 
 fn table(rows: &[Numbered<'_>], head: &str) -> Table {
     let change = |pick: fn(&Memory) -> Option<u64>| {
-        cells(rows, |row| row.memory.as_ref(), |memory| {
-            match (pick(&memory.before), pick(&memory.after)) {
+        cells(
+            rows,
+            |row| row.memory.as_ref(),
+            |memory| match (pick(&memory.before), pick(&memory.after)) {
                 (Some(before), Some(after)) => {
                     format!("{}{GLUE}→{GLUE}{}", mebibytes(before), mebibytes(after))
                 }
                 _ => NOT_SEEN.to_owned(),
-            }
-        })
+            },
+        )
     };
     let modes = rows.iter().map(|row| row.case().mode.as_str().to_owned());
     Table::new(

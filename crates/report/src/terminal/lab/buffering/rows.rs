@@ -8,7 +8,7 @@ use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::CallCount;
 
 use super::view::{Numbered, View, cells, title};
-use crate::format::{self, NOT_APPLICABLE, Seconds, number, rate};
+use crate::format::{NOT_APPLICABLE, Seconds, number, rate};
 use crate::terminal::page::{DIM, GLUE, Page};
 use crate::terminal::table::{Column, Table};
 
@@ -50,7 +50,10 @@ pub(super) fn legend(page: &mut Page, view: &View<'_>) {
 fn modes(head: &str, rows: &[Numbered<'_>]) -> [Column; 2] {
     [
         Column::row_numbers(rows.iter().map(|row| row.number)),
-        Column::text(head, rows.iter().map(|row| row.case().mode.as_str().to_owned())),
+        Column::text(
+            head,
+            rows.iter().map(|row| row.case().mode.as_str().to_owned()),
+        ),
     ]
 }
 
@@ -58,12 +61,14 @@ fn time(rows: &[Numbered<'_>], head: &str) -> Table {
     let timings = || rows.iter().filter_map(|row| row.row.row.timing.as_ref());
     let seconds = Seconds::showing(timings().map(|timing| timing.median_s));
     let timing = |row: &BufferingRow| row.row.timing.clone();
-    let time = |pick: fn(&BufferingRow) -> Option<f64>| {
-        cells(rows, pick, |time_s| seconds.text(time_s))
-    };
+    let time =
+        |pick: fn(&BufferingRow) -> Option<f64>| cells(rows, pick, |time_s| seconds.text(time_s));
     let mut columns = Vec::from(modes(head, rows));
     columns.extend([
-        Column::number("real s", time(|row| Some(row.row.timing.as_ref()?.median_s))),
+        Column::number(
+            "real s",
+            time(|row| Some(row.row.timing.as_ref()?.median_s)),
+        ),
         Column::text(
             "95 %",
             cells(rows, timing, |timing| match timing.samples_s.len() {
@@ -74,10 +79,24 @@ fn time(rows: &[Numbered<'_>], head: &str) -> Table {
         )
         .rank(1),
         Column::number("user s", time(|row| Some(row.row.timing.as_ref()?.user_s))),
-        Column::number("system s", time(|row| Some(row.row.timing.as_ref()?.system_s))),
-        Column::number("writes/s", cells(rows, |row| row.per_write.writes_per_s, number)).rank(2),
-        Column::number("B/call", cells(rows, |row| row.per_write.bytes_per_syscall, rate)).rank(3),
-        Column::text("system calls", cells(rows, |row| row.row.evidence.syscalls.as_ref(), calls)),
+        Column::number(
+            "system s",
+            time(|row| Some(row.row.timing.as_ref()?.system_s)),
+        ),
+        Column::number(
+            "writes/s",
+            cells(rows, |row| row.per_write.writes_per_s, number),
+        )
+        .rank(2),
+        Column::number(
+            "B/call",
+            cells(rows, |row| row.per_write.bytes_per_syscall, rate),
+        )
+        .rank(3),
+        Column::text(
+            "system calls",
+            cells(rows, |row| row.row.evidence.syscalls.as_ref(), calls),
+        ),
     ]);
     Table::new(0, columns)
 }
@@ -102,17 +121,29 @@ fn calls(seen: &BTreeMap<String, CallCount>) -> String {
         }
         last_count = Some(call.count);
     }
-    if text.is_empty() { "none".to_owned() } else { text }
+    if text.is_empty() {
+        "none".to_owned()
+    } else {
+        text
+    }
 }
 
 fn device(rows: &[Numbered<'_>]) -> Table {
     let mut columns = Vec::from(modes("per write", rows));
     columns.push(
-        Column::number("pages", cells(rows, |row| row.per_write.dirtied_pages, rate)).rank(2),
+        Column::number(
+            "pages",
+            cells(rows, |row| row.per_write.dirtied_pages, rate),
+        )
+        .rank(2),
     );
     columns.extend(device_columns(rows));
     columns.push(
-        Column::number("unpaid B", cells(rows, |row| row.per_write.unpaid_bytes, number)).rank(1),
+        Column::number(
+            "unpaid B",
+            cells(rows, |row| row.per_write.unpaid_bytes, number),
+        )
+        .rank(1),
     );
     Table::new(0, columns)
 }
@@ -129,18 +160,35 @@ pub(super) fn device_columns(rows: &[Numbered<'_>]) -> Vec<Column> {
         count("metadata", |each| each.metadata),
     ];
     // The usual case is that every cause is known.
-    if rows.iter().any(|row| row.row.per_write.unknown.is_some_and(|unknown| unknown > 0.0)) {
+    if rows.iter().any(|row| {
+        row.row
+            .per_write
+            .unknown
+            .is_some_and(|unknown| unknown > 0.0)
+    }) {
         columns.push(count("unknown", |each| each.unknown));
     }
     columns.push(count("flushes", |each| each.flushes));
     columns.push(
-        Column::number("device B", cells(rows, |row| row.per_write.device_bytes, number)).rank(3),
+        Column::number(
+            "device B",
+            cells(rows, |row| row.per_write.device_bytes, number),
+        )
+        .rank(3),
     );
     columns.push(Column::number(
         "bytes ×",
-        cells(rows, |row| row.per_write.amplification, |times| {
-            if times > 0.0 { number(times) } else { NOT_APPLICABLE.to_owned() }
-        }),
+        cells(
+            rows,
+            |row| row.per_write.amplification,
+            |times| {
+                if times > 0.0 {
+                    number(times)
+                } else {
+                    NOT_APPLICABLE.to_owned()
+                }
+            },
+        ),
     ));
     columns
 }

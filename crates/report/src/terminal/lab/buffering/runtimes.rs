@@ -18,7 +18,10 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     let table = Table::new(
         2,
         vec![
-            Column::text("runtime", text(|row| format!("{} {}", row.runtime, row.version))),
+            Column::text(
+                "runtime",
+                text(|row| format!("{} {}", row.runtime, row.version)),
+            ),
             Column::text("writes by", text(|row| row.api.clone())),
             Column::number("buffer B", text(buffer)),
             Column::text("3 writes, flush", text(|row| calls(&row.three_writes))),
@@ -29,7 +32,11 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     view.left_out("the runtimes", left_out);
     for runtime in runtimes {
         if let Some(note) = &runtime.note {
-            page.styled(2, &format!("{}, {}: {note}", runtime.runtime, runtime.api), DIM);
+            page.styled(
+                2,
+                &format!("{}, {}: {note}", runtime.runtime, runtime.api),
+                DIM,
+            );
         }
     }
 }

@@ -17,8 +17,11 @@ struct Group<'a> {
 
 pub(super) fn draw(page: &mut Page, result: &BufferingResult) {
     for size_bytes in distinct(result.timelines.iter().map(|timeline| timeline.size_bytes)) {
-        let timelines: Vec<&Timeline> =
-            result.timelines.iter().filter(|timeline| timeline.size_bytes == size_bytes).collect();
+        let timelines: Vec<&Timeline> = result
+            .timelines
+            .iter()
+            .filter(|timeline| timeline.size_bytes == size_bytes)
+            .collect();
         let targets = distinct(timelines.iter().map(|timeline| timeline.target.as_str()));
         let groups = groups(&timelines);
         page.heading(&format!(
@@ -99,6 +102,7 @@ fn cells(group: &Group<'_>, action: &str) -> [String; 3] {
     [
         grouped(step.written_bytes),
         grouped(step.visible_bytes),
-        step.durable_bytes.map_or_else(|| NOT_SEEN.to_owned(), grouped),
+        step.durable_bytes
+            .map_or_else(|| NOT_SEEN.to_owned(), grouped),
     ]
 }

@@ -81,7 +81,11 @@ impl<'a> View<'a> {
 
     /// Rows that have a property, in their order.
     pub(super) fn rows(&self, wanted: impl Fn(&Numbered<'a>) -> bool) -> Vec<Numbered<'a>> {
-        self.rows.iter().copied().filter(|row| wanted(row)).collect()
+        self.rows
+            .iter()
+            .copied()
+            .filter(|row| wanted(row))
+            .collect()
     }
 
     /// Record sizes with their counts, in the order of the rows.
