@@ -184,6 +184,14 @@ static __always_inline bool from_tree(struct config *c, struct bio *bio)
 	return bpf_map_lookup_elem(&submitted, &key) != 0;
 }
 
+/* Issued again, as opposed to a new request in the same memory whose predecessor's
+ * completion was not seen. */
+static __always_inline bool is_same(struct in_flight *flight, struct request *rq)
+{
+	return flight->started_ns == rq->start_time_ns && flight->sector == rq->__sector &&
+	       flight->bio == (__u64)rq->bio;
+}
+
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(issued, struct request *rq)
 {
@@ -198,12 +206,14 @@ int BPF_PROG(issued, struct request *rq)
 	if (!c || !disk || operation >= REQ_OP_FIRST_PASSTHROUGH)
 		return 0;
 	before = bpf_map_lookup_elem(&in_flight, &key);
-	if (before) {
+	if (before && is_same(before, rq)) {
 		before->issued_ns = bpf_ktime_get_ns();
 		return 0;
 	}
 	flight.key.disk = (__u32)disk->major << 20 | (__u32)disk->first_minor;
 	flight.key.phase = c->phase;
+	flight.bio = (__u64)bio;
+	flight.started_ns = rq->start_time_ns;
 	flight.sector = rq->__sector;
 	flight.bytes = rq->__data_len;
 	if (bio)

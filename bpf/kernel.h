@@ -163,6 +163,7 @@ struct request {
 	unsigned int __data_len;
 	__u64 __sector;
 	struct bio *bio;
+	__u64 start_time_ns;
 };
 struct file_ra_state;
 struct bpf_iter_meta;

@@ -81,6 +81,8 @@ struct in_flight {
 	__u64 sector;
 	__u64 bytes;
 	__u64 file_offset;
+	__u64 bio;
+	__u64 started_ns; /* request.start_time_ns: when it was made, not issued */
 	__u32 forced_unit_access;
 	__u32 pad;
 };

@@ -38,7 +38,10 @@ pub struct Gap {
 impl Gap {
     /// A gap from its two sentences.
     pub fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { what: what.into(), why: why.into() }
+        Self {
+            what: what.into(),
+            why: why.into(),
+        }
     }
 }
 

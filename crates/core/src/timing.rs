@@ -51,6 +51,10 @@ impl Timing {
 
     /// Width of the interval as a share of the median, the figure the engine stops on.
     pub fn relative_width(&self) -> f64 {
-        if self.median_s > 0.0 { (self.high_s - self.low_s) / self.median_s } else { 0.0 }
+        if self.median_s > 0.0 {
+            (self.high_s - self.low_s) / self.median_s
+        } else {
+            0.0
+        }
     }
 }

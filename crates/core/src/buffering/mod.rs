@@ -215,7 +215,11 @@ impl BufferingRow {
     /// Computes the figures per record.
     pub fn new(row: Row<Case>, memory: Option<MemoryChange>) -> Self {
         let per_write = per_write(&row);
-        Self { row, per_write, memory }
+        Self {
+            row,
+            per_write,
+            memory,
+        }
     }
 }
 
@@ -229,15 +233,24 @@ fn per_write(row: &Row<Case>) -> PerWrite {
         calls
             .iter()
             .filter(|(name, _)| is_write(name))
-            .fold((0, 0), |(count, bytes), (_, call)| (count + call.count, bytes + call.bytes))
+            .fold((0, 0), |(count, bytes), (_, call)| {
+                (count + call.count, bytes + call.bytes)
+            })
     });
     PerWrite {
         real_s: row.timing.as_ref().map(|timing| timing.median_s / records),
-        writes_per_s: row.timing.as_ref().filter(|t| t.median_s > 0.0).map(|t| records / t.median_s),
+        writes_per_s: row
+            .timing
+            .as_ref()
+            .filter(|t| t.median_s > 0.0)
+            .map(|t| records / t.median_s),
         bytes_per_syscall: writes
             .filter(|(count, _)| *count > 0)
             .map(|(count, bytes)| bytes as f64 / count as f64),
-        dirtied_pages: evidence.cache.dirtied_bytes.map(|bytes| bytes as f64 / 4096.0 / records),
+        dirtied_pages: evidence
+            .cache
+            .dirtied_bytes
+            .map(|bytes| bytes as f64 / 4096.0 / records),
         data: device.map(|d| each(d.data.count)),
         journal: device.map(|d| each(d.journal.count)),
         commit: device.map(|d| each(d.commit.count)),
@@ -246,12 +259,18 @@ fn per_write(row: &Row<Case>) -> PerWrite {
         flushes: device.map(|d| each(d.flushes)),
         device_bytes,
         amplification: device_bytes.map(|bytes| bytes / row.case.size_bytes as f64),
-        unpaid_bytes: evidence.device_after_exit.as_ref().map(|d| each(d.writes().bytes)),
+        unpaid_bytes: evidence
+            .device_after_exit
+            .as_ref()
+            .map(|d| each(d.writes().bytes)),
     }
 }
 
 fn is_write(name: &str) -> bool {
-    matches!(name, "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2")
+    matches!(
+        name,
+        "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2"
+    )
 }
 
 #[cfg(test)]
@@ -269,10 +288,19 @@ mod tests {
         let row = result(vec![row]).rows.remove(0);
         let each = row.per_write;
         assert!(each.real_s.is_some_and(|s| (s - 71e-6).abs() < 1e-12));
-        assert!(each.writes_per_s.is_some_and(|rate| (rate - 1e6 / 71.0).abs() < 1e-6));
-        assert_eq!((each.data, each.journal, each.commit), (Some(1.0), Some(2.0), Some(1.0)));
+        assert!(
+            each.writes_per_s
+                .is_some_and(|rate| (rate - 1e6 / 71.0).abs() < 1e-6)
+        );
+        assert_eq!(
+            (each.data, each.journal, each.commit),
+            (Some(1.0), Some(2.0), Some(1.0))
+        );
         assert_eq!((each.metadata, each.flushes), (Some(0.0), Some(2.0)));
-        assert_eq!((each.device_bytes, each.amplification), (Some(16384.0), Some(16384.0)));
+        assert_eq!(
+            (each.device_bytes, each.amplification),
+            (Some(16384.0), Some(16384.0))
+        );
         assert_eq!(each.unpaid_bytes, Some(4096.0));
     }
 

@@ -22,7 +22,9 @@ pub struct Charge {
 
 impl Charge {
     fn covers(&self, file: FileId) -> bool {
-        self.files.as_ref().is_none_or(|files| files.contains(&(file.device, file.inode)))
+        self.files
+            .as_ref()
+            .is_none_or(|files| files.contains(&(file.device, file.inode)))
     }
 }
 
@@ -77,20 +79,41 @@ fn charged_calls<'a>(
 pub(crate) fn returns_bytes(name: &str) -> bool {
     matches!(
         name,
-        "read" | "pread64" | "readv" | "preadv" | "preadv2" | "write" | "pwrite64" | "writev"
-            | "pwritev" | "pwritev2" | "sendfile" | "splice" | "copy_file_range" | "vmsplice" | "tee"
+        "read"
+            | "pread64"
+            | "readv"
+            | "preadv"
+            | "preadv2"
+            | "write"
+            | "pwrite64"
+            | "writev"
+            | "pwritev"
+            | "pwritev2"
+            | "sendfile"
+            | "splice"
+            | "copy_file_range"
+            | "vmsplice"
+            | "tee"
     )
 }
 
 fn blocked(raw: &RawEvidence, charge: &Charge) -> Option<f64> {
-    (raw.blocked_seen && raw.syscalls.is_some())
-        .then(|| charged_calls(raw, charge).map(|row| seconds(row.blocked_ns)).sum())
+    (raw.blocked_seen && raw.syscalls.is_some()).then(|| {
+        charged_calls(raw, charge)
+            .map(|row| seconds(row.blocked_ns))
+            .sum()
+    })
 }
 
 fn cache(raw: &RawEvidence, charge: &Charge) -> Cache {
-    let Some(rows) = raw.cache.as_ref() else { return Cache::default() };
+    let Some(rows) = raw.cache.as_ref() else {
+        return Cache::default();
+    };
     let (mut lookups, mut missed, mut filled, mut dirtied) = (0, 0, 0, 0);
-    for row in rows.iter().filter(|row| !row.metadata && charge.covers(row.file)) {
+    for row in rows
+        .iter()
+        .filter(|row| !row.metadata && charge.covers(row.file))
+    {
         lookups += row.lookups_pages;
         missed += row.missed_pages;
         filled += row.filled_pages;
@@ -168,10 +191,27 @@ fn missing(raw: &RawEvidence) -> Vec<Gap> {
         "system calls without their file",
         "the table of files was full; they are counted by name only",
     );
-    say(lost.cache, "page-cache events", "the table of files was full");
-    say(lost.block, "block requests", "the table of requests was full");
+    say(
+        lost.cache,
+        "page-cache events",
+        "the table of files was full",
+    );
+    say(
+        lost.block,
+        "block requests",
+        "the table of requests was full",
+    );
     say(lost.stream, "streamed events", "the ring buffer was full");
-    say(lost.tasks, "tasks", "no memory for their state; their calls are not counted");
+    say(
+        lost.tasks,
+        "tasks",
+        "no memory for their state; their calls are not counted",
+    );
+    say(
+        lost.skipped,
+        "events",
+        "one arrived while another of its kind was being counted",
+    );
     gaps
 }
 
@@ -184,8 +224,16 @@ mod tests {
     use super::*;
     use crate::evidence::{CacheRow, Losses, SyscallRow};
 
-    const FILE: FileId = FileId { device: 7, inode: 12, generation: 1 };
-    const OTHER: FileId = FileId { device: 7, inode: 13, generation: 1 };
+    const FILE: FileId = FileId {
+        device: 7,
+        inode: 12,
+        generation: 1,
+    };
+    const OTHER: FileId = FileId {
+        device: 7,
+        inode: 13,
+        generation: 1,
+    };
 
     fn call(name: &'static str, file: Option<FileId>, count: u64, returned: u64) -> SyscallRow {
         SyscallRow {
@@ -214,7 +262,11 @@ mod tests {
     }
 
     fn charge() -> Charge {
-        Charge { disks: vec![7], files: Some([(7, 12)].into()), unnamed_calls: false }
+        Charge {
+            disks: vec![7],
+            files: Some([(7, 12)].into()),
+            unnamed_calls: false,
+        }
     }
 
     #[test]
@@ -250,7 +302,10 @@ mod tests {
             ..RawEvidence::default()
         };
         let device = assemble(&raw, &charge()).device.unwrap();
-        assert_eq!((device.data.count, device.commit.count, device.flushes), (2, 1, 2));
+        assert_eq!(
+            (device.data.count, device.commit.count, device.flushes),
+            (2, 1, 2)
+        );
         assert_eq!(device.writes().count, 3);
         assert_eq!(foreign_requests(&raw, &charge()), Some(9));
     }
@@ -283,7 +338,10 @@ mod tests {
     #[test]
     fn losses_are_named() {
         let raw = RawEvidence {
-            losses: Losses { stream: 4, ..Losses::default() },
+            losses: Losses {
+                stream: 4,
+                ..Losses::default()
+            },
             ..RawEvidence::default()
         };
         let evidence = assemble(&raw, &charge());

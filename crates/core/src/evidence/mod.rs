@@ -109,13 +109,19 @@ pub struct DeviceCounts {
 impl DeviceCounts {
     /// Requests that write, of every cause.
     pub fn writes(&self) -> RequestCount {
-        [self.data, self.journal, self.commit, self.metadata, self.unknown]
-            .iter()
-            .fold(RequestCount::default(), |sum, one| RequestCount {
-                count: sum.count + one.count,
-                bytes: sum.bytes + one.bytes,
-                time_s: sum.time_s + one.time_s,
-            })
+        [
+            self.data,
+            self.journal,
+            self.commit,
+            self.metadata,
+            self.unknown,
+        ]
+        .iter()
+        .fold(RequestCount::default(), |sum, one| RequestCount {
+            count: sum.count + one.count,
+            bytes: sum.bytes + one.bytes,
+            time_s: sum.time_s + one.time_s,
+        })
     }
 }
 

@@ -117,12 +117,15 @@ pub struct Losses {
     pub stream: u64,
     /// Tasks whose state could not be made: all their events are missing.
     pub tasks: u64,
+    /// Events the kernel did not hand over, because the program that counts them had
+    /// been interrupted by another of the same kind.
+    pub skipped: u64,
 }
 
 impl Losses {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.unattributed_calls + self.cache + self.block + self.stream + self.tasks
+        self.unattributed_calls + self.cache + self.block + self.stream + self.tasks + self.skipped
     }
 }
 

@@ -1,12 +1,17 @@
 //! One image, one program of `workloads/`, one observation.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that fails"
+)]
 
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use iostrata_core::evidence::{Charge, DeviceCounts, assemble};
-use iostrata_core::observe::{Observer as _, Stream};
+use iostrata_core::observe::{Observation, Observer as _, Stream};
 use iostrata_lab::interrupt::Interrupt;
-use iostrata_lab::scratch::{Images, ImageKind, Plan, isolate, prepare};
+use iostrata_lab::scratch::{ImageKind, Images, Plan, isolate, prepare};
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::stack::{Roots, inspect};
 
@@ -54,51 +59,85 @@ impl Counted {
 
 /// Makes an image of `kind`, warms it up and counts `append` with `mode`.
 pub(crate) fn count(kind: ImageKind, mode: &[&str]) -> Counted {
-    let programs = tempfile::tempdir().unwrap();
-    let append = programs.path().join("append");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/append.c");
-    assert!(Command::new("cc").arg("-o").arg(&append).arg(source).status().unwrap().success());
-
     let mounts = isolate().unwrap();
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
-    let images = Images { kinds: &[kind], bytes: 1 << 30, mounts: &mounts };
-    let plan = Plan { dir: base.path(), host_bytes: 0, images: Some(images) };
+    let append = build(base.path());
+    let images = Images {
+        kinds: &[kind],
+        bytes: 1 << 30,
+        mounts: &mounts,
+    };
+    let plan = Plan {
+        dir: base.path(),
+        host_bytes: 0,
+        images: Some(images),
+    };
     let prepared = prepare(&plan, &Interrupt::never()).unwrap();
     let root = prepared.images()[0].path();
     let disks = inspect(root, &Roots::default()).unwrap().charged_disks();
 
     let mut observer = EbpfObserver::open().unwrap();
-    let mut run = |name: &str, records: &str, tracefs: Option<&Tracefs>| {
-        let file = root.join(name);
-        let mut child = Command::new("/bin/sh")
-            .args(["-c", "read go; exec \"$0\" \"$@\""])
-            .arg(&append)
-            .arg(&file)
-            .args([records, "1024"])
-            .args(mode)
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        observer.start(child.id(), Stream::default()).unwrap();
-        child.stdin.take().unwrap().write_all(b"\n").unwrap();
-        assert!(child.wait().unwrap().success());
-        observer.program_ended().unwrap();
-        let seen = observer.stop().unwrap();
-        let witness = tracefs.map(Tracefs::requests);
-        rustix::fs::syncfs(std::fs::File::open(root).unwrap()).unwrap();
-        (seen, witness)
-    };
     // The first sync on a fresh file system pays for directories and extents.
-    run("warm", "20", None);
+    observe(&mut observer, &append, &root.join("warm"), 20, mode);
+    rustix::fs::syncfs(std::fs::File::open(root).unwrap()).unwrap();
     let tracefs = Tracefs::record(base.path(), disks[0]);
-    let (seen, witness) = run("counted", &RECORDS.to_string(), Some(&tracefs));
-    let evidence = assemble(&seen.raw, &Charge { disks, files: None, unnamed_calls: true });
-    let to_the_file = |row: &&iostrata_core::evidence::SyscallRow| row.name == "write" && row.returned >= 1024;
+    let seen = observe(&mut observer, &append, &root.join("counted"), RECORDS, mode);
+    let witness = tracefs.requests();
+    summarise(&seen, disks, witness)
+}
+
+fn build(dir: &Path) -> PathBuf {
+    let append = dir.join("append");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/append.c");
+    let built = Command::new("cc")
+        .arg("-o")
+        .arg(&append)
+        .arg(source)
+        .status();
+    assert!(built.unwrap().success());
+    append
+}
+
+fn observe(
+    observer: &mut EbpfObserver,
+    append: &Path,
+    file: &Path,
+    records: i64,
+    mode: &[&str],
+) -> Observation {
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", "read go; exec \"$0\" \"$@\""])
+        .arg(append)
+        .arg(file)
+        .args([&records.to_string(), "1024"])
+        .args(mode)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    observer.start(child.id(), Stream::default()).unwrap();
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    observer.program_ended().unwrap();
+    observer.stop().unwrap()
+}
+
+fn summarise(seen: &Observation, disks: Vec<u32>, witness: (u64, u64)) -> Counted {
+    let charge = Charge {
+        disks,
+        files: None,
+        unnamed_calls: true,
+    };
+    let evidence = assemble(&seen.raw, &charge);
+    let calls = seen.raw.syscalls.iter().flatten();
+    // The program writes to nothing but its file.
+    let written = calls
+        .filter(|row| row.name == "write")
+        .map(|row| row.returned);
     Counted {
         device: evidence.device.unwrap(),
-        written_bytes: seen.raw.syscalls.unwrap().iter().filter(to_the_file).map(|r| r.returned).sum(),
+        written_bytes: written.sum(),
         dirtied_bytes: evidence.cache.dirtied_bytes.unwrap(),
         lost: evidence.lost_events,
-        witness: witness.unwrap(),
+        witness,
     }
 }

@@ -11,7 +11,10 @@ use iostrata_lab::scratch::ImageKind;
 /// checkpoint) leaves.
 #[track_caller]
 fn near(what: &str, got: f64, low: f64, high: f64) {
-    assert!((low..=high).contains(&got), "{what}: {got} is not within {low} and {high}");
+    assert!(
+        (low..=high).contains(&got),
+        "{what}: {got} is not within {low} and {high}"
+    );
 }
 
 fn no_unknowns(counted: &Counted) {
@@ -56,7 +59,10 @@ fn xfs_writes_data_and_one_log_record_with_two_flushes() {
     no_unknowns(&append);
     near("data", append.data(), 0.99, 1.02);
     near("log", append.journal(), 0.99, 1.02);
-    assert_eq!(append.device.commit.count, 0, "the log record is the commit");
+    assert_eq!(
+        append.device.commit.count, 0,
+        "the log record is the commit"
+    );
     near("flushes", append.flushes(), 1.98, 2.03);
     near("KiB", append.kib(), 4.9, 5.5);
 }
@@ -82,7 +88,12 @@ fn an_overwrite_with_fdatasync_is_one_write_and_one_flush() {
         near("data", overwrite.data(), 0.99, 1.02);
         near("flushes", overwrite.flushes(), 0.98, 1.05);
         // mtime reaches the disk now and then, when the clock has ticked enough.
-        near("journal and commit", overwrite.journal() + overwrite.commit(), 0.0, 0.1);
+        near(
+            "journal and commit",
+            overwrite.journal() + overwrite.commit(),
+            0.0,
+            0.1,
+        );
     }
 }
 
@@ -102,9 +113,20 @@ fn data_journal_writes_the_data_twice() {
 fn bytes_add_up_from_the_program_to_the_device() {
     let append = count(ImageKind::Xfs, &["fsync"]);
     let records = u64::try_from(RECORDS).unwrap();
-    assert_eq!(append.written_bytes, records * 1024, "application to page cache");
-    assert_eq!(append.dirtied_bytes, records * 4096, "each record dirties its page again");
-    assert_eq!(append.device.data.bytes, append.dirtied_bytes, "page cache to device");
+    assert_eq!(
+        append.written_bytes,
+        records * 1024,
+        "application to page cache"
+    );
+    assert_eq!(
+        append.dirtied_bytes,
+        records * 4096,
+        "each record dirties its page again"
+    );
+    assert_eq!(
+        append.device.data.bytes, append.dirtied_bytes,
+        "page cache to device"
+    );
 }
 
 #[test]
@@ -113,7 +135,11 @@ fn tracefs_sees_the_same_requests() {
         let append = count(kind, &["fsync"]);
         let (transfers, flushes) = append.witness;
         let device = append.device;
-        assert_eq!(device.writes().count + device.reads.count + device.discards, transfers, "{kind}");
+        assert_eq!(
+            device.writes().count + device.reads.count + device.discards,
+            transfers,
+            "{kind}"
+        );
         assert_eq!(device.flushes, flushes, "{kind}");
     }
 }

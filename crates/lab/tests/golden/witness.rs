@@ -1,4 +1,8 @@
 //! tracefs counts the same requests.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that fails"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +22,10 @@ impl Tracefs {
         let root = at.join("tracefs");
         fs::create_dir(&root).unwrap();
         mount("none", &root, "tracefs", MountFlags::empty(), None).unwrap();
-        let instance = root.join(format!("instances/iostrata-test-{}-{disk}", std::process::id()));
+        let instance = root.join(format!(
+            "instances/iostrata-test-{}-{disk}",
+            std::process::id()
+        ));
         fs::create_dir(&instance).unwrap();
         let tracer = Self { root, instance };
         let event = tracer.instance.join("events/block/block_rq_issue");
@@ -32,9 +39,17 @@ impl Tracefs {
     pub(crate) fn requests(&self) -> (u64, u64) {
         let trace = fs::read_to_string(self.instance.join("trace")).unwrap();
         let (mut transfers, mut flushes) = (0, 0);
-        for line in trace.lines().filter(|line| line.contains("block_rq_issue:")) {
+        for line in trace
+            .lines()
+            .filter(|line| line.contains("block_rq_issue:"))
+        {
             // "... block_rq_issue: 7,0 FF 0 () 18446744073709551615 + 0 none,0,0 [sh]"
-            let fields: Vec<&str> = line.split("block_rq_issue:").nth(1).unwrap().split_whitespace().collect();
+            let fields: Vec<&str> = line
+                .split("block_rq_issue:")
+                .nth(1)
+                .unwrap()
+                .split_whitespace()
+                .collect();
             if fields[1].starts_with('F') && fields[2] == "0" {
                 flushes += 1;
             } else {
@@ -47,8 +62,9 @@ impl Tracefs {
 
 impl Drop for Tracefs {
     fn drop(&mut self) {
-        _ = fs::write(self.instance.join("events/enable"), "0");
-        _ = fs::remove_dir(&self.instance);
+        // The instance goes with its mount's last user; there is nobody to tell.
+        drop(fs::write(self.instance.join("events/enable"), "0"));
+        drop(fs::remove_dir(&self.instance));
         _ = unmount(&self.root, UnmountFlags::DETACH);
     }
 }

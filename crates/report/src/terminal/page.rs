@@ -75,7 +75,7 @@ impl Page {
         let options = Options::new(self.width)
             .initial_indent(&hanging)
             .subsequent_indent(&hanging);
-        for line in textwrap::wrap(&printable(text), options) {
+        for line in textwrap::wrap(&running(text), options) {
             let words = self.paint(line.trim_start(), style);
             self.line(&format!("{hanging}{words}"));
         }
@@ -102,7 +102,7 @@ impl Page {
         let options = Options::new(self.width)
             .initial_indent(&first)
             .subsequent_indent(&hanging);
-        for (position, line) in textwrap::wrap(&printable(text), options).iter().enumerate() {
+        for (position, line) in textwrap::wrap(&running(text), options).iter().enumerate() {
             match line.strip_prefix(&plain).filter(|_| position == 0) {
                 Some(rest) => {
                     let words = self.paint(plain.trim_start(), style);
@@ -128,4 +128,9 @@ impl Page {
             text.to_owned()
         }
     }
+}
+
+/// Text that may be broken into lines, but not before a per-cent sign.
+fn running(text: &str) -> String {
+    printable(text).replace(" %", &format!("{GLUE}%"))
 }

@@ -1,6 +1,6 @@
 //! Tables without lines: columns that are left out when they have nothing to say
-//! or no room, and text columns that wrap. No library at hand leaves columns out
-//! or sets titles between rows.
+//! or no room, titles between rows, and text columns that wrap. Libraries wrap or
+//! cut what is too wide, but leave no column out and set no titles.
 
 use anstyle::Style;
 use textwrap::core::display_width;
@@ -12,7 +12,7 @@ use crate::format::{NOT_SEEN, printable};
 const GAP: usize = 2;
 
 /// Text columns are not made narrower.
-const NARROWEST: usize = 10;
+const NARROWEST: usize = 6;
 
 /// One column.
 pub(crate) struct Column {
@@ -21,6 +21,8 @@ pub(crate) struct Column {
     /// Numbers stand right-aligned and never wrap.
     number: bool,
     style: Style,
+    /// Spaces after it.
+    gap: usize,
     /// Columns with a higher rank are left out first; 0 stays.
     rank: u8,
 }
@@ -41,6 +43,7 @@ impl Column {
             cells: cells.into_iter().map(|cell| printable(&cell)).collect(),
             number,
             style: Style::new(),
+            gap: GAP,
             rank: 0,
         }
     }
@@ -59,6 +62,7 @@ impl Column {
     pub(crate) fn row_numbers(numbers: impl IntoIterator<Item = usize>) -> Self {
         let mut column = Self::number("", numbers.into_iter().map(|number| number.to_string()));
         column.style = DIM;
+        column.gap = 1;
         column
     }
 
@@ -71,6 +75,15 @@ impl Column {
     fn width(&self) -> usize {
         let cells = self.cells.iter().map(|cell| display_width(cell));
         cells.chain([display_width(&self.head)]).max().unwrap_or(0)
+    }
+
+    fn longest_word(&self) -> usize {
+        let words = self
+            .cells
+            .iter()
+            .chain([&self.head])
+            .flat_map(|cell| cell.split(' '));
+        words.map(display_width).max().unwrap_or(0).max(NARROWEST)
     }
 
     fn is_unseen(&self) -> bool {
@@ -149,25 +162,29 @@ impl Table {
     }
 
     fn natural_width(&self) -> usize {
-        total(
-            &self.columns.iter().map(Column::width).collect::<Vec<_>>(),
-            self.indent,
-        )
+        let widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
+        self.total(&widths)
     }
 
-    /// Widths that fit the page, as far as text columns can give way: the widest first.
+    fn total(&self, widths: &[usize]) -> usize {
+        let gaps = self.columns.iter().rev().skip(1).map(|column| column.gap);
+        self.indent + widths.iter().sum::<usize>() + gaps.sum::<usize>()
+    }
+
+    /// Widths that fit the page, as far as text columns can give way: the widest
+    /// first, and within words only when nothing else is left.
     fn fit(&self, width: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
-        while total(&widths, self.indent) > width {
-            let texts = self
-                .columns
-                .iter()
-                .zip(&mut widths)
-                .filter(|(column, _)| !column.number);
-            let widest = texts.map(|(_, width)| width).max_by_key(|width| **width);
-            match widest.filter(|width| **width > NARROWEST) {
-                Some(widest) => *widest -= 1,
-                None => break,
+        for floor in [Column::longest_word, |_: &Column| NARROWEST] {
+            while self.total(&widths) > width {
+                let texts = self.columns.iter().zip(&mut widths);
+                let widest = texts
+                    .filter(|(column, width)| !column.number && **width > floor(column))
+                    .max_by_key(|(_, width)| **width);
+                match widest {
+                    Some((_, widest)) => *widest -= 1,
+                    None => break,
+                }
             }
         }
         widths
@@ -188,13 +205,13 @@ impl Table {
                 let text = lines.get(number).map_or("", String::as_str);
                 let free = width.saturating_sub(display_width(text));
                 let (before, after) = if column.number { (free, 0) } else { (0, free) };
-                if !text.is_empty() {
-                    line.push_str(&" ".repeat(spaces + before));
-                    line.push_str(&page.paint(text, style.unwrap_or(column.style)));
-                    spaces = after + GAP;
-                } else {
-                    spaces += width + GAP;
+                if text.is_empty() {
+                    spaces += width + column.gap;
+                    continue;
                 }
+                line.push_str(&" ".repeat(spaces + before));
+                line.push_str(&page.paint(text, style.unwrap_or(column.style)));
+                spaces = after + column.gap;
             }
             page.line(&line);
         }
@@ -211,10 +228,6 @@ impl Column {
             .map(std::borrow::Cow::into_owned)
             .collect()
     }
-}
-
-fn total(widths: &[usize], indent: usize) -> usize {
-    indent + widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
 #[cfg(test)]
@@ -249,7 +262,12 @@ mod tests {
         let mut table = table();
         table.title(1, "a title".to_owned());
         let (text, left_out) = drawn(table, 80);
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r"
+           what                      first B  of all
+         9 a                               1       7
+        a title
+        10 sixteen letters, wide 漢    1,024     n/a
+        ");
         assert_eq!(left_out.unseen, ["last"]);
         assert!(left_out.no_room.is_empty());
     }
@@ -257,7 +275,11 @@ mod tests {
     #[test]
     fn ranked_columns_go_before_text_wraps() {
         let (text, left_out) = drawn(table(), 40);
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r"
+           what                      of all
+         9 a                              7
+        10 sixteen letters, wide 漢     n/a
+        ");
         assert_eq!(left_out.no_room, ["first B"]);
     }
 
@@ -268,6 +290,10 @@ mod tests {
             Column::text("path", cells(&[long])),
             Column::number("B", cells(&["1"])),
         ];
-        insta::assert_snapshot!(drawn(Table::new(0, columns), 40).0, @"");
+        insta::assert_snapshot!(drawn(Table::new(0, columns), 40).0, @r"
+        path                                   B
+        a path that needs far more room than   1
+        one line of this page has
+        ");
     }
 }

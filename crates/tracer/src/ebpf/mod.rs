@@ -34,7 +34,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { calls: 65_536, files: 32_768, in_flight: 4_096, ring_bytes: 4 << 20 }
+        Self {
+            calls: 65_536,
+            files: 32_768,
+            in_flight: 4_096,
+            ring_bytes: 4 << 20,
+        }
     }
 }
 
@@ -44,6 +49,8 @@ pub struct EbpfObserver {
     stream: Stream,
     config: Config,
     streaming: bool,
+    /// Skipped runs before the session.
+    skipped_before: u64,
 }
 
 impl EbpfObserver {
@@ -59,8 +66,16 @@ impl EbpfObserver {
     /// Loads the programs with limits of one's own.
     pub fn with_limits(limits: Limits) -> Result<Self, OpenError> {
         let mut object = Object::load(&limits)?;
-        let ring = object.ring().map_err(|e| OpenError::Maps(object::chain(&e)))?;
-        Ok(Self { object, stream: Stream::new(ring), config: Config::default(), streaming: false })
+        let ring = object
+            .ring()
+            .map_err(|e| OpenError::Maps(object::chain(&e)))?;
+        Ok(Self {
+            object,
+            stream: Stream::new(ring),
+            config: Config::default(),
+            streaming: false,
+            skipped_before: 0,
+        })
     }
 
     /// Strata that are observed.
@@ -88,33 +103,56 @@ impl Observer for EbpfObserver {
             stream_requests: u32::from(stream.requests),
             end_io: self.object.end_io,
         };
-        self.object.configure(self.config).map_err(|e| error("configure the observer", &e))?;
+        self.object
+            .configure(self.config)
+            .map_err(|e| error("configure the observer", &e))?;
+        self.skipped_before = self.object.skipped();
         self.streaming = stream.calls || stream.requests;
         if self.streaming {
             self.stream.start();
         }
+        self.object.iterate("adopt").map_err(|cause| ObserveError {
+            doing: format!("observe process {root}"),
+            cause,
+        })?;
         self.object
-            .iterate("adopt")
-            .map_err(|cause| ObserveError { doing: format!("observe process {root}"), cause })?;
-        self.object.attach().map_err(|e| error("attach the eBPF programs", &e))
+            .attach()
+            .map_err(|e| error("attach the eBPF programs", &e))
     }
 
     fn program_ended(&mut self) -> Result<(), ObserveError> {
         self.config.phase = 1;
-        self.object.configure(self.config).map_err(|e| error("mark the program's end", &e))
+        self.object
+            .configure(self.config)
+            .map_err(|e| error("mark the program's end", &e))
     }
 
     fn stop(&mut self) -> Result<Observation, ObserveError> {
         // Still attached, so that a task that exits meanwhile is counted once, not lost.
         let released = self.object.iterate("release");
         self.object.detach();
-        let events = if self.streaming { self.stream.stop() } else { stream::Events::default() };
-        released.map_err(|cause| ObserveError { doing: "end the observation".to_owned(), cause })?;
-        let raw = readout::read(&self.object).map_err(|e| error("read the eBPF maps", &e))?;
-        Ok(Observation { raw, ops: events.ops, requests: events.requests })
+        let events = if self.streaming {
+            self.stream.stop()
+        } else {
+            stream::Events::default()
+        };
+        released.map_err(|cause| ObserveError {
+            doing: "end the observation".to_owned(),
+            cause,
+        })?;
+        let mut raw = readout::read(&self.object).map_err(|e| error("read the eBPF maps", &e))?;
+        raw.losses.skipped = self.object.skipped() - self.skipped_before;
+        Ok(Observation {
+            raw,
+            ops: events.ops,
+            requests: events.requests,
+        })
     }
 }
 
 fn error(doing: &str, cause: &dyn std::error::Error) -> ObserveError {
-    ObserveError { doing: doing.to_owned(), cause: object::chain(cause) }
+    ObserveError {
+        doing: doing.to_owned(),
+        cause: object::chain(cause),
+    }
 }

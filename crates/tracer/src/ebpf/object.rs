@@ -1,5 +1,7 @@
 //! Loading: each program on its own, so that what one kernel refuses costs one stratum.
 
+use std::os::fd::{AsFd as _, AsRawFd as _};
+
 use aya::maps::{Array, MapData, MapError, RingBuf};
 use aya::programs::iter::Iter;
 use aya::programs::tp_btf::BtfTracePointLink;
@@ -32,8 +34,13 @@ pub enum Stratum {
 
 impl Stratum {
     /// All strata.
-    pub const ALL: [Self; 5] =
-        [Self::Tasks, Self::Syscalls, Self::Blocked, Self::PageCache, Self::Device];
+    pub const ALL: [Self; 5] = [
+        Self::Tasks,
+        Self::Syscalls,
+        Self::Blocked,
+        Self::PageCache,
+        Self::Device,
+    ];
 
     /// What the user loses without it.
     pub fn as_str(self) -> &'static str {
@@ -97,8 +104,12 @@ impl Object {
         let mut ebpf = load_object(&btf, limits).map_err(|e| OpenError::Maps(chain(&e)))?;
         let (loaded, mut missing, seen) = load_programs(&mut ebpf, &btf);
         if !seen.contains(&Stratum::Tasks) {
-            let why = missing.iter().find(|gap| gap.what == Stratum::Tasks.as_str());
-            return Err(OpenError::Tasks(why.map_or_else(String::new, |gap| gap.why.clone())));
+            let why = missing
+                .iter()
+                .find(|gap| gap.what == Stratum::Tasks.as_str());
+            return Err(OpenError::Tasks(
+                why.map_or_else(String::new, |gap| gap.why.clone()),
+            ));
         }
         let end_io = addresses.join().unwrap_or_default();
         if !symbols::known(&end_io) {
@@ -107,27 +118,57 @@ impl Object {
                 "kernel addresses are hidden (kptr_restrict, CAP_SYSLOG); request flags are used instead",
             ));
         }
-        Ok(Self { ebpf, loaded, links: Vec::new(), end_io, seen, missing })
+        Ok(Self {
+            ebpf,
+            loaded,
+            links: Vec::new(),
+            end_io,
+            seen,
+            missing,
+        })
     }
 
     pub(super) fn ring(&mut self) -> Result<RingBuf<MapData>, MapError> {
-        let map = self.ebpf.take_map("events").ok_or_else(|| absent("events"))?;
+        let map = self
+            .ebpf
+            .take_map("events")
+            .ok_or_else(|| absent("events"))?;
         RingBuf::try_from(map)
     }
 
     pub(super) fn configure(&mut self, config: Config) -> Result<(), MapError> {
-        let map = self.ebpf.map_mut("config").ok_or_else(|| absent("config"))?;
+        let map = self
+            .ebpf
+            .map_mut("config")
+            .ok_or_else(|| absent("config"))?;
         Array::<_, Config>::try_from(map)?.set(0, config, 0)
     }
 
     pub(super) fn attach(&mut self) -> Result<(), ProgramError> {
         for name in &self.loaded {
-            let Some(program) = self.ebpf.program_mut(name) else { continue };
+            let Some(program) = self.ebpf.program_mut(name) else {
+                continue;
+            };
             let program: &mut BtfTracePoint = program.try_into()?;
             let id = program.attach()?;
             self.links.push(program.take_link(id)?);
         }
         Ok(())
+    }
+
+    /// Runs the kernel skipped because the same program was under way on that CPU, as
+    /// when a completion interrupts another (`bpf_prog_show_fdinfo`, kernel/bpf/syscall.c).
+    pub(super) fn skipped(&self) -> u64 {
+        let misses = |name: &&str| -> Option<u64> {
+            let program = self.ebpf.program(name)?;
+            let fd = program.fd().ok()?.as_fd().as_raw_fd();
+            let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
+            let value = text
+                .lines()
+                .find_map(|line| line.strip_prefix("recursion_misses:"))?;
+            value.trim().parse().ok()
+        };
+        self.loaded.iter().filter_map(misses).sum()
     }
 
     pub(super) fn detach(&mut self) {
@@ -136,17 +177,26 @@ impl Object {
 
     /// Runs a task iterator to its end.
     pub(super) fn iterate(&mut self, name: &str) -> Result<(), String> {
-        let program = self.ebpf.program_mut(name).ok_or_else(|| format!("no program {name}"))?;
-        let program: &mut Iter = program.try_into().map_err(|e: ProgramError| e.to_string())?;
+        let program = self
+            .ebpf
+            .program_mut(name)
+            .ok_or_else(|| format!("no program {name}"))?;
+        let program: &mut Iter = program
+            .try_into()
+            .map_err(|e: ProgramError| e.to_string())?;
         let id = program.attach().map_err(|e| chain(&e))?;
         let link = program.take_link(id).map_err(|e| chain(&e))?;
         let mut file = link.into_file().map_err(|e| chain(&e))?;
-        std::io::copy(&mut file, &mut std::io::sink()).map(|_| ()).map_err(|e| e.to_string())
+        std::io::copy(&mut file, &mut std::io::sink())
+            .map(|_| ())
+            .map_err(|e| e.to_string())
     }
 }
 
 pub(super) fn absent(map: &str) -> MapError {
-    MapError::InvalidName { name: map.to_owned() }
+    MapError::InvalidName {
+        name: map.to_owned(),
+    }
 }
 
 fn load_object(btf: &Btf, limits: &Limits) -> Result<Ebpf, aya::EbpfError> {
@@ -169,13 +219,19 @@ fn load_programs(ebpf: &mut Ebpf, btf: &Btf) -> (Vec<&'static str>, Vec<Gap>, Ve
     let mut missing: Vec<Gap> = Vec::new();
     for name in ["adopt", "release"] {
         if let Err(why) = load_iterator(ebpf, name, btf) {
-            missing.push(Gap::new(Stratum::Tasks.as_str(), format!("iter/task: {why}")));
+            missing.push(Gap::new(
+                Stratum::Tasks.as_str(),
+                format!("iter/task: {why}"),
+            ));
         }
     }
     for (name, tracepoint, stratum) in PROGRAMS {
         match load_one(ebpf, name, tracepoint, btf) {
             Ok(()) => loaded.push(name),
-            Err(why) => missing.push(Gap::new(stratum.as_str(), format!("tp_btf/{tracepoint}: {why}"))),
+            Err(why) => missing.push(Gap::new(
+                stratum.as_str(),
+                format!("tp_btf/{tracepoint}: {why}"),
+            )),
         }
     }
     let seen: Vec<Stratum> = Stratum::ALL
@@ -184,7 +240,9 @@ fn load_programs(ebpf: &mut Ebpf, btf: &Btf) -> (Vec<&'static str>, Vec<Gap>, Ve
         .collect();
     // Half a stratum would give half a figure: drop its other programs too.
     loaded.retain(|name| {
-        PROGRAMS.iter().any(|(program, _, stratum)| program == name && seen.contains(stratum))
+        PROGRAMS
+            .iter()
+            .any(|(program, _, stratum)| program == name && seen.contains(stratum))
     });
     (loaded, missing, seen)
 }
@@ -212,7 +270,10 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         }
         source = cause.source();
     }
-    let mut lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let mut lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     if lines.len() > 4 {
         lines.drain(1..lines.len() - 3);
     }

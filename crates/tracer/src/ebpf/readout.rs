@@ -7,13 +7,13 @@ use iostrata_core::evidence::{
 };
 use iostrata_core::op::Gap;
 
+use super::calls;
 use super::object::{Object, Stratum, absent};
 use super::stream::{cause, file_id, phase};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, HISTOGRAM_BUCKETS, SYSCALLS,
     Totals, loss,
 };
-use super::calls;
 
 /// All rows of the session.
 pub(super) fn read(object: &Object) -> Result<RawEvidence, MapError> {
@@ -28,9 +28,15 @@ pub(super) fn read(object: &Object) -> Result<RawEvidence, MapError> {
         ));
     }
     Ok(RawEvidence {
-        syscalls: seen(Stratum::Syscalls).then(|| call_rows(ebpf)).transpose()?,
-        cache: seen(Stratum::PageCache).then(|| cache_rows(ebpf)).transpose()?,
-        block: seen(Stratum::Device).then(|| block_rows(ebpf)).transpose()?,
+        syscalls: seen(Stratum::Syscalls)
+            .then(|| call_rows(ebpf))
+            .transpose()?,
+        cache: seen(Stratum::PageCache)
+            .then(|| cache_rows(ebpf))
+            .transpose()?,
+        block: seen(Stratum::Device)
+            .then(|| block_rows(ebpf))
+            .transpose()?,
         totals: Some(totals(ebpf)?),
         blocked_seen: seen(Stratum::Blocked),
         losses: Losses {
@@ -39,6 +45,7 @@ pub(super) fn read(object: &Object) -> Result<RawEvidence, MapError> {
             block: lost(ebpf, loss::BLOCK)?,
             stream: lost(ebpf, loss::STREAM)?,
             tasks: lost(ebpf, loss::TASKS)?,
+            skipped: 0,
         },
         missing,
     })
@@ -50,7 +57,8 @@ fn map<'a>(ebpf: &'a Ebpf, name: &str) -> Result<&'a Map, MapError> {
 
 fn call_rows(ebpf: &Ebpf) -> Result<Vec<SyscallRow>, MapError> {
     let mut rows = Vec::new();
-    for entry in PerCpuHashMap::<_, CallKey, CallValue>::try_from(map(ebpf, "calls")?)?.iter() {
+    let table = PerCpuHashMap::<_, CallKey, CallValue>::try_from(map(ebpf, "calls")?)?;
+    for entry in &table {
         let (key, values) = entry?;
         rows.push(call_row(key.nr, Some(&key), &values));
     }
@@ -68,7 +76,12 @@ fn call_rows(ebpf: &Ebpf) -> Result<Vec<SyscallRow>, MapError> {
 
 fn call_row(nr: u32, key: Option<&CallKey>, values: &PerCpuValues<CallValue>) -> SyscallRow {
     let sum = |field: fn(&CallValue) -> u64| values.iter().map(field).sum();
-    let bucket = |i: usize| values.iter().map(|value| u64::from(value.histogram[i])).sum();
+    let bucket = |i: usize| {
+        values
+            .iter()
+            .map(|value| u64::from(value.histogram[i]))
+            .sum()
+    };
     SyscallRow {
         name: calls::name(nr),
         file: key.and_then(|key| file_id(&key.file)),
@@ -83,10 +96,13 @@ fn call_row(nr: u32, key: Option<&CallKey>, values: &PerCpuValues<CallValue>) ->
 
 fn cache_rows(ebpf: &Ebpf) -> Result<Vec<CacheRow>, MapError> {
     let mut rows = Vec::new();
-    for entry in PerCpuHashMap::<_, CacheKey, CacheValue>::try_from(map(ebpf, "cache")?)?.iter() {
+    let table = PerCpuHashMap::<_, CacheKey, CacheValue>::try_from(map(ebpf, "cache")?)?;
+    for entry in &table {
         let (key, values) = entry?;
         let sum = |field: fn(&CacheValue) -> u64| values.iter().map(field).sum();
-        let Some(file) = file_id(&key.file) else { continue };
+        let Some(file) = file_id(&key.file) else {
+            continue;
+        };
         rows.push(CacheRow {
             file,
             metadata: key.metadata != 0,
@@ -101,7 +117,8 @@ fn cache_rows(ebpf: &Ebpf) -> Result<Vec<CacheRow>, MapError> {
 
 fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
     let mut rows = Vec::new();
-    for entry in PerCpuHashMap::<_, BlockKey, BlockValue>::try_from(map(ebpf, "block")?)?.iter() {
+    let table = PerCpuHashMap::<_, BlockKey, BlockValue>::try_from(map(ebpf, "block")?)?;
+    for entry in &table {
         let (key, values) = entry?;
         let sum = |field: fn(&BlockValue) -> u64| values.iter().map(field).sum();
         rows.push(BlockRow {
@@ -139,7 +156,7 @@ pub(super) fn clear(ebpf: &mut Ebpf) -> Result<(), MapError> {
     clear_hash::<CallKey, CallValue>(ebpf, "calls")?;
     clear_hash::<CacheKey, CacheValue>(ebpf, "cache")?;
     clear_hash::<BlockKey, BlockValue>(ebpf, "block")?;
-    let mut flights = HashMap::<_, u64, [u64; 8]>::try_from(map_mut(ebpf, "in_flight")?)?;
+    let mut flights = HashMap::<_, u64, [u64; 10]>::try_from(map_mut(ebpf, "in_flight")?)?;
     let keys: Vec<u64> = flights.keys().collect::<Result<_, _>>()?;
     for key in keys {
         flights.remove(&key)?;
@@ -168,7 +185,11 @@ fn zero<V: Pod>(ebpf: &mut Ebpf, name: &str, entries: usize, value: V) -> Result
     let cpus = aya::util::nr_cpus().map_err(|(_, error)| MapError::IoError(error))?;
     let mut map = PerCpuArray::<_, V>::try_from(map_mut(ebpf, name)?)?;
     for index in 0..u32::try_from(entries).unwrap_or(u32::MAX) {
-        map.set(index, PerCpuValues::try_from(vec![value; cpus]).map_err(MapError::IoError)?, 0)?;
+        map.set(
+            index,
+            PerCpuValues::try_from(vec![value; cpus]).map_err(MapError::IoError)?,
+            0,
+        )?;
     }
     Ok(())
 }

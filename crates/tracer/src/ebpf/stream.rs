@@ -28,17 +28,28 @@ pub(super) struct Events {
 /// The ring, and the thread that reads it during a session.
 pub(super) struct Stream {
     ring: Option<RingBuf<MapData>>,
-    reader: Option<(JoinHandle<(RingBuf<MapData>, Events)>, Arc<AtomicBool>)>,
+    reader: Option<Reader>,
+}
+
+/// The thread, which gives the ring back, and the flag that ends it.
+struct Reader {
+    thread: JoinHandle<(RingBuf<MapData>, Events)>,
+    done: Arc<AtomicBool>,
 }
 
 impl Stream {
     pub(super) fn new(ring: RingBuf<MapData>) -> Self {
-        Self { ring: Some(ring), reader: None }
+        Self {
+            ring: Some(ring),
+            reader: None,
+        }
     }
 
     /// Throws away what an earlier session left and begins to read.
     pub(super) fn start(&mut self) {
-        let Some(mut ring) = self.ring.take() else { return };
+        let Some(mut ring) = self.ring.take() else {
+            return;
+        };
         while ring.next().is_some() {}
         let done = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&done);
@@ -54,15 +65,19 @@ impl Stream {
                 thread::sleep(PAUSE);
             }
         });
-        self.reader = Some((thread, done));
+        self.reader = Some(Reader { thread, done });
     }
 
     /// Drains to the end and hands over the events in order of their start.
     pub(super) fn stop(&mut self) -> Events {
-        let Some((thread, done)) = self.reader.take() else { return Events::default() };
+        let Some(Reader { thread, done }) = self.reader.take() else {
+            return Events::default();
+        };
         done.store(true, Ordering::Release);
         // A reader that panicked took the ring with it; streaming is then over.
-        let Ok((ring, mut events)) = thread.join() else { return Events::default() };
+        let Ok((ring, mut events)) = thread.join() else {
+            return Events::default();
+        };
         self.ring = Some(ring);
         events.ops.sort_by_key(|op| op.started_ns);
         events.requests.sort_by_key(|request| request.issued_ns);
@@ -75,7 +90,9 @@ impl Stream {
 
 fn drain(ring: &mut RingBuf<MapData>, events: &mut Events) {
     while let Some(record) = ring.next() {
-        let Some((kind, _)) = u32::read_from_prefix(&record).ok() else { continue };
+        let Some((kind, _)) = u32::read_from_prefix(&record).ok() else {
+            continue;
+        };
         match kind {
             EVENT_CALL => {
                 if let Ok(event) = wire::CallEvent::read_from_bytes(&record) {
@@ -115,7 +132,11 @@ pub(super) fn cause(code: u8) -> Cause {
 }
 
 pub(super) fn phase(code: u8) -> Phase {
-    if code == 0 { Phase::Running } else { Phase::AfterExit }
+    if code == 0 {
+        Phase::Running
+    } else {
+        Phase::AfterExit
+    }
 }
 
 fn request(event: &wire::RequestEvent) -> RequestEvent {
@@ -139,7 +160,11 @@ fn op(event: &wire::CallEvent) -> Op {
         (Some(file), "fsync" | "fdatasync" | "sync_file_range" | "syncfs") => {
             Call::Sync { name, file }
         }
-        (Some(file), _) => Call::Write { name, file, pieces: pieces(event) },
+        (Some(file), _) => Call::Write {
+            name,
+            file,
+            pieces: pieces(event),
+        },
         (None, _) => Call::Other { name, file: None },
     };
     Op {
@@ -161,7 +186,11 @@ fn pieces(event: &wire::CallEvent) -> Captured<Vec<u64>> {
         Captured::Whole(lengths)
     } else {
         let gap = Gap::new(
-            format!("{} of {} buffer lengths", event.pieces.saturating_sub(event.pieces_read), event.pieces),
+            format!(
+                "{} of {} buffer lengths",
+                event.pieces.saturating_sub(event.pieces_read),
+                event.pieces
+            ),
             "one event carries the first 8",
         );
         Captured::Partial(lengths, gap)

@@ -68,12 +68,17 @@ mod tests {
         let addresses = parse(&text[..]);
         assert_eq!(addresses[2], 0xffff_ffff_8171_b710);
         assert_eq!(addresses[4], 0xffff_ffff_c000_0010);
-        assert_eq!(addresses[3], 0, "a data symbol of that name is not the function");
+        assert_eq!(
+            addresses[3], 0,
+            "a data symbol of that name is not the function"
+        );
         assert!(known(&addresses));
     }
 
     #[test]
     fn hidden_addresses_are_unknown() {
-        assert!(!known(&parse(&b"0000000000000000 t end_bio_bh_io_sync\n"[..])));
+        assert!(!known(&parse(
+            &b"0000000000000000 t end_bio_bh_io_sync\n"[..]
+        )));
     }
 }

@@ -1,7 +1,7 @@
 //! What crosses between the kernel and the loader: `bpf/wire.h` in Rust.
 //!
 //! Sizes are asserted here and, with the same figures, in `bpf/wire.h`; the field
-//! order is checked against the object's BTF by `tests/object.rs`.
+//! order is checked against `bpf/wire.h` by `tests/object.rs`.
 #![expect(unsafe_code, reason = "aya::Pod is an unsafe trait")]
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};

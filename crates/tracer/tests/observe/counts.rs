@@ -15,13 +15,22 @@ fn counts_every_write_and_sync_of_one_file() {
     let (seen, status) = observe(
         &mut observer,
         Stream::default(),
-        Command::new(workload("append")).arg(&path).args(["500", "1024", "fsync"]),
+        Command::new(workload("append"))
+            .arg(&path)
+            .args(["500", "1024", "fsync"]),
         || (),
     );
     assert!(status.success());
     let evidence = charged(&seen, &[&path], vec![]);
     let calls = evidence.syscalls.unwrap();
-    assert_eq!((calls["write"].count, calls["write"].bytes, calls["write"].errors), (500, 512_000, 0));
+    assert_eq!(
+        (
+            calls["write"].count,
+            calls["write"].bytes,
+            calls["write"].errors
+        ),
+        (500, 512_000, 0)
+    );
     assert_eq!(calls["fsync"].count, 500);
     assert_eq!((calls["openat"].count, calls["close"].count), (1, 1));
     assert_eq!(evidence.lost_events, 0, "{:?}", evidence.missing);
@@ -37,19 +46,31 @@ fn counts_four_processes_with_eight_threads_each() {
     let (seen, status) = observe(
         &mut observer,
         Stream::default(),
-        Command::new(workload("tree")).arg(dir.path()).args(["4", "8", "1000", "10"]),
+        Command::new(workload("tree"))
+            .arg(dir.path())
+            .args(["4", "8", "1000", "10"]),
         || (),
     );
     assert!(status.success());
-    let files: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).collect();
+    let files: Vec<_> = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     assert_eq!(files.len(), 32);
     for path in &files {
         let calls = charged(&seen, &[path], vec![]).syscalls.unwrap();
-        assert_eq!((calls["pwrite64"].count, calls["pwrite64"].bytes), (1000, 10_000));
+        assert_eq!(
+            (calls["pwrite64"].count, calls["pwrite64"].bytes),
+            (1000, 10_000)
+        );
         assert_eq!((calls["openat"].count, calls["close"].count), (1, 1));
     }
     let tasks = seen.raw.totals.unwrap().tasks;
-    assert_eq!(tasks, 1 + 4 + 32, "the root, its children and their threads");
+    assert_eq!(
+        tasks,
+        1 + 4 + 32,
+        "the root, its children and their threads"
+    );
     assert_eq!(seen.raw.losses.total(), 0);
 }
 
@@ -61,7 +82,9 @@ fn charges_write_back_that_comes_after_the_end_to_the_file() {
     let (seen, _) = observe(
         &mut observer,
         Stream::default(),
-        Command::new(workload("append")).arg(&path).args(["256", "4096", "none"]),
+        Command::new(workload("append"))
+            .arg(&path)
+            .args(["256", "4096", "none"]),
         || {
             let file = std::fs::File::open(&path).unwrap();
             rustix::fs::fsync(&file).unwrap();
@@ -73,7 +96,8 @@ fn charges_write_back_that_comes_after_the_end_to_the_file() {
         .iter()
         .filter(|row| row.file.is_some_and(|file| file.inode == inode))
         .partition(|row| row.phase == iostrata_core::evidence::Phase::Running);
-    let bytes = |rows: &[&iostrata_core::evidence::BlockRow]| -> u64 { rows.iter().map(|r| r.bytes).sum() };
+    let bytes =
+        |rows: &[&iostrata_core::evidence::BlockRow]| -> u64 { rows.iter().map(|r| r.bytes).sum() };
     assert_eq!(bytes(&during) + bytes(&after), 256 * 4096);
     assert_eq!(bytes(&during), 0, "nothing asked for it to be written");
     assert!(after.iter().all(|row| !row.submitted_by_tree));
@@ -88,12 +112,25 @@ fn watches_one_session_after_another_without_mixing_them() {
         let (seen, _) = observe(
             &mut observer,
             Stream::default(),
-            Command::new(workload("append")).arg(&path).args([count, "1", "none"]),
+            Command::new(workload("append"))
+                .arg(&path)
+                .args([count, "1", "none"]),
             || (),
         );
         let calls = charged(&seen, &[&path], vec![]).syscalls.unwrap();
         assert_eq!(calls["write"].count.to_string(), count);
-        let writes: u64 = seen.raw.syscalls.unwrap().iter().filter(|r| r.name == "write").map(|r| r.count).sum();
-        assert_eq!(writes.to_string(), count, "the other session's rows are gone");
+        let writes: u64 = seen
+            .raw
+            .syscalls
+            .unwrap()
+            .iter()
+            .filter(|r| r.name == "write")
+            .map(|r| r.count)
+            .sum();
+        assert_eq!(
+            writes.to_string(),
+            count,
+            "the other session's rows are gone"
+        );
     }
 }

@@ -11,32 +11,56 @@ use crate::session::{observe, workload};
 #[test]
 fn a_table_without_room_counts_under_other_and_says_so() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-    let limits = Limits { calls: 4, ..Limits::default() };
+    let limits = Limits {
+        calls: 4,
+        ..Limits::default()
+    };
     let mut observer = EbpfObserver::with_limits(limits).unwrap();
     let (seen, status) = observe(
         &mut observer,
         Stream::default(),
-        Command::new(workload("tree")).arg(dir.path()).args(["4", "8", "100", "1"]),
+        Command::new(workload("tree"))
+            .arg(dir.path())
+            .args(["4", "8", "100", "1"]),
         || (),
     );
     assert!(status.success());
     assert!(seen.raw.losses.unattributed_calls > 0);
-    let writes: u64 = seen.raw.syscalls.unwrap().iter().filter(|row| row.name == "pwrite64").map(|row| row.count).sum();
+    let writes: u64 = seen
+        .raw
+        .syscalls
+        .unwrap()
+        .iter()
+        .filter(|row| row.name == "pwrite64")
+        .map(|row| row.count)
+        .sum();
     assert_eq!(writes, 3200, "no call is lost, only its file");
 }
 
 #[test]
 fn a_tiny_ring_reports_every_event_it_dropped() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-    let limits = Limits { ring_bytes: 4096, ..Limits::default() };
+    let limits = Limits {
+        ring_bytes: 4096,
+        ..Limits::default()
+    };
     let mut observer = EbpfObserver::with_limits(limits).unwrap();
     let (seen, _) = observe(
         &mut observer,
-        Stream { calls: true, requests: false },
-        Command::new(workload("append")).arg(dir.path().join("f")).args(["20000", "1", "none"]),
+        Stream {
+            calls: true,
+            requests: false,
+        },
+        Command::new(workload("append"))
+            .arg(dir.path().join("f"))
+            .args(["20000", "1", "none"]),
         || (),
     );
-    let kept = seen.ops.iter().filter(|op| op.call.name() == "write").count() as u64;
+    let kept = seen
+        .ops
+        .iter()
+        .filter(|op| op.call.name() == "write")
+        .count() as u64;
     assert!(seen.raw.losses.stream > 0);
     assert!(kept + seen.raw.losses.stream >= 20_000);
 }

@@ -1,4 +1,8 @@
 //! Runs a program of `workloads/` under the observer, blocked until it watches.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that fails"
+)]
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -15,7 +19,9 @@ pub(crate) fn workload(name: &str) -> PathBuf {
     static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
     let dir = BUILT.get_or_init(|| {
         let dir = tempfile::tempdir().unwrap();
-        for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads")).unwrap() {
+        for entry in
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads")).unwrap()
+        {
             let source = entry.unwrap().path();
             if source.extension().is_some_and(|e| e == "c") {
                 let built = Command::new("cc")
@@ -41,7 +47,10 @@ pub(crate) fn observe(
     after: impl FnOnce(),
 ) -> (Observation, ExitStatus) {
     let mut blocked = Command::new("/bin/sh");
-    blocked.args(["-c", "read go; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+    blocked
+        .args(["-c", "read go; exec \"$0\" \"$@\""])
+        .arg(program.get_program())
+        .args(program.get_args());
     let mut child = blocked.stdin(Stdio::piped()).spawn().unwrap();
     wait_until_blocked(child.id());
     observer.start(child.id(), stream).unwrap();
@@ -63,13 +72,23 @@ pub(crate) fn identity(path: &Path) -> (u32, u64) {
 /// Evidence charged to files and disks.
 pub(crate) fn charged(seen: &Observation, files: &[&Path], disks: Vec<u32>) -> Evidence {
     let files: BTreeSet<_> = files.iter().map(|path| identity(path)).collect();
-    assemble(&seen.raw, &Charge { disks, files: Some(files), unnamed_calls: false })
+    assemble(
+        &seen.raw,
+        &Charge {
+            disks,
+            files: Some(files),
+            unnamed_calls: false,
+        },
+    )
 }
 
 /// Until the shell waits in `read(0, ...)`: what it does before is not the program's.
 fn wait_until_blocked(pid: u32) {
     let path = format!("/proc/{pid}/syscall");
-    while !std::fs::read_to_string(&path).unwrap().starts_with("0 0x0 ") {
+    while !std::fs::read_to_string(&path)
+        .unwrap()
+        .starts_with("0 0x0 ")
+    {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }

@@ -1,4 +1,8 @@
 //! The observer agrees with tools that count by other means.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that fails"
+)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,10 +28,20 @@ fn strace(program: &Path, arguments: &[&str], dir: &Path) -> BTreeMap<String, u6
     assert!(status.success());
     let text = std::fs::read_to_string(&summary).unwrap();
     // "% time seconds usecs/call calls [errors] syscall"
-    let rows = text.lines().skip(2).map(|line| line.split_whitespace().collect::<Vec<_>>());
-    rows.filter(|fields| fields.len() >= 5 && !fields[0].starts_with('-') && fields.last() != Some(&"total"))
-        .map(|fields| ((*fields.last().unwrap()).to_owned(), fields[3].parse().unwrap()))
-        .collect()
+    let rows = text
+        .lines()
+        .skip(2)
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.filter(|fields| {
+        fields.len() >= 5 && !fields[0].starts_with('-') && fields.last() != Some(&"total")
+    })
+    .map(|fields| {
+        (
+            (*fields.last().unwrap()).to_owned(),
+            fields[3].parse().unwrap(),
+        )
+    })
+    .collect()
 }
 
 #[test]
@@ -38,8 +52,12 @@ fn agrees_with_strace_on_every_call_of_a_process_tree() {
     let witness = strace(&program, &arguments, dir.path());
 
     let mut observer = EbpfObserver::open().unwrap();
-    let (seen, status) =
-        observe(&mut observer, Stream::default(), Command::new(&program).args(arguments), || ());
+    let (seen, status) = observe(
+        &mut observer,
+        Stream::default(),
+        Command::new(&program).args(arguments),
+        || (),
+    );
     assert!(status.success());
     let mut counted: BTreeMap<String, u64> = BTreeMap::new();
     for row in seen.raw.syscalls.unwrap() {
@@ -49,7 +67,10 @@ fn agrees_with_strace_on_every_call_of_a_process_tree() {
     // How often threads wait for each other and how malloc grows its arenas depends on timing.
     let depends_on_timing = ["futex", "mmap", "munmap", "mprotect", "madvise", "brk"];
     let fixed = |calls: BTreeMap<String, u64>| -> BTreeMap<String, u64> {
-        calls.into_iter().filter(|(name, _)| !depends_on_timing.contains(&name.as_str())).collect()
+        calls
+            .into_iter()
+            .filter(|(name, _)| !depends_on_timing.contains(&name.as_str()))
+            .collect()
     };
     // The shell that was blocked contributes nothing but the execve that strace has too.
     assert_eq!(fixed(counted), fixed(witness));
@@ -63,11 +84,19 @@ fn agrees_with_strace_on_synced_writes() {
     let arguments = [file.to_str().unwrap(), "321", "1000", "fdatasync"];
     let witness = strace(&program, &arguments, dir.path());
     let mut observer = EbpfObserver::open().unwrap();
-    let (seen, _) =
-        observe(&mut observer, Stream::default(), Command::new(&program).args(arguments), || ());
+    let (seen, _) = observe(
+        &mut observer,
+        Stream::default(),
+        Command::new(&program).args(arguments),
+        || (),
+    );
     let rows = seen.raw.syscalls.unwrap();
     for name in ["write", "fdatasync"] {
-        let ours: u64 = rows.iter().filter(|row| row.name == name).map(|row| row.count).sum();
+        let ours: u64 = rows
+            .iter()
+            .filter(|row| row.name == name)
+            .map(|row| row.count)
+            .sum();
         assert_eq!(ours, witness[name], "{name}");
         assert_eq!(ours, 321, "{name}");
     }
@@ -85,7 +114,15 @@ fn residency_agrees_with_fincore() {
     rustix::fs::fadvise(&file, 0, half, rustix::fs::Advice::DontNeed).unwrap();
 
     let ours = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
-    let fincore = Command::new("fincore").args(["--bytes", "--noheadings", "-o", "PAGES"]).arg(&path).output().unwrap();
-    let theirs: u64 = String::from_utf8(fincore.stdout).unwrap().trim().parse().unwrap();
+    let fincore = Command::new("fincore")
+        .args(["--bytes", "--noheadings", "-o", "PAGES"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    let theirs: u64 = String::from_utf8(fincore.stdout)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
     assert_eq!(ours, theirs);
 }

@@ -17,7 +17,7 @@ pub struct Style {
     pub all_rows: bool,
 }
 
-/// Text of the result, at most `width` columns wide from 60 columns on.
+/// Text of the result, at most `width` columns wide from 80 columns on.
 pub fn draw(result: &LabResult, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style.colour);
     for (position, experiment) in result.experiments.iter().enumerate() {

@@ -4,7 +4,7 @@ use iostrata_core::buffering::Mode;
 use iostrata_core::bytes::exact;
 
 use super::rows::device_columns;
-use super::view::{Numbered, View, cells};
+use super::view::{Numbered, View, cells, modes_once};
 use crate::format::microseconds;
 use crate::terminal::page::Page;
 use crate::terminal::table::{Column, Table};
@@ -27,7 +27,7 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     if tables.is_empty() {
         return;
     }
-    page.heading("each file system, per synced write");
+    page.heading("each file system, per write");
     for (position, ((size_bytes, _), rows)) in tables.into_iter().enumerate() {
         if position > 0 {
             page.blank();
@@ -64,19 +64,9 @@ fn compared<'a>(view: &View<'a>, records: (u64, u64)) -> Vec<Numbered<'a>> {
 }
 
 fn table(rows: &[Numbered<'_>], head: &str) -> Table {
-    // A mode is named where its rows begin.
-    let modes = rows.iter().enumerate().map(|(index, row)| {
-        let mode = row.case().mode;
-        let goes_on = index > 0 && rows[index - 1].case().mode == mode;
-        if goes_on {
-            String::new()
-        } else {
-            mode.as_str().to_owned()
-        }
-    });
     let mut columns = vec![
         Column::row_numbers(rows.iter().map(|row| row.number)),
-        Column::text(head, modes),
+        Column::text(head, modes_once(rows)),
         Column::text("on", rows.iter().map(|row| row.target().to_owned())),
     ];
     columns.extend(device_columns(rows));

@@ -4,10 +4,8 @@ use iostrata_core::lab::Interference;
 
 use super::view::{Numbered, View};
 use crate::format;
-use crate::terminal::page::{DIM, Page};
-
-/// Where notes stand when no list of rows is longer.
-const LONGEST_LEAD: usize = 24;
+use crate::terminal::page::Page;
+use anstyle::Style;
 
 /// The notes of the rows that are drawn.
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
@@ -18,18 +16,9 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
         return;
     }
     page.heading("notes");
-    let leads: Vec<String> = notes
-        .iter()
-        .map(|(numbers, _)| format!("  {}", format::rows(numbers)))
-        .collect();
-    let widths = leads.iter().map(|lead| lead.chars().count());
-    let column = widths
-        .filter(|width| *width <= LONGEST_LEAD)
-        .max()
-        .unwrap_or(LONGEST_LEAD)
-        + 2;
-    for (lead, (_, text)) in leads.iter().zip(&notes) {
-        page.entry(lead, DIM, column, text);
+    for (numbers, text) in &notes {
+        let rows = format::rows(numbers);
+        page.entry("  -", Style::new(), 4, &format!("{text} [{rows}]"));
     }
 }
 
@@ -85,46 +74,50 @@ fn merged(rows: &[Numbered<'_>]) -> Vec<(Vec<usize>, String)> {
 }
 
 fn together(notes: &[Pieces<'_>]) -> String {
-    let mut text = String::new();
-    for (index, words) in notes[0].words.iter().enumerate() {
-        text.push_str(words);
+    let pieces = notes[0].words.iter().enumerate().map(|(index, words)| {
         let figures = notes
             .iter()
             .filter_map(|note| note.figures.get(index).copied());
-        let value = |figure: &&str| figure.parse().unwrap_or(f64::INFINITY);
-        let order = |a: &&str, b: &&str| f64::total_cmp(&value(a), &value(b));
-        let ends = (figures.clone().min_by(order), figures.max_by(order));
-        match ends {
-            (Some(least), Some(most)) if least != most => {
-                text.push_str(&format!("{least}–{most}"));
-            }
-            (Some(same), _) => text.push_str(same),
-            (None, _) => {}
-        }
-    }
-    text
+        format!("{words}{}", range(figures))
+    });
+    pieces.collect()
 }
 
+/// `7–100`, or the figure that all are.
+fn range<'a>(figures: impl Iterator<Item = &'a str> + Clone) -> String {
+    let value = |figure: &&str| figure.parse().unwrap_or(f64::INFINITY);
+    let order = |a: &&str, b: &&str| f64::total_cmp(&value(a), &value(b));
+    match (figures.clone().min_by(order), figures.max_by(order)) {
+        (Some(least), Some(most)) if least != most => format!("{least}–{most}"),
+        (Some(same), _) => same.to_owned(),
+        (None, _) => String::new(),
+    }
+}
+
+/// A disturbance: how much of it a row had, and the words around the amount.
+type Disturbance = (fn(&Interference) -> Option<f64>, &'static str, &'static str);
+
+const DISTURBANCES: [Disturbance; 3] = [
+    (
+        |seen| seen.steal_s,
+        "the hypervisor took",
+        "s of CPU away while the row was timed",
+    ),
+    (
+        |seen| seen.other_cpu_s,
+        "others, the kernel's own threads among them, used",
+        "s of CPU while the row was timed",
+    ),
+    (
+        |seen| seen.other_requests.map(|count| count as f64),
+        "the same disk had",
+        "requests for other files while the row was observed",
+    ),
+];
+
 fn disturbances(rows: &[Numbered<'_>]) -> Vec<(Vec<usize>, String)> {
-    let kinds: [(fn(&Interference) -> Option<f64>, &str, &str); 3] = [
-        (
-            |seen| seen.steal_s,
-            "the hypervisor took",
-            "s of CPU away while the row was timed",
-        ),
-        (
-            |seen| seen.other_cpu_s,
-            "others, the kernel's own threads among them, used",
-            "s of CPU while the row was timed",
-        ),
-        (
-            |seen| seen.other_requests.map(|count| count as f64),
-            "the same disk had",
-            "requests for other files while the row was observed",
-        ),
-    ];
-    kinds
-        .into_iter()
+    DISTURBANCES
+        .iter()
         .filter_map(|(pick, who, what)| {
             let seen: Vec<(usize, f64)> = rows
                 .iter()
@@ -143,4 +136,17 @@ fn disturbances(rows: &[Numbered<'_>]) -> Vec<(Vec<usize>, String)> {
             Some((numbers, format!("{who} {amount} {what}")))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_that_differ_in_figures_are_one() {
+        let notes = ["12 runs of 1.5 s", "7 runs of 1.5 s", "100 runs of 1.5 s"].map(Pieces::of);
+        assert_eq!(together(&notes), "7–100 runs of 1.5 s");
+        assert_eq!(together(&[Pieces::of("pwritev2")]), "pwritev2");
+        assert_eq!(together(&[Pieces::of("é. 3.")]), "é. 3.");
+    }
 }

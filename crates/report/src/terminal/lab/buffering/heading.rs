@@ -6,6 +6,7 @@ use iostrata_core::bytes::{grouped, short};
 use iostrata_core::environment::{Backend, Target};
 use iostrata_core::lab::MeasuredTarget;
 
+use crate::format;
 use crate::terminal::page::{BOLD, GLUE, Page, SEPARATOR, WARNING};
 
 /// Longer names of targets stand on a line of their own.
@@ -22,6 +23,7 @@ pub(super) fn draw(page: &mut Page, environment: &Environment, result: &Bufferin
         );
         page.styled(0, &text, WARNING);
     }
+    losses(page, result);
     let machine = machine(environment);
     match result.targets.as_slice() {
         [only] => page.paragraph(0, &format!("on {}{SEPARATOR}{machine}", place(only))),
@@ -37,6 +39,24 @@ pub(super) fn draw(page: &mut Page, environment: &Environment, result: &Bufferin
                 page.entry(&format!("  {}", target.name), BOLD, column, &place(target));
             }
         }
+    }
+}
+
+/// Losses come first: they make every count they touch doubtful.
+fn losses(page: &mut Page, result: &BufferingResult) {
+    let lossy = || {
+        let rows = result.rows.iter().enumerate();
+        rows.filter(|(_, row)| row.row.evidence.lost_events > 0)
+    };
+    let lost: u64 = lossy().map(|(_, row)| row.row.evidence.lost_events).sum();
+    if lost > 0 {
+        let numbers: Vec<usize> = lossy().map(|(index, _)| index + 1).collect();
+        let text = format!(
+            "{} events lost: counts of {} may be too low",
+            grouped(lost),
+            format::rows(&numbers)
+        );
+        page.styled(0, &text, WARNING);
     }
 }
 

@@ -4,9 +4,9 @@ use iostrata_core::Environment;
 use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
 
-use super::view::{Numbered, View};
+use super::view::{Numbered, View, distinct};
 use crate::format::{self, counted, number};
-use crate::terminal::page::{Page, SEPARATOR, WARNING};
+use crate::terminal::page::{Page, SEPARATOR};
 use anstyle::Style;
 
 /// Longer names stand on a line of their own.
@@ -14,8 +14,10 @@ const LONGEST_NAME: usize = 30;
 
 pub(super) fn draw(page: &mut Page, environment: &Environment, view: &View<'_>) {
     page.blank();
-    page.paragraph(0, &timing(view));
-    evidence(page, environment, view);
+    page.paragraph(
+        0,
+        &[timing(view), evidence(environment, view)].join(SEPARATOR),
+    );
     left_out(page, view);
     not_seen(page, view);
     if !view.result.caveats.is_empty() {
@@ -42,46 +44,31 @@ fn timing(view: &View<'_>) -> String {
         format!("{fewest}–")
     };
     let method = &view.result.method;
+    let warm_ups = match method.warm_up_runs {
+        0 => String::new(),
+        runs => format!(", after {}", counted(runs, "warm-up run")),
+    };
     let mut words = vec![format!(
-        "timing: {range}{} each, interleaved, no probes",
+        "timing {range}{} each, interleaved, no probes{warm_ups}",
         counted(most, "run")
     )];
-    if method.warm_up_runs > 0 {
-        words.push(format!(
-            "{} before them, not counted",
-            counted(method.warm_up_runs, "run")
-        ));
-    }
     if let Some(own_cost_ns) = method.own_cost_ns {
-        words.push(format!("making a record costs {} ns", number(own_cost_ns)));
+        words.push(format!("own cost {} ns per record", number(own_cost_ns)));
     }
     words.join(SEPARATOR)
 }
 
-fn evidence(page: &mut Page, environment: &Environment, view: &View<'_>) {
+fn evidence(environment: &Environment, view: &View<'_>) -> String {
     if environment.backend == Backend::None {
-        page.paragraph(
-            0,
-            "evidence: none from the kernel, for nothing could observe the runs",
-        );
-        return;
+        return "no evidence from the kernel: nothing could observe the runs".to_owned();
     }
-    let lossy = view.rows(|row| row.row.row.evidence.lost_events > 0);
-    let lost: u64 = lossy
+    let lost = view
+        .result
+        .rows
         .iter()
-        .map(|row| row.row.row.evidence.lost_events)
-        .sum();
-    let text = "evidence: from a separate observed run of each row";
-    if lossy.is_empty() {
-        page.paragraph(0, &format!("{text}, 0 events lost"));
-    } else {
-        let rows = format::rows(&numbers(&lossy));
-        page.styled(
-            0,
-            &format!("{text}, {} events lost ({rows})", grouped(lost)),
-            WARNING,
-        );
-    }
+        .map(|row| row.row.evidence.lost_events);
+    let lost = grouped(lost.sum());
+    format!("evidence from a separate observed run of each row, {lost} events lost")
 }
 
 fn left_out(page: &mut Page, view: &View<'_>) {
@@ -159,18 +146,36 @@ fn unseen(view: &View<'_>) -> Vec<Unseen> {
             }),
         }
     }
-    let untimed = numbers(&view.rows(|row| row.row.row.timing.is_none()));
-    if !untimed.is_empty() {
-        all.push(Unseen {
-            what: "times".to_owned(),
-            why: "no timing run finished".to_owned(),
-            rows: untimed,
-        });
+    all.extend(unknown(view));
+    all
+}
+
+/// What the result holds no value for, without saying why.
+fn unknown(view: &View<'_>) -> Vec<Unseen> {
+    let untimed = view.rows(|row| row.row.row.timing.is_none());
+    let unwatched = view.rows(|row| {
+        let seen = row.row.row.interference;
+        seen.other_cpu_s.is_none() || seen.steal_s.is_none()
+    });
+    let mut all = Vec::new();
+    for (what, why, rows) in [
+        ("times", "no timing run finished", untimed),
+        ("CPU time of others", "not measured", unwatched),
+    ] {
+        if !rows.is_empty() {
+            all.push(Unseen {
+                what: what.to_owned(),
+                why: why.to_owned(),
+                rows: numbers(&rows),
+            });
+        }
     }
-    for (head, place) in &view.unseen {
+    for place in distinct(view.unseen.iter().map(|(_, place)| place)) {
+        let heads = view.unseen.iter().filter(|(_, of)| of == place);
+        let heads: Vec<&str> = heads.map(|(head, _)| head.as_str()).collect();
         all.push(Unseen {
-            what: format!("column {head}"),
-            why: format!("no row has a value: {place}"),
+            what: "columns".to_owned(),
+            why: format!("without any value in {place}: {}", heads.join(", ")),
             rows: Vec::new(),
         });
     }

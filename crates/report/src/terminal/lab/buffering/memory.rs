@@ -1,41 +1,60 @@
 //! The machine's memory around the observed runs.
 
-use iostrata_core::buffering::Memory;
+use iostrata_core::buffering::{Memory, Mode};
 
-use super::view::{Numbered, View, cells, title};
+use super::view::{Numbered, View, cells, modes_once, title};
 use crate::format::{NOT_SEEN, mebibytes};
 use crate::terminal::page::{DIM, GLUE, Page};
 use crate::terminal::table::{Column, Table};
 
-/// Draws the largest records of the first target, where the change is large, or
-/// all rows.
+/// The modes shown of every file system: what is left to write-back, and what is not.
+const CONTRAST: [Mode; 2] = [Mode::Buffered, Mode::Fsync];
+
+/// Draws the largest records, where the change is large, or all rows.
 pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
-    let largest = view.records().into_iter().max();
+    let records = if view.all_rows {
+        view.records()
+    } else {
+        view.records().into_iter().max().into_iter().collect()
+    };
+    let modes = modes(view);
     let mut drawn = false;
-    for target in view.in_full() {
-        for records in view.records() {
-            let rows = view.rows(|row| {
-                row.target() == target
-                    && row.records() == records
-                    && row.row.memory.is_some()
-                    && (view.all_rows || Some(records) == largest)
-            });
-            if rows.is_empty() {
-                continue;
+    for records in records {
+        let mut rows = Vec::new();
+        for mode in &modes {
+            for target in view.targets() {
+                rows.extend(view.rows(|row| {
+                    row.case().mode == *mode
+                        && row.target() == target
+                        && row.records() == records
+                        && row.row.memory.is_some()
+                }));
             }
-            if drawn {
-                page.blank();
-            } else {
-                page.heading("memory before → after the observed run, MiB");
-            }
-            drawn = true;
-            let left_out = table(&rows, &format!("{} on {target}", title(records))).draw(page);
-            view.left_out(target, left_out);
         }
+        if rows.is_empty() {
+            continue;
+        }
+        if drawn {
+            page.blank();
+        } else {
+            page.heading("memory before → after the observed run, MiB");
+        }
+        drawn = true;
+        let left_out = table(&rows, &title(records)).draw(page);
+        view.left_out("the memory", left_out);
     }
     if drawn {
         legend(page);
     }
+}
+
+fn modes(view: &View<'_>) -> Vec<Mode> {
+    let mut modes = view.modes();
+    let contrasted = modes.iter().any(|mode| CONTRAST.contains(mode));
+    if !view.all_rows && view.targets().len() > 1 && contrasted {
+        modes.retain(|mode| CONTRAST.contains(mode));
+    }
+    modes
 }
 
 fn table(rows: &[Numbered<'_>], head: &str) -> Table {
@@ -51,27 +70,31 @@ fn table(rows: &[Numbered<'_>], head: &str) -> Table {
             },
         )
     };
-    let modes = rows.iter().map(|row| row.case().mode.as_str().to_owned());
     Table::new(
         0,
         vec![
             Column::row_numbers(rows.iter().map(|row| row.number)),
-            Column::text(head, modes),
+            Column::text(head, modes_once(rows)),
+            Column::text("on", rows.iter().map(|row| row.target().to_owned())),
             Column::number("Dirty", change(|memory| Some(memory.dirty_bytes))),
             Column::number("Writeback", change(|memory| Some(memory.writeback_bytes))).rank(1),
             Column::number("Cached", change(|memory| Some(memory.cache_bytes))),
             Column::number("Buffers", change(|memory| Some(memory.buffers_bytes))),
-            Column::number("of it, device", change(|memory| memory.device_pages_bytes)),
+            Column::number("device pages", change(|memory| memory.device_pages_bytes)),
         ],
     )
 }
 
-/// `Buffers` counts the page-cache pages of block devices (fs/proc/meminfo.c,
-/// `nr_blockdev_pages`); since Linux 2.4 there is no other buffer cache.
+/// `Buffers` counts the page-cache pages of block devices (`nr_blockdev_pages` in
+/// block/bdev.c); there is no other buffer cache since Linux 2.4. ext4 reads and
+/// writes its metadata there; xfs has buffers of its own (`fs/xfs/xfs_buf.c`), and
+/// btrfs the pages of an inode of its own (`btree_inode`, fs/btrfs/disk-io.c).
 fn legend(page: &mut Page) {
-    let text = "Cached is the page cache: contents of files, with reclaimable slab as in free -w. \
-                Buffers is what is left of the buffer cache: page cache of block devices, where \
-                file systems keep their metadata; device is the part that belongs to the device \
-                measured here. Dirty bytes wait for the device, Writeback bytes are on their way";
+    let text = "Cached is the page cache: contents of files, with reclaimable slab as in free\u{a0}-w. \
+                Buffers is what is left of the buffer cache: pages of block devices, where ext4 keeps \
+                its metadata (xfs and btrfs have caches of their own); device pages are those of the \
+                device measured in the row. Dirty bytes wait for the device, Writeback bytes are on \
+                their way";
+    page.blank();
     page.styled(0, text, DIM);
 }

@@ -27,25 +27,44 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
                 page.blank();
             }
             let left_out = time(&rows, &title(records)).draw(page);
-            view.left_out(target, left_out);
+            view.left_out(&format!("the rows of {target}"), left_out);
+            page.blank();
             let left_out = device(&rows).draw(page);
-            view.left_out(target, left_out);
+            view.left_out(&format!("the rows of {target}"), left_out);
             view.show(&rows);
         }
     }
 }
 
-/// What the columns of [`device_columns`] mean.
+/// What the columns of both tables mean.
 pub(super) fn legend(page: &mut Page, view: &View<'_>) {
-    if view.shown().is_empty() {
+    let shown = view.shown();
+    if shown.is_empty() {
         return;
     }
     let text = "per write: pages made dirty in the page cache; then requests that write to the \
                 device, by cause, and flushes of its cache; device B, the bytes those requests \
                 carried, and bytes ×, how many times the record that is; unpaid B, bytes written \
                 to the device only after the program had ended";
+    page.blank();
     page.styled(0, text, DIM);
+    let few = |row: &Numbered<'_>| {
+        let timing = row.row.row.timing.as_ref();
+        timing.is_some_and(|timing| timing.samples_s.len() <= FEW_RUNS)
+    };
+    let drawn = !view.no_room.iter().any(|head| head == INTERVAL);
+    if drawn && shown.iter().any(few) {
+        let text = "95 %: bootstrap interval of the median; with five runs or fewer it is the \
+                    range of the runs, and holds the median less often than that";
+        page.styled(0, text, DIM);
+    }
 }
+
+/// Head of the column of intervals.
+const INTERVAL: &str = "95 %";
+
+/// Runs up to which the interval is their range (`iostrata_core::stats::median_interval`).
+const FEW_RUNS: usize = 5;
 
 fn modes(head: &str, rows: &[Numbered<'_>]) -> [Column; 2] {
     [
@@ -70,7 +89,7 @@ fn time(rows: &[Numbered<'_>], head: &str) -> Table {
             time(|row| Some(row.row.timing.as_ref()?.median_s)),
         ),
         Column::text(
-            "95 %",
+            INTERVAL,
             cells(rows, timing, |timing| match timing.samples_s.len() {
                 // One run has no spread.
                 0 | 1 => NOT_APPLICABLE.to_owned(),
@@ -105,26 +124,24 @@ fn time(rows: &[Numbered<'_>], head: &str) -> Table {
 fn calls(seen: &BTreeMap<String, CallCount>) -> String {
     let moving = seen.iter().filter(|(_, call)| call.bytes > 0);
     let others = seen.iter().filter(|(_, call)| call.bytes == 0);
-    let mut text = String::new();
     let mut last_count = None;
+    let mut texts = Vec::new();
     for (name, call) in moving.chain(others) {
-        if !text.is_empty() {
-            text.push_str(", ");
-        }
-        if last_count != Some(call.count) {
-            text.push_str(&grouped(call.count));
-            text.push_str(GLUE);
-        }
-        text.push_str(name);
-        if call.errors > 0 {
-            text.push_str(&format!(" ({} failed)", grouped(call.errors)));
-        }
+        let count = match last_count {
+            Some(last) if last == call.count => String::new(),
+            _ => format!("{}{GLUE}", grouped(call.count)),
+        };
+        let failed = match call.errors {
+            0 => String::new(),
+            errors => format!(" ({} failed)", grouped(errors)),
+        };
+        texts.push(format!("{count}{name}{failed}"));
         last_count = Some(call.count);
     }
-    if text.is_empty() {
+    if texts.is_empty() {
         "none".to_owned()
     } else {
-        text
+        texts.join(", ")
     }
 }
 

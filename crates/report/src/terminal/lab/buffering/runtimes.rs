@@ -16,7 +16,7 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     page.heading("what the runtimes here hand to the kernel, and when");
     let text = |pick: fn(&RuntimeBuffer) -> String| runtimes.iter().map(pick);
     let table = Table::new(
-        2,
+        0,
         vec![
             Column::text(
                 "runtime",
@@ -53,7 +53,12 @@ fn buffer(runtime: &RuntimeBuffer) -> String {
 fn calls(calls: &[RuntimeCall]) -> String {
     let mut runs: Vec<(usize, String)> = Vec::new();
     for call in calls {
-        let text = call.to_string().replace(' ', GLUE);
+        let text = call.to_string();
+        // A short call stays on one line.
+        let text = match text.len() {
+            ..=20 => text.replace(' ', GLUE),
+            _ => text,
+        };
         match runs.last_mut() {
             Some((count, last)) if *last == text => *count += 1,
             _ => runs.push((1, text)),

@@ -25,8 +25,7 @@ pub(super) fn draw(page: &mut Page, result: &BufferingResult) {
         let targets = distinct(timelines.iter().map(|timeline| timeline.target.as_str()));
         let groups = groups(&timelines);
         page.heading(&format!(
-            "bytes handed over, visible to another process, and durable on the device, after each \
-             write of {}",
+            "bytes visible and durable after each write of {}",
             exact(size_bytes)
         ));
         table(&groups, targets.len()).draw(page);
@@ -57,7 +56,7 @@ fn groups<'a>(timelines: &[&'a Timeline]) -> Vec<Group<'a>> {
 }
 
 fn table(groups: &[Group<'_>], targets: usize) -> Table {
-    let lines = ["  handed over", "  visible", "  durable"];
+    let lines = ["  handed over", "  visible to others", "  durable"];
     let labels = groups.iter().flat_map(|_| lines.map(str::to_owned));
     let mut columns = vec![Column::text("after", labels)];
     for action in actions(groups) {
@@ -83,13 +82,11 @@ fn actions<'a>(groups: &[Group<'a>]) -> Vec<&'a str> {
     for group in groups {
         let mut place = 0;
         for step in group.steps.iter().filter(|step| step.written_bytes > 0) {
-            match actions.iter().position(|action| *action == step.action) {
-                Some(known) => place = known + 1,
-                None => {
-                    actions.insert(place, &step.action);
-                    place += 1;
-                }
+            let known = actions.iter().position(|action| *action == step.action);
+            if known.is_none() {
+                actions.insert(place, &step.action);
             }
+            place = known.unwrap_or(place) + 1;
         }
     }
     actions

@@ -146,6 +146,19 @@ pub(super) fn cells<'a, T>(
         .collect()
 }
 
+/// The mode of each row, named where its rows begin.
+pub(super) fn modes_once(rows: &[Numbered<'_>]) -> Vec<String> {
+    let mut last = None;
+    rows.iter()
+        .map(|row| {
+            let mode = row.case().mode;
+            let goes_on = last.replace(mode) == Some(mode);
+            let name = if goes_on { "" } else { mode.as_str() };
+            name.to_owned()
+        })
+        .collect()
+}
+
 /// Each value once, where it comes first.
 pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     values.fold(Vec::new(), |mut seen, value| {

@@ -1,0 +1,38 @@
+# The few verbs of the project. `make` alone lists them.
+#
+# LAB_ARGS are options for the lab, such as `make lab LAB_ARGS="--quick --fs host,ext4"`.
+
+LAB_ARGS ?=
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test check bench bpf bpf-check
+
+help: ## List the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+lab: ## Build, and run the lab on this directory; as root also on images it makes
+	@scripts/deps lab
+	cargo build --release --locked --package iostrata
+	$(TARGET_DIR)/release/iostrata lab --dir . $(LAB_ARGS)
+
+test: ## Run every test; as root those of the real kernel too
+	@scripts/deps test
+	@scripts/bpf check
+	cargo test --workspace --locked
+
+check: ## Check format, lints, documentation, and that the eBPF object is up to date
+	@scripts/bpf check
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
+
+bench: ## Measure what being observed costs, beside strace
+	@scripts/deps test
+	cargo bench --workspace --locked --bench '*'
+
+bpf: ## Compile the eBPF object anew (clang, llvm-strip, libbpf-dev)
+	@scripts/bpf build
+
+bpf-check: ## Tell whether the eBPF object was made from bpf/
+	@scripts/bpf check
