@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use iostrata_core::environment;
 use iostrata_core::lab::MeasuredTarget;
 
+const PASSED_ON: &str = "overlayfs passes the data on to files of another file system";
+
 /// A directory to measure, and what is under it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
@@ -39,12 +41,22 @@ impl Target {
         matches!(self.storage.filesystem.as_str(), "tmpfs" | "ramfs")
     }
 
+    /// Whether the pages and blocks of its files belong to files of a file system below.
+    fn is_overlay(&self) -> bool {
+        self.storage.filesystem == "overlay"
+    }
+
+    /// Why the page cache of its files cannot be told; `None` when it can.
+    pub fn unknown_cache(&self) -> Option<&'static str> {
+        self.is_overlay().then_some(PASSED_ON)
+    }
+
     /// Why its block requests cannot be charged to it; `None` when they can.
     pub fn unchargeable(&self) -> Option<&'static str> {
         if self.is_memory() {
             None
-        } else if self.storage.filesystem == "overlay" {
-            Some("overlayfs passes the data on to files of another file system")
+        } else if self.is_overlay() {
+            Some(PASSED_ON)
         } else if self.disks.is_empty() {
             Some("the disks under this directory are not known")
         } else {

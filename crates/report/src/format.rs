@@ -116,7 +116,7 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 
 /// Text that a terminal may be given: names and paths may hold escape
 /// sequences, line breaks, and characters that turn the line's direction round.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     text.chars()
         .fold(String::with_capacity(text.len()), |mut safe, char| {
             if char.is_control() || is_invisible(char) {

@@ -3,3 +3,5 @@
 
 mod format;
 pub mod terminal;
+
+pub use format::printable;

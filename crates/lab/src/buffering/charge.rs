@@ -1,7 +1,7 @@
 //! Which of the observed events are the case's.
 
 use iostrata_core::Gap;
-use iostrata_core::evidence::{Charge, Evidence, RawEvidence, assemble, foreign_requests};
+use iostrata_core::evidence::{Cache, Charge, Evidence, RawEvidence, assemble, foreign_requests};
 
 use crate::engine::KernelFile;
 use crate::target::Target;
@@ -38,6 +38,10 @@ pub(super) fn evidence(
     if let Some(why) = target.unchargeable() {
         (evidence.device, evidence.device_after_exit, foreign) = (None, None, None);
         evidence.missing.push(Gap::new("device requests", why));
+    }
+    if let Some(why) = target.unknown_cache() {
+        evidence.cache = Cache::default();
+        evidence.missing.push(Gap::new("page-cache events", why));
     }
     (evidence, foreign)
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use iostrata_core::bytes;
 use iostrata_core::observe::ObserveError;
 
 use crate::engine::EngineError;
@@ -15,8 +16,9 @@ pub enum BufferingError {
     Usage(String),
     /// The largest case does not fit.
     #[error(
-        "not enough space in {}: the largest case needs {needed_bytes} bytes and {free_bytes} are free; \
-         choose another directory, or fewer or smaller records", .dir.display()
+        "not enough space in {}: the largest case needs {} and {} are free; \
+         choose another directory, or fewer or smaller records",
+        .dir.display(), bytes::short(*needed_bytes), bytes::short(*free_bytes)
     )]
     NoSpace {
         /// Target's directory.

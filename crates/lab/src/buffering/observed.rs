@@ -53,7 +53,12 @@ pub(super) fn observe(
         .map_err(|error| BufferingError::io(format!("look up {}", file.path().display()), error))?;
     // What earlier runs left to write back is not this one's.
     sync_file_system(&target.dir)?;
-    let resident_before = memory::resident_bytes(file.path());
+    // Asked of the file that holds the pages, or not at all.
+    let resident = || match target.unknown_cache() {
+        None => memory::resident_bytes(file.path()),
+        Some(_) => None,
+    };
+    let resident_before = resident();
     let before = memory::read(target.device_path.as_deref());
     let process = workload.pid();
     let (seen, observation) = session.observed(
@@ -62,7 +67,7 @@ pub(super) fn observe(
         |session| {
             let work = expect_work(&workload.go(session.stop)?)?;
             let after = memory::read(target.device_path.as_deref());
-            Ok((work, after, memory::resident_bytes(file.path())))
+            Ok((work, after, resident()))
         },
         &|| settle(&target.dir),
     )?;

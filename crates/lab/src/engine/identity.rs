@@ -29,8 +29,9 @@ pub fn kernel_file(path: &Path) -> io::Result<KernelFile> {
         StatxFlags::INO | StatxFlags::MNT_ID,
     )?;
     // The thread's, since a private mount namespace belongs to one thread.
-    let mounts = fs::read_to_string("/proc/thread-self/mountinfo")?;
-    let from_mount = superblock_device(&mounts, seen.stx_mnt_id);
+    let mounts = fs::read("/proc/thread-self/mountinfo")?;
+    // Mount points are bytes; the fields read here come before them.
+    let from_mount = superblock_device(&String::from_utf8_lossy(&mounts), seen.stx_mnt_id);
     let device =
         from_mount.unwrap_or_else(|| FileId::kernel_device(seen.stx_dev_major, seen.stx_dev_minor));
     Ok(KernelFile {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use iostrata_core::bytes;
 use iostrata_tracer::kernel::LoopError;
 use rustix::io::Errno;
 
@@ -45,9 +46,9 @@ pub enum ScratchError {
     },
     /// Not enough room, found before or while writing.
     #[error(
-        "not enough space in {}: {needed_bytes} bytes are needed, {free_bytes} are free; choose \
-         smaller sizes or another directory with --dir",
-        path.display()
+        "not enough space in {}: {} are needed, {} are free; ask for fewer or smaller records \
+         (--count, --size), fewer file systems (--fs), or choose another directory with --dir",
+        path.display(), bytes::short(*needed_bytes), bytes::short(*free_bytes)
     )]
     NoSpace {
         /// The directory.

@@ -92,8 +92,13 @@ fn mkfs_failed(
         kind,
         command,
         status,
-        output: String::from_utf8_lossy(&text).trim().to_owned(),
+        output: one_line(&String::from_utf8_lossy(&text)),
     }
+}
+
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 fn command_line(command: &Command) -> String {

@@ -20,6 +20,8 @@ pub(crate) struct Column {
     cells: Vec<String>,
     /// Numbers stand right-aligned and never wrap.
     number: bool,
+    /// Only says what a row is.
+    label: bool,
     style: Style,
     /// Spaces after it.
     gap: usize,
@@ -42,6 +44,7 @@ impl Column {
             head: printable(head),
             cells: cells.into_iter().map(|cell| printable(&cell)).collect(),
             number,
+            label: false,
             style: Style::new(),
             gap: GAP,
             rank: 0,
@@ -53,6 +56,13 @@ impl Column {
         Self::new(head, false, cells)
     }
 
+    /// Left-aligned text that says what a row is.
+    pub(crate) fn label(head: &str, cells: impl IntoIterator<Item = String>) -> Self {
+        let mut column = Self::text(head, cells);
+        column.label = true;
+        column
+    }
+
     /// Right-aligned.
     pub(crate) fn number(head: &str, cells: impl IntoIterator<Item = String>) -> Self {
         Self::new(head, true, cells)
@@ -61,6 +71,7 @@ impl Column {
     /// The numbers by which rows are cited.
     pub(crate) fn row_numbers(numbers: impl IntoIterator<Item = usize>) -> Self {
         let mut column = Self::number("", numbers.into_iter().map(|number| number.to_string()));
+        column.label = true;
         column.style = DIM;
         column.gap = 1;
         column
@@ -113,9 +124,20 @@ impl Table {
         self.titles.push((row, text));
     }
 
-    /// Adds the table to the page.
+    /// Whether there is more than labels to draw.
+    pub(crate) fn has_values(&self) -> bool {
+        self.columns
+            .iter()
+            .any(|column| !column.label && !column.is_unseen())
+    }
+
+    /// Adds the table to the page, unless it has no values.
     pub(crate) fn draw(mut self, page: &mut Page) -> LeftOut {
+        let has_values = self.has_values();
         let left_out = self.leave_out(page.width());
+        if !has_values {
+            return left_out;
+        }
         let widths = self.fit(page.width());
         let heads: Vec<&str> = self
             .columns
@@ -270,6 +292,19 @@ mod tests {
         ");
         assert_eq!(left_out.unseen, ["last"]);
         assert!(left_out.no_room.is_empty());
+    }
+
+    #[test]
+    fn labels_alone_are_no_table() {
+        let columns = vec![
+            Column::label("what", cells(&["a"])),
+            Column::number("B", cells(&[NOT_SEEN])),
+        ];
+        let (text, left_out) = drawn(Table::new(0, columns), 80);
+        assert_eq!(
+            (text.as_str(), left_out.unseen.as_slice()),
+            ("", &["B".to_owned()][..])
+        );
     }
 
     #[test]

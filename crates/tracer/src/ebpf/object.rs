@@ -88,6 +88,12 @@ pub enum OpenError {
     /// No type information: kernels are built without it, or `/sys` is not mounted.
     #[error("the kernel gives no type information (/sys/kernel/btf/vmlinux): {0}")]
     NoBtf(String),
+    /// Tracing programs are root's.
+    #[error(
+        "eBPF is not permitted to this user ({0}); run as root, or give iostrata CAP_BPF and \
+         CAP_PERFMON"
+    )]
+    NotPermitted(String),
     /// The object could not be loaded at all.
     #[error("the kernel refused the eBPF maps: {0}")]
     Maps(String),
@@ -101,7 +107,7 @@ impl Object {
         // Reading 120,000 symbols takes half as long as loading, and both cores are free.
         let addresses = std::thread::spawn(symbols::read);
         let btf = Btf::from_sys_fs().map_err(|e| OpenError::NoBtf(e.to_string()))?;
-        let mut ebpf = load_object(&btf, limits).map_err(|e| OpenError::Maps(chain(&e)))?;
+        let mut ebpf = load_object(&btf, limits).map_err(|e| not_loaded(&e))?;
         let (loaded, mut missing, seen) = load_programs(&mut ebpf, &btf);
         if !seen.contains(&Stratum::Tasks) {
             let why = missing
@@ -212,6 +218,18 @@ fn load_object(btf: &Btf, limits: &Limits) -> Result<Ebpf, aya::EbpfError> {
         .map_max_entries("in_flight", limits.in_flight)
         .map_max_entries("events", limits.ring_bytes)
         .load(OBJECT)
+}
+
+/// Creating a map is the first thing that needs privileges, `bpf(2)`.
+fn not_loaded(error: &aya::EbpfError) -> OpenError {
+    match error {
+        aya::EbpfError::MapError(MapError::CreateError { io_error, .. })
+            if io_error.kind() == std::io::ErrorKind::PermissionDenied =>
+        {
+            OpenError::NotPermitted(io_error.to_string())
+        }
+        other => OpenError::Maps(chain(other)),
+    }
 }
 
 fn load_programs(ebpf: &mut Ebpf, btf: &Btf) -> (Vec<&'static str>, Vec<Gap>, Vec<Stratum>) {

@@ -167,13 +167,15 @@ impl<'a> Numbered<'a> {
             )));
         }
         evidence.device.as_ref().ok_or_else(|| {
-            let gaps = evidence
+            // Where nothing was observed, every stratum has a gap with the same reason.
+            let gap = evidence
                 .missing
                 .iter()
-                .map(|gap| format!(" ({}: {})", gap.what, gap.why));
-            let gaps: String = gaps.collect();
+                .find(|gap| gap.what == "device requests")
+                .or(evidence.missing.first());
+            let gap = gap.map_or_else(String::new, |gap| format!(" ({}: {})", gap.what, gap.why));
             Missing(format!(
-                "the device requests of row {} were not observed{gaps}",
+                "the device requests of row {} were not observed{gap}",
                 self.number
             ))
         })

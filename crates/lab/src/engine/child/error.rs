@@ -106,7 +106,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// It was killed.
-    #[error("the workload process was killed by {} while it was to {doing}{}", signal_name(*.signal), kill_hint(*.signal))]
+    #[error("the workload process was killed by {} when it was to {doing}{}", signal_name(*.signal), kill_hint(*.signal))]
     Killed {
         /// Signal number.
         signal: i32,
@@ -114,7 +114,7 @@ pub enum EngineError {
         doing: &'static str,
     },
     /// It ended without an answer.
-    #[error("the workload process ended with exit code {code} while it was to {doing}")]
+    #[error("the workload process ended with exit code {code} when it was to {doing}")]
     Ended {
         /// Exit code.
         code: i32,

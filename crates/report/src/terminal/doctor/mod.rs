@@ -7,6 +7,8 @@ use iostrata_core::doctor::{
 };
 use textwrap::Options;
 
+use crate::format::printable;
+
 /// Text of the result, `width` columns wide where words allow, without colour.
 pub fn draw(result: &DoctorResult, width: usize) -> String {
     let mut page = Page {
@@ -105,19 +107,6 @@ impl Page {
 
 /// Columns that text needs to be readable.
 const ROOM: usize = 24;
-
-/// Paths may hold anything; a terminal must not act on it.
-fn printable(text: &str) -> String {
-    text.chars()
-        .fold(String::with_capacity(text.len()), |mut safe, char| {
-            if char.is_control() {
-                safe.extend(char.escape_default());
-            } else {
-                safe.push(char);
-            }
-            safe
-        })
-}
 
 fn answer(result: &DoctorResult) -> String {
     let stack = &result.stack;

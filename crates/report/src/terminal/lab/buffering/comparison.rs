@@ -66,8 +66,8 @@ fn compared<'a>(view: &View<'a>, records: (u64, u64)) -> Vec<Numbered<'a>> {
 fn table(rows: &[Numbered<'_>], head: &str) -> Table {
     let mut columns = vec![
         Column::row_numbers(rows.iter().map(|row| row.number)),
-        Column::text(head, modes_once(rows)),
-        Column::text("on", rows.iter().map(|row| row.target().to_owned())),
+        Column::label(head, modes_once(rows)),
+        Column::label("on", rows.iter().map(|row| row.target().to_owned())),
     ];
     columns.extend(device_columns(rows));
     columns.push(Column::number(

@@ -14,10 +14,11 @@ const LONGEST_NAME: usize = 30;
 
 pub(super) fn draw(page: &mut Page, environment: &Environment, view: &View<'_>) {
     page.blank();
-    page.paragraph(
-        0,
-        &[timing(view), evidence(environment, view)].join(SEPARATOR),
-    );
+    let mut words = vec![timing(view)];
+    if !view.result.rows.is_empty() {
+        words.push(evidence(environment, view));
+    }
+    page.paragraph(0, &words.join(SEPARATOR));
     left_out(page, view);
     not_seen(page, view);
     if !view.result.caveats.is_empty() {
@@ -68,7 +69,7 @@ fn evidence(environment: &Environment, view: &View<'_>) -> String {
         .iter()
         .map(|row| row.row.evidence.lost_events);
     let lost = grouped(lost.sum());
-    format!("evidence from a separate observed run of each row, {lost} events lost")
+    format!("evidence from a separate observed run, {lost} events lost")
 }
 
 fn left_out(page: &mut Page, view: &View<'_>) {

@@ -74,8 +74,8 @@ fn table(rows: &[Numbered<'_>], head: &str) -> Table {
         0,
         vec![
             Column::row_numbers(rows.iter().map(|row| row.number)),
-            Column::text(head, modes_once(rows)),
-            Column::text("on", rows.iter().map(|row| row.target().to_owned())),
+            Column::label(head, modes_once(rows)),
+            Column::label("on", rows.iter().map(|row| row.target().to_owned())),
             Column::number("Dirty", change(|memory| Some(memory.dirty_bytes))),
             Column::number("Writeback", change(|memory| Some(memory.writeback_bytes))).rank(1),
             Column::number("Cached", change(|memory| Some(memory.cache_bytes))),

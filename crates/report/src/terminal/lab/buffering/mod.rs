@@ -41,5 +41,4 @@ pub(super) fn draw(
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
-#[expect(clippy::too_many_lines, reason = "a snapshot is as long as its page")]
 mod tests;

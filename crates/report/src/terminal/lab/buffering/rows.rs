@@ -28,8 +28,12 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
             }
             let left_out = time(&rows, &title(records)).draw(page);
             view.left_out(&format!("the rows of {target}"), left_out);
-            page.blank();
-            let left_out = device(&rows).draw(page);
+            let device = device(&rows);
+            if device.has_values() {
+                page.blank();
+            }
+            view.counted |= device.has_values();
+            let left_out = device.draw(page);
             view.left_out(&format!("the rows of {target}"), left_out);
             view.show(&rows);
         }
@@ -42,12 +46,14 @@ pub(super) fn legend(page: &mut Page, view: &View<'_>) {
     if shown.is_empty() {
         return;
     }
-    let text = "per write: pages made dirty in the page cache; then requests that write to the \
-                device, by cause, and flushes of its cache; device B, the bytes those requests \
-                carried, and bytes ×, how many times the record that is; unpaid B, bytes written \
-                to the device only after the program had ended";
     page.blank();
-    page.styled(0, text, DIM);
+    if view.counted {
+        let text = "per write: pages made dirty in the page cache; then requests that write to \
+                    the device, by cause, and flushes of its cache; device B, the bytes those \
+                    requests carried, and bytes ×, how many times the record that is; unpaid B, \
+                    bytes written to the device only after the program had ended";
+        page.styled(0, text, DIM);
+    }
     let few = |row: &Numbered<'_>| {
         let timing = row.row.row.timing.as_ref();
         timing.is_some_and(|timing| timing.samples_s.len() <= FEW_RUNS)
@@ -69,7 +75,7 @@ const FEW_RUNS: usize = 5;
 fn modes(head: &str, rows: &[Numbered<'_>]) -> [Column; 2] {
     [
         Column::row_numbers(rows.iter().map(|row| row.number)),
-        Column::text(
+        Column::label(
             head,
             rows.iter().map(|row| row.case().mode.as_str().to_owned()),
         ),

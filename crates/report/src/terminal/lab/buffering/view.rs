@@ -26,6 +26,8 @@ pub(super) struct View<'a> {
     rows: Vec<Numbered<'a>>,
     /// Numbers of the rows drawn so far.
     shown: BTreeSet<usize>,
+    /// Whether counts per write were drawn.
+    pub(super) counted: bool,
     /// Columns without any value, and where.
     pub(super) unseen: Vec<(String, String)>,
     /// Columns that the page is too narrow for.
@@ -58,6 +60,7 @@ impl<'a> View<'a> {
             all_rows,
             rows: result.rows.iter().enumerate().map(numbered).collect(),
             shown: BTreeSet::new(),
+            counted: false,
             unseen: Vec::new(),
             no_room: Vec::new(),
         }

@@ -1,21 +1,11 @@
-use iostrata_core::Gap;
-use iostrata_core::buffering::Mode;
+//! Whole pages, as a reader gets them.
+
+use iostrata_core::buffering::PerWrite;
 use iostrata_core::environment::Backend;
 use iostrata_core::evidence::Evidence;
-use iostrata_core::lab::LabResult;
-use textwrap::core::display_width;
 
-use super::fixture::{buffering, result};
-use crate::terminal::lab::{Style, draw};
-
-const ALL_ROWS: Style = Style {
-    colour: false,
-    all_rows: true,
-};
-
-fn plain(result: &LabResult, width: usize) -> String {
-    draw(result, width, Style::default())
-}
+use super::super::fixture::{buffering, result};
+use super::plain;
 
 #[test]
 fn a_hundred_columns() {
@@ -97,7 +87,7 @@ fn a_hundred_columns() {
         [rows 1–3, 5]
 
     timing 3–5 runs each, interleaved, no probes, after 6 warm-up runs · own cost 4.13 ns per record ·
-    evidence from a separate observed run of each row, 0 events lost
+    evidence from a separate observed run, 0 events lost
     not shown: 1 more row; --all-rows shows them
 
     not seen
@@ -196,8 +186,7 @@ fn eighty_columns() {
         the row was timed [rows 1–3, 5]
 
     timing 3–5 runs each, interleaved, no probes, after 6 warm-up runs · own cost
-    4.13 ns per record · evidence from a separate observed run of each row, 0 events
-    lost
+    4.13 ns per record · evidence from a separate observed run, 0 events lost
     not shown: 1 more row; --all-rows shows them
     no room at 80 columns for: B/call, writes/s, device B; a wider terminal or
     --json shows them
@@ -214,146 +203,6 @@ fn eighty_columns() {
 }
 
 #[test]
-fn lines_fit_and_end_in_a_letter() {
-    let mut hostile = result();
-    spoil(&mut hostile);
-    for result in [result(), hostile, wide()] {
-        for width in [80, 81, 100, 120, 200] {
-            for style in [Style::default(), ALL_ROWS] {
-                for line in draw(&result, width, style).lines() {
-                    assert!(display_width(line) <= width, "{width}: {line:?}");
-                    assert_eq!(line, line.trim_end());
-                }
-            }
-        }
-    }
-}
-
-/// The longest names and counts of a real run.
-fn wide() -> LabResult {
-    let mut result = result();
-    let experiment = buffering(&mut result);
-    experiment.targets[1].name = "ext4-data_journal".to_owned();
-    for row in experiment.rows.iter_mut().skip(1) {
-        row.row.case.mode = Mode::SyncFileRange;
-        row.per_write.amplification = Some(108_134.4);
-        row.per_write.data = Some(0.001);
-        if row.row.target == "ext4" {
-            row.row.target = "ext4-data_journal".to_owned();
-        }
-    }
-    experiment.rows = [experiment.rows.as_slice(); 25].concat();
-    experiment.answers[1].rows = vec![100, 110, 120, 124];
-    result
-}
-
-/// Puts text into every name that a file or a program may choose.
-fn spoil(result: &mut LabResult) {
-    const TEXT: &str = "a\u{1b}[2J\r\nb\u{202e}\u{9b}31m";
-    result.environment.virtualization = Some(TEXT.to_owned());
-    result.environment.kernel = TEXT.to_owned();
-    let experiment = buffering(result);
-    for target in &mut experiment.targets {
-        target.name = TEXT.repeat(3);
-        target.storage.path = format!("/{}", TEXT.repeat(20));
-        target.storage.filesystem = TEXT.to_owned();
-        target.storage.mount_options = format!("data={TEXT}");
-        target.storage.devices[0].name = TEXT.to_owned();
-    }
-    for row in &mut experiment.rows {
-        let name = if row.row.target == "host" { "" } else { "2" };
-        row.row.target = format!("{TEXT}{name}");
-        row.row.notes = vec![TEXT.to_owned()];
-        row.row.evidence.missing = vec![Gap::new(TEXT, TEXT)];
-        if let Some(calls) = &mut row.row.evidence.syscalls {
-            calls.insert(TEXT.to_owned(), calls["write"]);
-        }
-    }
-    for timeline in &mut experiment.timelines {
-        timeline.target = format!("{TEXT}{}", timeline.target);
-    }
-    for runtime in &mut experiment.runtimes {
-        runtime.runtime = TEXT.to_owned();
-        runtime.version = TEXT.to_owned();
-        runtime.api = TEXT.repeat(9);
-        runtime.ten_kib[0].name = TEXT.to_owned();
-        runtime.note = Some(TEXT.to_owned());
-    }
-    for answer in &mut experiment.answers {
-        answer.claim = TEXT.to_owned();
-        answer.because = TEXT.repeat(30);
-    }
-    experiment.caveats = vec![TEXT.to_owned()];
-    experiment.missing = vec![Gap::new(TEXT.repeat(20), TEXT)];
-    experiment.question = TEXT.to_owned();
-}
-
-#[test]
-fn a_terminal_never_gets_what_a_name_holds() {
-    let mut result = result();
-    spoil(&mut result);
-    for style in [Style::default(), ALL_ROWS] {
-        let text = draw(&result, 100, style);
-        assert!(
-            text.contains("a\\u{1b}[2J\\r\\nb\\u{202e}\\u{9b}31m"),
-            "{text}"
-        );
-        let raw = |char: &char| (char.is_control() && *char != '\n') || *char == '\u{202e}';
-        assert_eq!(text.chars().find(raw), None);
-    }
-}
-
-#[test]
-fn colour_only_repeats() {
-    for all_rows in [false, true] {
-        let style = |colour| Style { colour, all_rows };
-        let coloured = draw(&result(), 80, style(true));
-        assert!(coloured.contains("\u{1b}[32mholds\u{1b}[0m"), "{coloured}");
-        assert_eq!(without_colour(&coloured), draw(&result(), 80, style(false)));
-    }
-}
-
-fn without_colour(text: &str) -> String {
-    let mut parts = text.split("\u{1b}[");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |plain, part| plain + part.split_once('m').unwrap().1)
-}
-
-#[test]
-fn every_row_on_request() {
-    let text = draw(&result(), 100, ALL_ROWS);
-    for absent in ["not shown", "each file system"] {
-        assert!(plain(&result(), 100).contains(absent));
-        assert!(!text.contains(absent), "{text}");
-    }
-    let tables = text.matches("10,000 × 1 B  ").count();
-    assert_eq!(
-        tables, 3,
-        "times of two file systems, memory of both: {text}"
-    );
-}
-
-#[test]
-fn one_file_system_is_not_compared() {
-    let mut result = result();
-    let experiment = buffering(&mut result);
-    experiment.targets.truncate(1);
-    experiment.rows.truncate(3);
-    experiment.method.interrupted = false;
-    let text = plain(&result, 100);
-    let place = "on ext4 (no journal) at /srv/data on vda · kernel 6.18.0";
-    assert!(
-        text.lines()
-            .nth(1)
-            .is_some_and(|line| line.starts_with(place)),
-        "{text}"
-    );
-    for absent in ["each file system", "interrupted", "not shown"] {
-        assert!(!text.contains(absent), "{absent}: {text}");
-    }
-}
-
-#[test]
 fn columns_without_a_value_are_named_and_never_zero() {
     let mut result = result();
     result.environment.backend = Backend::None;
@@ -363,7 +212,7 @@ fn columns_without_a_value_are_named_and_never_zero() {
     experiment.timelines.clear();
     for row in &mut experiment.rows {
         row.row.evidence = Evidence::default();
-        row.per_write = iostrata_core::buffering::PerWrite::default();
+        row.per_write = PerWrite::default();
         row.memory = None;
     }
     let text = plain(&result, 100);
@@ -386,13 +235,6 @@ fn columns_without_a_value_are_named_and_never_zero() {
     1 buffered      0.0011  0.0010–0.0013  0.0000    0.0004
     2 fsync         0.7140  0.7010–0.7290  0.0071    0.2380
 
-      per write
-    1 buffered
-    2 fsync
-
-    per write: pages made dirty in the page cache; then requests that write to the device, by cause, and
-    flushes of its cache; device B, the bytes those requests carried, and bytes ×, how many times the
-    record that is; unpaid B, bytes written to the device only after the program had ended
     95 %: bootstrap interval of the median; with five runs or fewer it is the range of the runs, and
     holds the median less often than that
 
@@ -437,8 +279,7 @@ fn nothing_measured_is_said() {
       host  ext4 (no journal) at /srv/data on vda
       ext4  ext4 (journal, data=ordered) made by iostrata on loop3 → vda
 
-    timing: no run finished · evidence from a separate observed run of each row, 0
-    events lost
+    timing: no run finished
     not seen: nothing
 
     keep in mind
