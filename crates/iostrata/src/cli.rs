@@ -1,8 +1,10 @@
 //! The command line as it is typed.
 
+use std::iter;
 use std::path::PathBuf;
 
 use clap::builder::styling::Styles;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iostrata_core::buffering::Mode;
 use iostrata_core::bytes;
@@ -40,30 +42,33 @@ pub(crate) enum ExperimentName {
 #[command(after_help = LAB_EXAMPLES)]
 pub(crate) struct Lab {
     /// Experiments; all of them when none is named
-    #[arg(value_enum)]
+    #[arg(value_enum, value_name = "EXPERIMENT")]
     pub(crate) names: Vec<ExperimentName>,
 
-    /// How records are handed over: buffered, flush, fsync, fdatasync, `o_sync`, `o_dsync`,
-    /// `rwf_dsync`, `sync_file_range`, `final_fsync`, `group_fsync`
-    #[arg(long, value_name = "MODE", value_delimiter = ',', value_parser = mode)]
+    /// How records are handed over; several, separated by commas [default: all]
+    #[arg(long, value_name = "MODE", value_delimiter = ',', value_parser = modes())]
     pub(crate) mode: Vec<Mode>,
 
-    /// Record sizes: bytes, or 4KiB, 1MiB, 100kB
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = bytes::parse)]
+    /// Record sizes: bytes, or 4KiB, 1MiB, 100kB [default: 1,100kB]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = bytes::parse,
+        allow_negative_numbers = true)]
     pub(crate) size: Vec<u64>,
 
-    /// Records per run
-    #[arg(long, value_name = "N")]
+    /// Records per run [default: by size, fewer of large ones]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub(crate) count: Option<u64>,
 
-    /// File systems: host (that of --dir), and images made for the run, as root: ext4,
-    /// ext4-nojournal, ext4-fast_commit, `ext4-data_journal`, xfs, btrfs
-    /// [default: host, and as root ext4, xfs, btrfs]
-    #[arg(long, value_name = "FS", value_delimiter = ',', value_parser = target_name)]
+    /// File systems; several, separated by commas [default: host, and as root ext4,xfs,btrfs]
+    #[arg(long, value_name = "FS", value_delimiter = ',', value_parser = file_systems())]
     pub(crate) fs: Vec<TargetName>,
 
-    /// Directory to measure; a scratch directory is made in it and removed
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    /// Directory to measure; a scratch directory is made in it and removed [default: this one]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        hide_default_value = true
+    )]
     pub(crate) dir: PathBuf,
 
     /// Fewer records and runs
@@ -78,7 +83,7 @@ pub(crate) struct Lab {
     #[arg(long)]
     pub(crate) all_rows: bool,
 
-    /// Write the result as JSON (`iostrata.lab/1`); - for standard output, instead of text
+    /// Also write the result as JSON (iostrata.lab/1); to standard output, and no text, with -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
@@ -95,7 +100,7 @@ pub(crate) struct Doctor {
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
 
-    /// Write the result as JSON (`iostrata.doctor/1`); - for standard output, instead of text
+    /// Also write the result as JSON (iostrata.doctor/1); to standard output, and no text, with -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
@@ -109,23 +114,54 @@ pub(crate) enum TargetName {
     Image(ImageKind),
 }
 
-fn mode(text: &str) -> Result<Mode, String> {
-    let names = Mode::ALL.map(Mode::as_str);
-    Mode::ALL
-        .into_iter()
-        .find(|mode| mode.as_str() == text)
-        .ok_or_else(|| format!("no such mode; there are {}", names.join(", ")))
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    let values = Mode::ALL.map(|mode| PossibleValue::new(mode.as_str()).help(meaning(mode)));
+    PossibleValuesParser::new(values).try_map(|name| {
+        let known = Mode::ALL.into_iter().find(|mode| mode.as_str() == name);
+        known.ok_or("no such mode")
+    })
 }
 
-fn target_name(text: &str) -> Result<TargetName, String> {
-    match (text, ImageKind::from_name(text)) {
-        ("host", _) => Ok(TargetName::Host),
-        (_, Some(kind)) => Ok(TargetName::Image(kind)),
-        _ => {
-            let names = ImageKind::ALL.map(ImageKind::name);
-            Err(format!("no such file system; there are host, {}", names.join(", ")))
-        }
+fn meaning(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Buffered => "into a user-space buffer of 8 KiB, written when full and at the end",
+        Mode::Flush => "one write(2) for each record",
+        Mode::Fsync => "write and fsync each",
+        Mode::Fdatasync => "write and fdatasync each",
+        Mode::OSync => "one write each, file opened with O_SYNC",
+        Mode::ODsync => "one write each, file opened with O_DSYNC",
+        Mode::RwfDsync => "one pwritev2 with RWF_DSYNC each",
+        Mode::SyncFileRange => "write and sync_file_range each; not durable",
+        Mode::FinalFsync => "buffered, one fsync at the end",
+        Mode::GroupFsync => "buffered, one fsync per 100 records",
     }
+}
+
+fn file_systems() -> impl TypedValueParser<Value = TargetName> {
+    let host = PossibleValue::new("host").help("the file system of --dir");
+    let images = ImageKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(content(kind)));
+    PossibleValuesParser::new(iter::once(host).chain(images)).try_map(|name| {
+        let image = ImageKind::from_name(&name).map(TargetName::Image);
+        let host = || (name == "host").then_some(TargetName::Host);
+        image.or_else(host).ok_or("no such file system")
+    })
+}
+
+fn content(kind: ImageKind) -> &'static str {
+    match kind {
+        ImageKind::Ext4 => "an image made for the run, as root, like all that follow: journal",
+        ImageKind::Ext4NoJournal => "without journal",
+        ImageKind::Ext4FastCommit => "journal with fast commits",
+        ImageKind::Ext4DataJournal => "journal that takes file contents too",
+        ImageKind::Xfs => "with its log",
+        ImageKind::Btrfs => "copy on write",
+    }
+}
+
+/// A number of records; whether it can be measured is the experiment's to say.
+fn count(text: &str) -> Result<u64, &'static str> {
+    let number = text.parse().ok();
+    number.ok_or("it is not a whole number of records, 1 or more")
 }
 
 #[cfg(test)]
@@ -141,13 +177,28 @@ mod tests {
     #[test]
     fn lists_and_sizes_are_understood() {
         let parsed = Arguments::try_parse_from([
-            "iostrata", "lab", "buffering", "--mode", "fsync,o_dsync", "--size", "1,4KiB", "--fs",
+            "iostrata",
+            "lab",
+            "buffering",
+            "--mode",
+            "fsync,o_dsync",
+            "--size",
+            "1,4KiB",
+            "--fs",
             "host,ext4-fast_commit",
         ])
         .unwrap();
-        let Command::Lab(lab) = parsed.command else { panic!("not lab") };
+        let Command::Lab(lab) = parsed.command else {
+            panic!("not lab")
+        };
         assert_eq!(lab.mode, [Mode::Fsync, Mode::ODsync]);
         assert_eq!(lab.size, [1, 4096]);
-        assert_eq!(lab.fs, [TargetName::Host, TargetName::Image(ImageKind::Ext4FastCommit)]);
+        assert_eq!(
+            lab.fs,
+            [
+                TargetName::Host,
+                TargetName::Image(ImageKind::Ext4FastCommit)
+            ]
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use iostrata_core::observe::ObserveError;
 use iostrata_lab::buffering::BufferingError;
 use iostrata_lab::engine::EngineError;
+use iostrata_lab::interrupt::Interrupted;
 use iostrata_lab::scratch::ScratchError;
 use iostrata_tracer::stack::StackError;
 
@@ -17,19 +18,32 @@ pub(crate) enum Failure {
     Usage(String),
     /// This machine or user cannot: exit code 3.
     Cannot(String),
-    /// A signal ended it: exit code 128 + signal.
-    Interrupted(i32),
+    /// A signal ended it, after so many rows: exit code 128 + signal.
+    Interrupted { by: Interrupted, rows: usize },
 }
 
 impl Failure {
+    /// An experiment's failure in a step, such as `timing fsync 1 B on host`.
+    pub(crate) fn during(step: &str, error: BufferingError) -> Self {
+        match error {
+            BufferingError::Usage(message) => Self::Usage(message),
+            other if step.is_empty() => Self::Cannot(other.to_string()),
+            other => Self::Cannot(format!("{step}: {other}")),
+        }
+    }
+
     /// Prints the error and gives its exit code.
     pub(crate) fn report(self) -> ExitCode {
         let (message, code) = match self {
             Self::Usage(message) => (format!("error: {message}"), 2),
             Self::Cannot(message) => (format!("error: {message}"), 3),
-            Self::Interrupted(signal) => {
-                let code = u8::try_from(128 + signal).unwrap_or(u8::MAX);
-                (format!("interrupted by signal {signal}; everything made was removed"), code)
+            Self::Interrupted { by, rows } => {
+                let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
+                let message = match rows {
+                    0 => format!("{by} before a row was finished: there is nothing to show"),
+                    _ => format!("{by}: the result has the rows that were finished"),
+                };
+                (message, code)
             }
         };
         ui::say(&message);
@@ -46,7 +60,10 @@ pub(crate) fn bug() -> ExitCode {
 impl From<ScratchError> for Failure {
     fn from(error: ScratchError) -> Self {
         match error {
-            ScratchError::Interrupted(interrupted) => Self::Interrupted(interrupted.signal),
+            ScratchError::Interrupted(interrupted) => Self::Interrupted {
+                by: interrupted,
+                rows: 0,
+            },
             ScratchError::NotADirectory { .. } => Self::Usage(error.to_string()),
             other => Self::Cannot(other.to_string()),
         }
@@ -55,10 +72,7 @@ impl From<ScratchError> for Failure {
 
 impl From<BufferingError> for Failure {
     fn from(error: BufferingError) -> Self {
-        match error {
-            BufferingError::Usage(message) => Self::Usage(message),
-            other => Self::Cannot(other.to_string()),
-        }
+        Self::during("", error)
     }
 }
 
@@ -76,6 +90,14 @@ impl From<ObserveError> for Failure {
 
 impl From<StackError> for Failure {
     fn from(error: StackError) -> Self {
-        Self::Cannot(error.to_string())
+        use std::io::ErrorKind::{NotADirectory, NotFound};
+        match &error {
+            StackError::Path { source, .. }
+                if matches!(source.kind(), NotFound | NotADirectory) =>
+            {
+                Self::Usage(error.to_string())
+            }
+            _ => Self::Cannot(error.to_string()),
+        }
     }
 }

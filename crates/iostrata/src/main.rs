@@ -7,6 +7,7 @@
 
 mod cli;
 mod commands;
+mod destination;
 mod error;
 mod ui;
 
@@ -18,8 +19,12 @@ use clap::Parser as _;
 const WORKLOAD: &str = "__workload";
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|first| first == WORKLOAD) {
-        return u8::try_from(iostrata_lab::engine::child_main()).map_or(ExitCode::FAILURE, ExitCode::from);
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == WORKLOAD)
+    {
+        return u8::try_from(iostrata_lab::engine::child_main())
+            .map_or(ExitCode::FAILURE, ExitCode::from);
     }
     let arguments = cli::Arguments::parse();
     match std::panic::catch_unwind(|| commands::run(arguments)) {

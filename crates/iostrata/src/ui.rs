@@ -1,49 +1,46 @@
 //! Standard output, standard error, progress: the only file that prints.
-#![expect(clippy::print_stderr, reason = "this file is where the program prints")]
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iostrata_lab::engine::{Progress, Step};
+use iostrata_report::printable;
 
 use crate::error::Failure;
 
 /// Columns when the terminal does not say.
 const WIDTH: usize = 100;
 
-/// A line for the user on standard error.
+/// A line for the user on standard error. Paths in it may hold anything; a terminal must not
+/// act on it.
 pub(crate) fn say(message: &str) {
-    eprintln!("{message}");
+    let line = format!("{}\n", printable(message));
+    // Whoever closed standard error does not want to know.
+    drop(io::stderr().write_all(line.as_bytes()));
 }
 
 /// The result on standard output. A reader that has gone away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Cannot(format!("cannot write to standard output: {error}")))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Cannot(format!(
+            "cannot write to standard output: {error}"
+        ))),
         _ => Ok(()),
     }
 }
 
-/// Writes a result to a file, or to standard output for `-`.
-pub(crate) fn save(path: &Path, json: &str) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return print(json);
-    }
-    std::fs::write(path, json)
-        .map_err(|error| Failure::Cannot(format!("cannot write {}: {error}", path.display())))
-}
-
-/// Columns to draw in.
+/// Columns to draw in: `COLUMNS` (POSIX, Base Definitions 8.3) before what the terminal says.
 pub(crate) fn width() -> usize {
-    rustix::termios::tcgetwinsize(io::stdout())
-        .ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns > 0)
-        .unwrap_or(WIDTH)
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let terminal = || {
+        rustix::termios::tcgetwinsize(io::stdout())
+            .ok()
+            .map(|size| size.ws_col)
+    };
+    let known = |columns: &u16| *columns > 0;
+    let columns = asked().filter(known).or_else(|| terminal().filter(known));
+    columns.map_or(WIDTH, usize::from)
 }
 
 /// Whether colour may be used: a terminal, and `NO_COLOR` (no-color.org) unset or empty.
@@ -52,25 +49,37 @@ pub(crate) fn colour() -> bool {
 }
 
 /// A bar on standard error; nothing when that is not a terminal.
-pub(crate) struct Bar(ProgressBar);
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    label: String,
+}
 
 impl Bar {
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{bar:20} {pos}/{len}  {eta} left  {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self(bar)
+        Self {
+            bar,
+            label: String::new(),
+        }
+    }
+
+    /// The last step that was started; empty before the first.
+    pub(crate) fn label(&self) -> &str {
+        &self.label
     }
 }
 
 impl Progress for Bar {
     fn step(&mut self, step: &Step<'_>) {
-        self.0.set_length(step.total as u64);
-        self.0.set_position(step.done as u64);
-        self.0.set_message(step.label.to_owned());
+        step.label.clone_into(&mut self.label);
+        self.bar.set_length(step.total as u64);
+        self.bar.set_position(step.done as u64);
+        self.bar.set_message(self.label.clone());
     }
 
     fn finished(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

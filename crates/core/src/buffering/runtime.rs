@@ -121,6 +121,11 @@ pub fn calls_on(ops: &[Op], device: u32, inode: u64) -> Vec<RuntimeCall> {
 /// that overflowed it when the runtime sends both at once (Ruby's
 /// `writev [8191, 1]`).
 pub fn user_buffer(three: &[RuntimeCall], fill: &[RuntimeCall]) -> Buffer {
+    if hands_over_pieces(fill) {
+        return Buffer::Unsized(
+            "records are queued and handed over one piece each, at most 1,024 pieces a call (IOV_MAX)",
+        );
+    }
     let (three, fill) = (written(three), written(fill));
     let gathers = match three.len() {
         0 => None,
@@ -146,6 +151,13 @@ pub fn user_buffer(three: &[RuntimeCall], fill: &[RuntimeCall]) -> Buffer {
         }
         Some(_) => Buffer::Unsized("the calls have no fixed size"),
     }
+}
+
+/// Whether a call carries the one-byte records as they came instead of gathered:
+/// its length then says how many pieces a call may have, not how large a buffer is.
+fn hands_over_pieces(fill: &[RuntimeCall]) -> bool {
+    fill.iter()
+        .any(|call| call.pieces_bytes.len() > 2 && call.pieces_bytes.iter().all(|len| *len == 1))
 }
 
 /// What each writing call took. A sync takes nothing.
@@ -196,6 +208,19 @@ impl std::fmt::Display for RuntimeCall {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_queue_of_pieces_is_not_a_buffer_of_that_size() {
+        let call = |pieces: &[u64], returned_bytes| RuntimeCall {
+            name: "writev".to_owned(),
+            pieces_bytes: pieces.to_vec(),
+            returned_bytes,
+        };
+        let three = [call(&[3, 3, 5], 11)];
+        let fill = [call(&[1; 8], 1024), call(&[1; 8], 1024), call(&[1; 8], 600)];
+        assert!(matches!(user_buffer(&three, &fill), Buffer::Unsized(_)));
+    }
+
     use crate::op::{Captured, FileId, Gap};
 
     const FILE: FileId = FileId {

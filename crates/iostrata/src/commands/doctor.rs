@@ -8,17 +8,23 @@ use iostrata_tracer::ebpf::{EbpfObserver, Stratum};
 use iostrata_tracer::machine;
 use iostrata_tracer::permission::Known;
 
-use super::json;
+use super::{deliver, json};
 use crate::cli::Doctor;
+use crate::destination::Destination;
 use crate::error::Failure;
 use crate::ui;
 
 /// Shows the storage under a path and what can be seen of it.
 pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
+    let destination = options.json.clone().map(Destination::open).transpose()?;
     // Only loading the programs tells whether this kernel takes them.
     let (backend, seen, missing) = match EbpfObserver::open() {
         Ok(observer) => {
-            let seen = observer.seen().iter().map(|stratum| stratum.as_str()).collect();
+            let seen = observer
+                .seen()
+                .iter()
+                .map(|stratum| stratum.as_str())
+                .collect();
             (Backend::Ebpf, seen, observer.missing())
         }
         Err(error) => {
@@ -28,10 +34,13 @@ pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
         }
     };
     let search_path = std::env::var_os("PATH");
-    let known = Known { seen: &seen, missing: &missing, search_path: search_path.as_deref() };
+    let known = Known {
+        seen: &seen,
+        missing: &missing,
+        search_path: search_path.as_deref(),
+    };
     let result = machine::doctor(&options.path, backend, &known)?;
-    match &options.json {
-        Some(path) => ui::save(path, &json(&result)?),
-        None => ui::print(&terminal::doctor::draw(&result, ui::width())),
-    }
+    deliver(destination, &json(&result)?, || {
+        Ok(terminal::doctor::draw(&result, ui::width()))
+    })
 }

@@ -10,10 +10,11 @@ use iostrata_report::terminal;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::machine;
 
-use super::json;
 use super::targets::Choice;
+use super::{deliver, json};
 use crate::WORKLOAD;
 use crate::cli::Lab;
+use crate::destination::Destination;
 use crate::error::Failure;
 use crate::ui;
 
@@ -27,21 +28,19 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     };
     let cases = selection.cases()?;
     // First of all: mounts become private to this process before it has threads.
-    let choice = Choice::from_options(options)?;
-    choice.explain();
+    let mut choice = Choice::from_options(options)?;
+    let destination = options.json.clone().map(Destination::open).transpose()?;
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::Cannot(format!("cannot catch signals: {error}")))?;
-    let (mut observer, unobserved_because) = match EbpfObserver::open() {
-        Ok(observer) => (Some(observer), String::new()),
-        Err(error) => (None, error.to_string()),
-    };
-    if observer.is_none() {
-        ui::say(&format!("no kernel evidence: {unobserved_because}; `iostrata doctor` has the remedy"));
-    }
-
     let prepared = choice.prepare(&options.dir, buffering::needed_bytes(&cases), &interrupt)?;
+    choice.explain();
     let targets = choice.targets(&prepared)?;
-    let backend = if observer.is_some() { Backend::Ebpf } else { Backend::None };
+    let (mut observer, unobserved_because) = open_observer();
+    let backend = if observer.is_some() {
+        Backend::Ebpf
+    } else {
+        Backend::None
+    };
     let environment = machine::environment(&options.dir, backend)?;
     let settings = Settings {
         cases,
@@ -53,18 +52,42 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
         unobserved_because,
     };
     let stop = || interrupt.check().is_err();
-    let observer = observer.as_mut().map(|observer| observer as &mut dyn Observer);
-    let measured = buffering::run(&settings, &targets, observer, &mut ui::Bar::new(), &stop);
+    let observer = observer
+        .as_mut()
+        .map(|observer| observer as &mut dyn Observer);
+    let mut bar = ui::Bar::new();
+    let measured = buffering::run(&settings, &targets, observer, &mut bar, &stop);
     for leftover in prepared.close() {
         ui::say(&format!("warning: {leftover}"));
+    }
+    let mut measured = measured.map_err(|error| Failure::during(bar.label(), error))?;
+    measured.missing.extend(choice.gaps());
+    let rows = measured.rows.len();
+    let outcome = interrupt
+        .check()
+        .map_err(|by| Failure::Interrupted { by, rows });
+    if rows == 0 {
+        return outcome;
     }
     let result = LabResult {
         schema: SCHEMA.to_owned(),
         environment,
-        experiments: vec![Experiment::Buffering(measured?)],
+        experiments: vec![Experiment::Buffering(measured)],
     };
-    show(options, &result)?;
-    interrupt.check().map_err(|interrupted| Failure::Interrupted(interrupted.signal))
+    let text = json(&result)?;
+    deliver(destination, &text, || draw(options, &text))?;
+    outcome
+}
+
+/// The observer, or why there is none.
+fn open_observer() -> (Option<EbpfObserver>, String) {
+    match EbpfObserver::open() {
+        Ok(observer) => (Some(observer), String::new()),
+        Err(error) => {
+            ui::say(&format!("no kernel evidence: {error}"));
+            (None, error.to_string())
+        }
+    }
 }
 
 fn effort(options: &Lab) -> Effort {
@@ -75,17 +98,13 @@ fn effort(options: &Lab) -> Effort {
     }
 }
 
-/// Saves, then draws from what was saved, so that a drawn result can always be drawn again.
-fn show(options: &Lab, result: &LabResult) -> Result<(), Failure> {
-    let text = json(result)?;
-    if let Some(path) = &options.json {
-        ui::save(path, &text)?;
-        if path.as_os_str() == "-" {
-            return Ok(());
-        }
-    }
-    let saved: LabResult = serde_json::from_str(&text)
+/// Draws from what was saved, so that a drawn result can always be drawn again.
+fn draw(options: &Lab, saved: &str) -> Result<String, Failure> {
+    let saved: LabResult = serde_json::from_str(saved)
         .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))?;
-    let style = terminal::lab::Style { colour: ui::colour(), all_rows: options.all_rows };
-    ui::print(&terminal::lab::draw(&saved, ui::width(), style))
+    let style = terminal::lab::Style {
+        colour: ui::colour(),
+        all_rows: options.all_rows,
+    };
+    Ok(terminal::lab::draw(&saved, ui::width(), style))
 }

@@ -5,7 +5,9 @@ mod lab;
 mod targets;
 
 use crate::cli::{Arguments, Command};
+use crate::destination::Destination;
 use crate::error::Failure;
+use crate::ui;
 
 /// Runs the command that was asked for.
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -20,4 +22,22 @@ fn json(result: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(result)
         .map(|text| text + "\n")
         .map_err(|error| Failure::Cannot(format!("cannot write the result as JSON: {error}")))
+}
+
+/// Saves a result and draws it, unless it was saved to standard output.
+fn deliver(
+    destination: Option<Destination>,
+    json: &str,
+    draw: impl FnOnce() -> Result<String, Failure>,
+) -> Result<(), Failure> {
+    let instead = destination
+        .as_ref()
+        .is_some_and(Destination::is_standard_output);
+    let saved = destination.map_or(Ok(()), |destination| destination.save(json));
+    if instead {
+        return saved;
+    }
+    // Also when it could not be saved: the measurement has been paid for.
+    ui::print(&draw()?)?;
+    saved
 }

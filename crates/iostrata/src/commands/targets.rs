@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use iostrata_core::Gap;
 use iostrata_lab::interrupt::Interrupt;
-use iostrata_lab::scratch::{self, Image, ImageKind, Images, Plan, Prepared};
+use iostrata_lab::scratch::{self, Image, ImageKind, Images, Plan, Prepared, ScratchError};
 use iostrata_lab::target::Target;
 use iostrata_tracer::kernel::PrivateMounts;
 use iostrata_tracer::stack::{self, Roots};
@@ -23,8 +24,9 @@ const IMAGE_BYTES: u64 = 512 << 20;
 pub(crate) struct Choice {
     host: bool,
     kinds: Vec<ImageKind>,
-    /// Why the usual images are left out.
-    left_out: Vec<String>,
+    /// Whether the images were not asked for by name, so that the run can do without.
+    usual: bool,
+    left_out: Vec<Gap>,
     mounts: Option<PrivateMounts>,
 }
 
@@ -33,9 +35,14 @@ impl Choice {
     ///
     /// Has to run before the first thread is started: mounts become private here.
     pub(crate) fn from_options(options: &Lab) -> Result<Self, Failure> {
-        let mut choice = Self { host: false, kinds: Vec::new(), left_out: Vec::new(), mounts: None };
-        if options.fs.is_empty() {
-            choice.host = true;
+        let mut choice = Self {
+            host: options.fs.is_empty(),
+            kinds: Vec::new(),
+            usual: options.fs.is_empty(),
+            left_out: Vec::new(),
+            mounts: None,
+        };
+        if choice.usual {
             choice.usual_images();
             return Ok(choice);
         }
@@ -53,40 +60,95 @@ impl Choice {
     }
 
     fn usual_images(&mut self) {
+        self.kinds = USUAL_IMAGES.to_vec();
         match scratch::isolate() {
             Ok(mounts) => self.mounts = Some(mounts),
-            Err(error) => {
-                self.left_out.push(format!("images are left out: {error}"));
-                return;
+            Err(error) => self.leave_out(&USUAL_IMAGES, &error),
+        }
+        for kind in self.kinds.clone() {
+            if let Err(error) = scratch::find_mkfs(kind) {
+                self.leave_out(&[kind], &error);
             }
         }
-        for kind in USUAL_IMAGES {
-            match scratch::find_mkfs(kind) {
-                Ok(()) => self.kinds.push(kind),
-                Err(error) => self.left_out.push(format!("{} is left out: {error}", kind.name())),
-            }
-        }
+    }
+
+    fn leave_out(&mut self, kinds: &[ImageKind], why: &ScratchError) {
+        self.kinds.retain(|kind| !kinds.contains(kind));
+        let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+        self.left_out
+            .push(Gap::new(names.join(", "), why.to_string()));
     }
 
     /// Says what is left out and why.
     pub(crate) fn explain(&self) {
-        for reason in &self.left_out {
-            ui::say(reason);
+        for gap in &self.left_out {
+            ui::say(&format!("left out: {}: {}", gap.what, gap.why));
         }
     }
 
-    /// Makes the scratch directory and the images.
+    /// File systems that are left out and why, for the result.
+    pub(crate) fn gaps(&self) -> Vec<Gap> {
+        self.left_out.clone()
+    }
+
+    /// Makes the scratch directory and the images. Images that were not asked for by name and
+    /// cannot be had are left out.
     pub(crate) fn prepare(
-        &self,
+        &mut self,
         dir: &Path,
         needed_bytes: u64,
         interrupt: &Interrupt,
     ) -> Result<Prepared, Failure> {
+        loop {
+            let error = match self.try_to_prepare(dir, needed_bytes, interrupt) {
+                Ok(prepared) => return Ok(prepared),
+                Err(error) => error,
+            };
+            let refused = self.refused(&error);
+            if !self.usual || refused.is_empty() {
+                return Err(error.into());
+            }
+            self.leave_out(&refused, &error);
+        }
+    }
+
+    /// The images without which there would be no such error.
+    fn refused(&self, error: &ScratchError) -> Vec<ImageKind> {
+        match error {
+            ScratchError::NoMkfs { kind, .. }
+            | ScratchError::MkfsFailed { kind, .. }
+            | ScratchError::NoFileSystem { kind, .. }
+            | ScratchError::MountFailed { kind, .. }
+            | ScratchError::NotAsAsked { kind, .. } => vec![*kind],
+            ScratchError::NoSpace { .. }
+            | ScratchError::NeedsRoot { .. }
+            | ScratchError::Loop(_) => self.kinds.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn try_to_prepare(
+        &self,
+        dir: &Path,
+        needed_bytes: u64,
+        interrupt: &Interrupt,
+    ) -> Result<Prepared, ScratchError> {
         let bytes = needed_bytes.saturating_mul(3).max(IMAGE_BYTES);
-        let images = self.mounts.as_ref().map(|mounts| Images { kinds: &self.kinds, bytes, mounts });
+        let images = self.mounts.as_ref().map(|mounts| Images {
+            kinds: &self.kinds,
+            bytes,
+            mounts,
+        });
         // Without the host only the runtimes' small programs are written there.
         let host_bytes = if self.host { needed_bytes } else { 1 << 20 };
-        Ok(scratch::prepare(&Plan { dir, host_bytes, images }, interrupt)?)
+        scratch::prepare(
+            &Plan {
+                dir,
+                host_bytes,
+                images,
+            },
+            interrupt,
+        )
     }
 
     /// The targets, host first.
@@ -104,7 +166,10 @@ impl Choice {
 
 fn host(dir: &Path) -> Result<Target, Failure> {
     let under = stack::inspect(dir, &Roots::default())?;
-    let device = under.devices().first().map(|device| Path::new("/dev").join(&device.name));
+    let device = under
+        .devices()
+        .first()
+        .map(|device| Path::new("/dev").join(&device.name));
     Ok(Target {
         name: "host".to_owned(),
         dir: dir.to_owned(),

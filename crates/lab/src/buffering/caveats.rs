@@ -18,9 +18,10 @@ pub(super) fn caveats(
     method: &Method,
 ) -> Vec<String> {
     let mut caveats = Vec::new();
-    if let Some(kind) = virtualization {
+    // A container alone shares the kernel that drives the disk.
+    if let Some(kind) = virtualization.filter(|kind| kind.contains("virtual machine")) {
         caveats.push(format!(
-            "this machine is virtual ({kind}): a flush that has completed reached the host, which may keep it in memory"
+            "{kind}: a flush that has completed here reached the host, which may keep it in memory"
         ));
     }
     caveats.extend(targets.iter().filter_map(of_target));
@@ -159,7 +160,12 @@ mod tests {
             target("overlay", false, &[]),
             bare,
         ];
-        let found = caveats(&targets, Some("kvm"), &[row(1.0, 0.5)], &Method::default());
+        let found = caveats(
+            &targets,
+            Some("virtual machine (kvm)"),
+            &[row(1.0, 0.5)],
+            &Method::default(),
+        );
         for word in [
             "(kvm)",
             "in memory,",

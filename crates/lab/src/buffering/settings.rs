@@ -27,7 +27,7 @@ pub(super) const TIMELINE_RECORDS: u64 = 4;
 pub enum Effort {
     /// Some seconds.
     Quick,
-    /// Up to a minute on a fast disk.
+    /// Some minutes for four file systems on a fast disk.
     #[default]
     Normal,
     /// The article's 10,000 records of every size, and many runs.
@@ -119,7 +119,7 @@ impl Effort {
     /// When a case has been timed often enough.
     pub fn rules(self) -> Rules {
         let (min_runs, max_runs, budget_s) = match self {
-            Self::Quick => (3, 3, 2.0),
+            Self::Quick => (5, 5, 2.0),
             Self::Normal => (5, 9, 20.0),
             Self::Thorough => (10, 30, 300.0),
         };
@@ -133,8 +133,8 @@ impl Effort {
 
     fn records(self, size_bytes: u64) -> u64 {
         let (most, bytes) = match self {
-            Self::Quick => (300, 3_000_000),
-            Self::Normal => (2000, 20_000_000),
+            Self::Quick => (200, 2_000_000),
+            Self::Normal => (1000, 10_000_000),
             Self::Thorough => return 10_000,
         };
         (bytes / size_bytes).clamp(FEWEST_RECORDS, most)
@@ -219,11 +219,11 @@ mod tests {
 
     #[test]
     fn larger_records_are_fewer() {
-        let normal = [(1, 2000), (10_000, 2000), (100_000, 200), (10_000_000, 20)];
+        let normal = [(1, 1000), (10_000, 1000), (100_000, 100), (10_000_000, 20)];
         assert_eq!(counts(Effort::Normal), normal);
         assert_eq!(
             counts(Effort::Quick),
-            [(1, 300), (10_000, 300), (100_000, 30), (10_000_000, 20)]
+            [(1, 200), (10_000, 200), (100_000, 20), (10_000_000, 20)]
         );
         assert!(
             counts(Effort::Thorough)

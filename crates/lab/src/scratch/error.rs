@@ -81,7 +81,7 @@ pub enum ScratchError {
         package: &'static str,
     },
     /// The program that makes the file system failed.
-    #[error("cannot make a {kind} image: {command} ended with {status} and said: {output}")]
+    #[error("cannot make an image of {kind}: {command} ended with {status} and said: {output}")]
     MkfsFailed {
         /// What was to be made.
         kind: ImageKind,

@@ -38,24 +38,29 @@ pub struct Image {
 }
 
 impl Image {
-    /// Makes, mounts at `scratch/<name of kind>` and verifies a file system of `bytes`.
+    /// Makes a file system of `bytes` on a loop device.
     ///
     /// The image file loses its name before anything is written to it, so that
     /// nothing of it is left when the process is killed.
-    pub(super) fn create(
+    pub(super) fn make(
         scratch: &Scratch,
         kind: ImageKind,
         bytes: u64,
         mkfs: &Path,
         interrupt: &Interrupt,
-    ) -> Result<Self, ScratchError> {
+    ) -> Result<LoopDevice, ScratchError> {
         let device = LoopDevice::attach(nameless_file(scratch, kind, bytes)?.as_fd())?;
         mkfs::run(kind, mkfs, device.path(), interrupt)
             .map_err(|error| because_full(error, scratch, bytes))?;
-        Self::mount(scratch, kind, device)
+        Ok(device)
     }
 
-    fn mount(scratch: &Scratch, kind: ImageKind, device: LoopDevice) -> Result<Self, ScratchError> {
+    /// Mounts what was made at `scratch/<name of kind>` and verifies it.
+    pub(super) fn mount(
+        scratch: &Scratch,
+        kind: ImageKind,
+        device: LoopDevice,
+    ) -> Result<Self, ScratchError> {
         let path = scratch.path().join(kind.name());
         mkdirat(scratch.as_fd(), kind.name(), Mode::RWXU)
             .map_err(|errno| ScratchError::io("make the directory", &path, errno))?;

@@ -120,9 +120,20 @@ pub fn prepare(plan: &Plan<'_>, interrupt: &Interrupt) -> Result<Prepared, Scrat
         images: Vec::new(),
         scratch,
     };
+    // All are made before the first is mounted: mkfs.btrfs compares the device with those
+    // mounted by the first line of their image's path, which may have several.
+    let mut made = Vec::new();
     for (kind, image_bytes, mkfs) in to_make {
         interrupt.check()?;
-        let image = Image::create(&prepared.scratch, kind, image_bytes, &mkfs, interrupt)?;
+        let scratch = &prepared.scratch;
+        made.push((
+            kind,
+            Image::make(scratch, kind, image_bytes, &mkfs, interrupt)?,
+        ));
+    }
+    for (kind, device) in made {
+        interrupt.check()?;
+        let image = Image::mount(&prepared.scratch, kind, device)?;
         prepared.images.push(image);
     }
     Ok(prepared)

@@ -79,12 +79,12 @@ fn strata(known: &Known<'_>, capabilities: Capabilities, roots: &Roots) -> Vec<A
             .find(|ability| !ability.available && ability.name == gap.what);
         match told {
             Some(ability) => ability.why = format!("{}; {}", ability.why, gap.why),
-            None => abilities.push(refused(
-                AbilityKind::See,
-                &gap.what,
-                gap.why.as_str(),
-                remedy(&gap.why, capabilities, roots),
-            )),
+            None => {
+                let remedy = remedy(&gap.why, capabilities, roots);
+                let told = remedy.and_then(|remedy| gap.why.strip_suffix(remedy));
+                let why = told.map_or(gap.why.as_str(), |why| why.trim_end_matches("; "));
+                abilities.push(refused(AbilityKind::See, &gap.what, why, remedy));
+            }
         }
     }
     abilities

@@ -124,15 +124,16 @@ impl Language {
 
     /// Variables for the compiler: nothing is written outside `dir`, nothing is downloaded.
     pub(super) fn compile_environment(self, dir: &Path) -> Vec<(OsString, OsString)> {
-        if self != Self::Go {
-            return Vec::new();
-        }
         let inside = |name: &str| dir.join(name).into_os_string();
-        let mut variables = vec![
+        let mut variables: Vec<(OsString, OsString)> = vec![("TMPDIR".into(), dir.into())];
+        if self != Self::Go {
+            return variables;
+        }
+        variables.extend([
             ("GOCACHE".into(), inside("go-cache")),
             ("GOPATH".into(), inside("go-path")),
             ("GOTMPDIR".into(), dir.as_os_str().to_owned()),
-        ];
+        ]);
         let fixed = [
             ("GOENV", "off"),
             ("GOFLAGS", "-mod=mod"),
@@ -160,7 +161,8 @@ impl Language {
             Self::Node => script("node"),
             Self::Java => {
                 // The first compiler alone: the programs are too short for the second.
-                let words = ["java", "-XX:TieredStopAtLevel=1", "-cp"].map(OsString::from);
+                let words = ["java", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1", "-cp"]
+                    .map(OsString::from);
                 let rest = [dir.as_os_str().to_owned(), "Buffers".into()];
                 words.into_iter().chain(rest).collect()
             }

@@ -1,20 +1,17 @@
 //! `iostrata doctor` on a terminal.
 
+use anstyle::Style;
 use iostrata_core::Environment;
 use iostrata_core::bytes::short;
 use iostrata_core::doctor::{
     Ability, AbilityKind, DoctorResult, Layer, LayerKind, Queue, Setting, Stack,
 };
-use textwrap::Options;
 
-use crate::format::printable;
+use super::page::{GLUE, Page, SEPARATOR};
 
 /// Text of the result, `width` columns wide where words allow, without colour.
 pub fn draw(result: &DoctorResult, width: usize) -> String {
-    let mut page = Page {
-        text: String::new(),
-        width: width.max(NARROWEST),
-    };
+    let mut page = Page::new(width, false);
     page.paragraph(0, &answer(result));
     page.paragraph(0, &machine(&result.environment));
     page.heading("storage, from the file system to the device");
@@ -27,6 +24,7 @@ pub fn draw(result: &DoctorResult, width: usize) -> String {
     for layer in &result.stack.layers {
         page.entry(
             &format!("  {}", indented(layer)),
+            Style::new(),
             column,
             &facts(layer).join(SEPARATOR),
         );
@@ -38,75 +36,12 @@ pub fn draw(result: &DoctorResult, width: usize) -> String {
     if !result.warnings.is_empty() {
         page.heading("keep in mind");
         for warning in &result.warnings {
-            page.entry("  -", 4, warning);
+            page.entry("  -", Style::new(), 4, warning);
         }
     }
     abilities(&mut page, &result.abilities);
-    page.text
+    page.finish()
 }
-
-const NARROWEST: usize = 40;
-
-/// A space that lines are not broken at; it is printed as a space.
-const GLUE: &str = "\u{a0}";
-/// The dot stays on the line it ends.
-const SEPARATOR: &str = "\u{a0}· ";
-
-/// Text with hanging indents.
-struct Page {
-    text: String,
-    width: usize,
-}
-
-impl Page {
-    fn heading(&mut self, text: &str) {
-        self.text.push('\n');
-        self.paragraph(0, text);
-    }
-
-    fn paragraph(&mut self, indent: usize, text: &str) {
-        let hanging = " ".repeat(indent);
-        let options = Options::new(self.width)
-            .initial_indent(&hanging)
-            .subsequent_indent(&hanging);
-        for line in textwrap::wrap(&printable(text), options) {
-            self.line(&line);
-        }
-    }
-
-    /// `lead`, then `text` from `column` on. A lead that reaches the column, and
-    /// a column that leaves too little room, put the text below.
-    fn entry(&mut self, lead: &str, column: usize, text: &str) {
-        let lead = printable(lead);
-        let used = textwrap::core::display_width(&lead);
-        let column = if column + ROOM > self.width {
-            6
-        } else {
-            column
-        };
-        if used >= column {
-            self.line(&lead);
-            self.paragraph(column, text);
-            return;
-        }
-        let first = format!("{lead}{}", " ".repeat(column - used));
-        let hanging = " ".repeat(column);
-        let options = Options::new(self.width)
-            .initial_indent(&first)
-            .subsequent_indent(&hanging);
-        for line in textwrap::wrap(&printable(text), options) {
-            self.line(&line);
-        }
-    }
-
-    fn line(&mut self, line: &str) {
-        self.text.push_str(line.replace(GLUE, " ").trim_end());
-        self.text.push('\n');
-    }
-}
-
-/// Columns that text needs to be readable.
-const ROOM: usize = 24;
 
 fn answer(result: &DoctorResult) -> String {
     let stack = &result.stack;
@@ -282,7 +217,7 @@ fn settings(page: &mut Page, settings: &[Setting]) {
     let values = longest(&|setting| setting.value.chars().count());
     for setting in settings {
         let lead = format!("  {:names$}  {:values$}", setting.name, setting.value);
-        page.entry(&lead, names + values + 6, &setting.meaning);
+        page.entry(&lead, Style::new(), names + values + 6, &setting.meaning);
     }
 }
 
@@ -306,16 +241,17 @@ fn abilities(page: &mut Page, abilities: &[Ability]) {
             .filter(|ability| ability.kind == kind && ability.available == available);
         for (position, ability) in group.enumerate() {
             if position == 0 {
-                page.text.push('\n');
+                page.blank();
             }
             let label = if position == 0 { label } else { "" };
             page.entry(
                 &format!("{label:LABEL$}{}", ability.name),
+                Style::new(),
                 column,
                 &ability.why,
             );
             if let Some(remedy) = &ability.remedy {
-                page.entry("", column, &format!("→ {remedy}"));
+                page.entry("", Style::new(), column, &format!("→ {remedy}"));
             }
         }
     }

@@ -1,0 +1,174 @@
+//! Ctrl-C and its relatives at several moments.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::place::{Place, entries, is_root, run, script, until};
+use crate::running::Running;
+
+const SIGNALS: [(Signal, i32, &str); 3] = [
+    (Signal::INT, 130, "SIGINT"),
+    (Signal::TERM, 143, "SIGTERM"),
+    (Signal::HUP, 129, "SIGHUP"),
+];
+
+/// Far more than a test waits for.
+const ENDLESS: &str = "lab --fs host --mode fsync --size 1 --count 1000000";
+
+/// Has `name` found first in PATH, as a program that says that it was started and then sleeps.
+fn sleeping_tool(place: &Place, name: &str, command: &mut Command) -> PathBuf {
+    let (tools, started) = (place.path("tools"), place.path("started"));
+    fs::create_dir(&tools).unwrap();
+    let text = format!(
+        "[ \"$1\" = -V ] && exit\necho > '{}'; exec /bin/sleep 600",
+        started.display()
+    );
+    script(&tools.join(name), &text);
+    command.env("PATH", tools);
+    started
+}
+
+#[test]
+fn while_a_file_system_is_made() {
+    if !is_root("mounting images") {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.iostrata("lab --quick --fs host,ext4,xfs --json ../result.json");
+    let started = sleeping_tool(&place, "mkfs.xfs", &mut command);
+    let running = Running::start(&place, "run", command);
+    until("mkfs is not run", || started.exists().then_some(()));
+    running.signal(Signal::INT);
+    let outcome = running.finish().expect(130);
+    assert_eq!(
+        outcome.stderr,
+        "interrupted by SIGINT before a row was finished: there is nothing to show\n"
+    );
+    assert_eq!(outcome.stdout, "");
+    assert!(!place.path("result.json").exists());
+    place.assert_nothing_left();
+}
+
+#[test]
+fn while_a_case_is_timed() {
+    for (signal, code, name) in SIGNALS {
+        let place = Place::new();
+        let running = Running::start(&place, "run", place.iostrata(ENDLESS));
+        running.workload("host", "fsync-1");
+        running.signal(signal);
+        let outcome = running.finish().expect(code);
+        outcome.says(&[&format!("interrupted by {name} before a row was finished")]);
+        assert_eq!(outcome.stdout, "");
+        place.assert_nothing_left();
+    }
+}
+
+#[test]
+fn after_rows_were_finished() {
+    if !is_root("observing a language runtime, after all rows,") {
+        return;
+    }
+    let place = Place::new();
+    let options = "lab --quick --fs host,ext4 --mode flush,fsync --size 1 --count 50";
+    let mut command = place.iostrata(options);
+    command.args(["--json", "../result.json"]);
+    let started = sleeping_tool(&place, "python3", &mut command);
+    let mut running = Running::start(&place, "run", command);
+    until("the runtime is not run", || started.exists().then_some(()));
+    // Impatience must not cut the removal short.
+    while !running.has_ended() {
+        running.signal(Signal::TERM);
+        thread::sleep(Duration::from_millis(1));
+    }
+    let outcome = running.finish().expect(143);
+    outcome.says(&["interrupted by SIGTERM: the result has the rows that were finished"]);
+    assert!(
+        outcome.stdout.contains("interrupted: 4 of 4 rows"),
+        "{}",
+        outcome.stdout
+    );
+    let saved = fs::read_to_string(place.path("result.json")).unwrap();
+    let result: Value = serde_json::from_str(&saved).unwrap();
+    let experiment = &result["experiments"][0];
+    assert_eq!(experiment["method"]["interrupted"], true);
+    assert_eq!(experiment["rows"].as_array().unwrap().len(), 4);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn at_any_moment() {
+    if !is_root("mounting images") {
+        return;
+    }
+    let options = "lab --quick --fs host,ext4,xfs,btrfs --mode flush,fsync --size 1 --count 50";
+    // From the start of the program over images and both passes to the end.
+    for (number, after_ms) in [2, 20, 80, 160, 320, 640, 1280, 1920, 2560]
+        .into_iter()
+        .enumerate()
+    {
+        let (signal, code, _) = SIGNALS[number % SIGNALS.len()];
+        let place = Place::new();
+        let running = Running::start(&place, "run", place.iostrata(options));
+        thread::sleep(Duration::from_millis(after_ms));
+        running.signal(signal);
+        let outcome = running.finish();
+        // Before it catches signals there is nothing to remove; after its end nothing to interrupt.
+        let in_order = outcome.code == Some(code) || outcome.code == Some(0);
+        let at_once = outcome.signal == Some(signal.as_raw());
+        assert!(
+            in_order || at_once,
+            "after {after_ms} ms: {}",
+            outcome.text(&place)
+        );
+        assert!(!outcome.stderr.contains("warning"), "{}", outcome.stderr);
+        place.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_signal_that_is_ignored_stays_ignored() {
+    let place = Place::new();
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
+        .arg(env!("CARGO_BIN_EXE_iostrata"))
+        .args("lab --fs host --mode fsync --size 1 --count 1000000".split(' '))
+        .env_clear()
+        .env("HOME", place.path("home"))
+        .current_dir(place.dir());
+    let mut running = Running::start(&place, "run", command);
+    running.workload("host", "fsync-1");
+    running.signal(Signal::HUP);
+    running.signal(Signal::HUP);
+    assert!(!running.has_ended());
+    running.signal(Signal::TERM);
+    running.finish().expect(143);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn killed_outright_only_the_scratch_directory_stays_for_the_next_run() {
+    if !is_root("mounting images") {
+        return;
+    }
+    let place = Place::new();
+    let options = ENDLESS.replace("host", "host,ext4,xfs,btrfs");
+    let running = Running::start(&place, "run", place.iostrata(&options));
+    running.any_workload();
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().signal, Some(9));
+    place.assert_kernel_is_clean();
+    let left = entries(&place.dir());
+    assert_eq!(left.len(), 1, "{left:?}");
+    for image in ["ext4", "xfs", "btrfs"] {
+        assert!(entries(&left[0].join(image)).is_empty(), "{image}");
+    }
+    run(place.iostrata("lab --quick --fs host --mode flush --size 1 --count 20")).expect(0);
+    place.assert_nothing_left();
+}

@@ -1,0 +1,19 @@
+//! The built program on the real kernel: what a user sees, the exit code, and that nothing is left.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "test helpers; a test that is skipped says so"
+)]
+
+mod directories;
+mod interruption;
+mod names;
+mod output;
+mod place;
+mod privilege;
+mod results;
+mod running;
+mod tools;
+mod trouble;
+mod usage;

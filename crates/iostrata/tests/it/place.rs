@@ -1,0 +1,247 @@
+//! Where a test's program runs, and what it may have left there.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// More than anything here takes, also on a busy machine. Reached only when a test fails.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A user without any privilege.
+const NOBODY: u32 = 65_534;
+
+/// A directory of a test's own, on a real disk, with all that its programs may use.
+pub(crate) struct Place {
+    root: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::Builder::new()
+            .prefix("iostrata-it-")
+            .tempdir_in("/var/tmp")
+            .unwrap();
+        let place = Self { root };
+        fs::set_permissions(place.root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(place.dir()).unwrap();
+        fs::create_dir(place.path("home")).unwrap();
+        place
+    }
+
+    /// The directory that is measured. Empty.
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.path("dir")
+    }
+
+    /// A path beside it.
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// The program in the measured directory, with an environment of its own in which no tool is
+    /// found.
+    pub(crate) fn iostrata(&self, arguments: &str) -> Command {
+        self.program(Path::new(env!("CARGO_BIN_EXE_iostrata")), arguments)
+    }
+
+    /// The same as a user without privilege, to whom the measured directory belongs.
+    pub(crate) fn iostrata_of_nobody(&self, arguments: &str) -> Command {
+        if !rustix::process::geteuid().is_root() {
+            return self.iostrata(arguments);
+        }
+        for own in [self.dir(), self.path("home")] {
+            chown(own, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        // The build directory may be closed to others.
+        let copy = self.path("iostrata");
+        fs::copy(env!("CARGO_BIN_EXE_iostrata"), &copy).unwrap();
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = self.program(&copy, arguments);
+        command.uid(NOBODY).gid(NOBODY);
+        command
+    }
+
+    fn program(&self, program: &Path, arguments: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(arguments.split_whitespace())
+            .env_clear()
+            .env("COLUMNS", "100")
+            .env("HOME", self.path("home"))
+            .env("LANG", "C.UTF-8")
+            .env("NO_COLOR", "1")
+            .env("PATH", "/nonexistent")
+            .env("TMPDIR", self.path("home"))
+            .current_dir(self.dir())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Asserts that nothing is left: no file, mount, loop device or process.
+    #[track_caller]
+    pub(crate) fn assert_nothing_left(&self) {
+        self.assert_kernel_is_clean();
+        assert_eq!(entries(&self.dir()), Vec::<PathBuf>::new());
+    }
+
+    /// The kernel ends a killed program's mounts and devices in its own time.
+    #[track_caller]
+    pub(crate) fn assert_kernel_is_clean(&self) {
+        until("loop devices, mounts or processes are left", || {
+            let left = loop_devices(self.root.path()) + users(self.root.path());
+            (left == 0).then_some(())
+        });
+    }
+}
+
+/// Waits for something.
+#[track_caller]
+pub(crate) fn until<T>(what_is_wrong: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what_is_wrong}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Entries of a directory.
+pub(crate) fn entries(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn loop_devices(root: &Path) -> usize {
+    let devices = entries(Path::new("/sys/block")).into_iter();
+    let backing_files = devices.map(|device| device.join("loop/backing_file"));
+    backing_files.filter(|file| mentions(file, root)).count()
+}
+
+/// Threads that see a mount below `root`, and processes whose `HOME` is there.
+fn users(root: &Path) -> usize {
+    let mut users = 0;
+    for process in entries(Path::new("/proc")) {
+        users += usize::from(mentions(&process.join("environ"), root));
+        let Ok(threads) = fs::read_dir(process.join("task")) else {
+            continue;
+        };
+        let mounts = threads.map_while(Result::ok);
+        users += mounts
+            .filter(|thread| mentions(&thread.path().join("mountinfo"), root))
+            .count();
+    }
+    users
+}
+
+fn mentions(file: &Path, path: &Path) -> bool {
+    let path = path.as_os_str().as_bytes();
+    fs::read(file).is_ok_and(|text| text.windows(path.len()).any(|window| window == path))
+}
+
+/// Whether this is root; otherwise says why the test is skipped.
+pub(crate) fn is_root(why: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("skipped: {why} needs root");
+    }
+    root
+}
+
+/// Runs a test's steps in a thread that has its own mounts, which end with it.
+pub(crate) fn with_own_mounts(steps: impl FnOnce() + Send) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _mounts = iostrata_tracer::kernel::private_mounts().unwrap();
+            steps();
+        });
+    });
+}
+
+/// What a run gave.
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Outcome {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            signal: output.status.signal(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Outcome {
+    /// All of it, for a snapshot. Lines end where their text does.
+    pub(crate) fn text(&self, place: &Place) -> String {
+        let mut text = match self.code {
+            Some(code) => format!("exit {code}\n"),
+            None => format!("signal {:?}\n", self.signal),
+        };
+        for (name, stream) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            if !stream.is_empty() {
+                _ = writeln!(text, "--- {name}");
+                for line in stream.lines() {
+                    _ = writeln!(text, "{}", line.trim_end());
+                }
+            }
+        }
+        text.replace(place.root.path().to_str().unwrap(), "/PLACE")
+    }
+
+    /// Fails unless the run ended with this code.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert!(
+            self.code == Some(code),
+            "exit {:?}, signal {:?}, not {code}; stderr: {}",
+            self.code,
+            self.signal,
+            self.stderr
+        );
+        self
+    }
+
+    /// Fails unless standard error says all of it.
+    #[track_caller]
+    pub(crate) fn says(&self, words: &[&str]) {
+        for word in words {
+            assert!(self.stderr.contains(word), "no {word:?} in {}", self.stderr);
+        }
+    }
+}
+
+/// Runs a program to its end.
+#[track_caller]
+pub(crate) fn run(command: Command) -> Outcome {
+    let output = assert_cmd::Command::from_std(command)
+        .timeout(PATIENCE)
+        .output();
+    output.unwrap().into()
+}
+
+/// Makes an executable shell script.
+pub(crate) fn script(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// `--option` and a path that need not be text.
+pub(crate) fn with_path(mut command: Command, option: &str, path: impl AsRef<OsStr>) -> Command {
+    command.arg(option).arg(path);
+    command
+}

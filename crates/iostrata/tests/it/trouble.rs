@@ -1,0 +1,76 @@
+//! What goes wrong in the middle of a run.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::thread;
+use std::time::Duration;
+
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{Signal, kill_process};
+
+use crate::place::{Place, entries, is_root, with_own_mounts};
+use crate::running::Running;
+
+/// Far more than a test waits for.
+const ENDLESS: &str = "lab --fs host --mode fsync --size 1 --count 1000000";
+
+#[test]
+fn a_disk_that_fills_up() {
+    if !is_root("mounting") {
+        return;
+    }
+    let place = Place::new();
+    let fill = place.dir().join("fill");
+    with_own_mounts(|| {
+        let options = c"size=64m";
+        mount("none", place.dir(), "tmpfs", MountFlags::empty(), options).unwrap();
+        // Every run needs 20 MiB, and there are hundreds of them.
+        let options = "lab --thorough --fs host --mode flush,fsync --size 1MiB --count 20";
+        let mut running = Running::start(&place, "run", place.iostrata(options));
+        running.workload("host", "flush-1048576");
+        let mut file = File::create(&fill).unwrap();
+        let block = vec![7; 1 << 16];
+        while !running.has_ended() {
+            if file.write_all(&block).is_err() {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        let outcome = running.finish().expect(3);
+        outcome.says(&[
+            "error: timing f",
+            " 1048576 B on host: ",
+            "No space left on device",
+        ]);
+        outcome.says(&["free space there, choose another directory"]);
+        assert_eq!(outcome.stdout, "");
+        assert_eq!(entries(&place.dir()), [fill.as_path()]);
+    });
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_workload_that_is_killed() {
+    let place = Place::new();
+    let running = Running::start(&place, "run", place.iostrata(ENDLESS));
+    kill_process(running.workload("host", "fsync-1"), Signal::KILL).unwrap();
+    let outcome = running.finish().expect(3);
+    outcome.says(&[
+        "error: timing fsync 1 B on host: the workload process was killed by signal 9 (SIGKILL)",
+    ]);
+    assert_eq!(outcome.stdout, "");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_workload_that_is_killed_on_an_image() {
+    if !is_root("mounting images") {
+        return;
+    }
+    let place = Place::new();
+    let options = ENDLESS.replace("host", "ext4,xfs");
+    let running = Running::start(&place, "run", place.iostrata(&options));
+    // In its own mount namespace the file is not seen from here: any workload will do.
+    kill_process(running.any_workload(), Signal::KILL).unwrap();
+    running.finish().expect(3).says(&["killed by signal 9"]);
+    place.assert_nothing_left();
+}
