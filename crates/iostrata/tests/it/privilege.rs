@@ -72,7 +72,9 @@ fn images_that_were_not_asked_for_are_left_out() {
 #[test]
 fn doctor_names_the_remedy() {
     let place = Place::new();
-    let outcome = run(place.iostrata_of_nobody("doctor")).expect(0);
+    let mut command = place.iostrata_of_nobody("doctor");
+    command.env("COLUMNS", "200");
+    let outcome = run(command).expect(0);
     assert_eq!(outcome.stderr, "");
     for word in [
         "cannot see",

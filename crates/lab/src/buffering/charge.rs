@@ -154,6 +154,12 @@ pub(super) mod tests {
             assert_eq!((evidence.device, foreign), (None, None), "{filesystem}");
             assert_eq!(evidence.missing[0].what, "device requests");
         }
+        let (evidence, _) = charged(&target("overlay", false, &[7]));
+        assert_eq!(
+            evidence.cache,
+            Cache::default(),
+            "the pages are another file's"
+        );
         let (evidence, _) = charged(&target("tmpfs", false, &[]));
         assert_eq!(evidence.device.map(|device| device.writes().count), Some(0));
     }

@@ -241,7 +241,7 @@ mod tests {
             Case {
                 mode: Mode::Buffered,
                 size_bytes: 1,
-                count: 2000
+                count: 1000
             }
         );
         assert_eq!(cases[10].size_bytes, 100_000);

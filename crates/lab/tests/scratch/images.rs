@@ -133,7 +133,7 @@ fn a_failed_mount_leaves_nothing() {
 fn a_failed_mkfs_is_quoted_and_leaves_nothing() {
     assert_fails(
         "echo no magic today; exit 3",
-        "cannot make a ext4-nojournal image: mkfs.ext4 -q",
+        "cannot make an image of ext4-nojournal: mkfs.ext4 -q",
         "exit status: 3 and said: no magic today",
     );
 }

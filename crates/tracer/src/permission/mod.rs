@@ -77,15 +77,15 @@ fn strata(known: &Known<'_>, capabilities: Capabilities, roots: &Roots) -> Vec<A
         let told = abilities
             .iter_mut()
             .find(|ability| !ability.available && ability.name == gap.what);
-        match told {
-            Some(ability) => ability.why = format!("{}; {}", ability.why, gap.why),
-            None => {
-                let remedy = remedy(&gap.why, capabilities, roots);
-                let told = remedy.and_then(|remedy| gap.why.strip_suffix(remedy));
-                let why = told.map_or(gap.why.as_str(), |why| why.trim_end_matches("; "));
-                abilities.push(refused(AbilityKind::See, &gap.what, why, remedy));
-            }
+        if let Some(ability) = told {
+            ability.why = format!("{}; {}", ability.why, gap.why);
+            continue;
         }
+        // Errors end with their remedy, which has a place of its own here.
+        let remedy = remedy(&gap.why, capabilities, roots);
+        let without = remedy.and_then(|remedy| gap.why.strip_suffix(remedy));
+        let why = without.map_or(gap.why.as_str(), |why| why.trim_end_matches("; "));
+        abilities.push(refused(AbilityKind::See, &gap.what, why, remedy));
     }
     abilities
 }

@@ -55,6 +55,22 @@ fn an_unprivileged_user_is_told_how_to_get_each_stratum() {
 }
 
 #[test]
+fn a_remedy_is_told_once() {
+    let (_kept, roots) = roots_with(&[("sys/kernel/btf/vmlinux", "")]);
+    let missing = [Gap::new(
+        "page cache",
+        format!("eBPF is refused; {GAIN_PRIVILEGES}"),
+    )];
+    let known = Known {
+        missing: &missing,
+        ..Known::default()
+    };
+    let strata = strata(&known, Capabilities(0), &roots);
+    assert_eq!(strata[0].why, "eBPF is refused");
+    assert_eq!(strata[0].remedy.as_deref(), Some(GAIN_PRIVILEGES));
+}
+
+#[test]
 fn root_is_not_told_to_become_root() {
     let (_kept, roots) = roots_with(&[("sys/kernel/btf/vmlinux", "")]);
     let root = Capabilities(u64::MAX);
