@@ -91,12 +91,16 @@ impl Place {
         assert_eq!(entries(&self.dir()), Vec::<PathBuf>::new());
     }
 
+    /// Loop devices with an image here; processes that run here or see a mount here.
+    pub(crate) fn in_use(&self) -> (usize, usize) {
+        (loop_devices(self.root.path()), users(self.root.path()))
+    }
+
     /// The kernel ends a killed program's mounts and devices in its own time.
     #[track_caller]
     pub(crate) fn assert_kernel_is_clean(&self) {
         until("loop devices, mounts or processes are left", || {
-            let left = loop_devices(self.root.path()) + users(self.root.path());
-            (left == 0).then_some(())
+            (self.in_use() == (0, 0)).then_some(())
         });
     }
 }

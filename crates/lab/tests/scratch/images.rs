@@ -220,7 +220,7 @@ fn a_disk_that_fills_up_during_mkfs_is_said_to_be_full() {
             let error = victim.hear("error");
             assert!(error.starts_with("not enough space in"), "{error}");
             assert!(
-                error.contains("134217728 bytes are needed, 0 are free"),
+                error.contains("128.0 MiB are needed, 0 B are free"),
                 "{error}"
             );
             victim.wait();

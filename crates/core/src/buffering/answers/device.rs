@@ -84,7 +84,7 @@ fn flush_share(row: &Numbered<'_>, fsync: &Numbered<'_>) -> Result<(f64, String)
     if fsync_each <= 0.0 {
         let why = "fsync sent no flush either: the device has no volatile write cache, or the \
                    mount does not flush it";
-        return Err(Missing(format!("{why} (row {})", fsync.number)));
+        return Err(Missing::Evidence(format!("{why} (row {})", fsync.number)));
     }
     Ok((each / fsync_each, rate(each)))
 }
@@ -152,7 +152,7 @@ pub(super) fn flags_equal_calls(target: &TargetRows<'_>) -> Result<Finding, Miss
                 call.as_str(),
                 by_call.number
             );
-            return Err(Missing(why));
+            return Err(Missing::Evidence(why));
         }
         if !flagged.same_as(&called) {
             parts.push(format!(
@@ -269,7 +269,7 @@ mod tests {
         assert!(
             case(NOTHING, [1, 1, 1, 0, 0])
                 .unwrap_err()
-                .0
+                .into_why()
                 .starts_with("fsync sent no flush")
         );
     }
@@ -291,7 +291,9 @@ mod tests {
     #[test]
     fn unseen_or_lossy_evidence_decides_nothing() {
         let unseen = vec![Made::new(Mode::Flush, 1), requests(Mode::Fsync, JOURNALLED)];
-        let why = judge(only_a_sync_asks_the_device, unseen).unwrap_err().0;
+        let why = judge(only_a_sync_asks_the_device, unseen)
+            .unwrap_err()
+            .into_why();
         assert_eq!(
             why,
             "the device requests of row 1 were not observed (device requests: not permitted)"
@@ -300,7 +302,9 @@ mod tests {
             requests(Mode::Flush, NOTHING).losing(12_345),
             requests(Mode::Fsync, JOURNALLED),
         ];
-        let why = judge(only_a_sync_asks_the_device, lossy).unwrap_err().0;
+        let why = judge(only_a_sync_asks_the_device, lossy)
+            .unwrap_err()
+            .into_why();
         assert_eq!(why, "12,345 events were lost in row 1");
     }
 
@@ -331,11 +335,11 @@ mod tests {
         assert!(
             case(NOTHING, NOTHING, NOTHING)
                 .unwrap_err()
-                .0
+                .into_why()
                 .starts_with("fsync asked")
         );
         let few = judge(flags_equal_calls, vec![requests(Mode::OSync, JOURNALLED)]);
-        assert_eq!(few.unwrap_err().0, "no row of o_dsync on host");
+        assert_eq!(few.unwrap_err().into_why(), "no row of o_dsync on host");
     }
 
     #[test]

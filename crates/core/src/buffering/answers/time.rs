@@ -103,7 +103,7 @@ pub(super) fn fdatasync_is_cheaper(target: &TargetRows<'_>) -> Result<Finding, M
             format!("fsync asks for {full}, fdatasync for {data} per record"),
         ),
         (Ok(time), _) => (time.longer(), "device requests were not seen".to_owned()),
-        (Err(Missing(why)), _) => return Err(Missing(why.clone())),
+        (Err(missing), _) => return Err(missing.clone()),
     };
     let because = match &compared {
         Ok(time) => {
@@ -234,7 +234,11 @@ mod tests {
             Verdict::Inconclusive
         );
         let few = judge(fsync_costs_more, case(&SLOW[..3], &FAST[..3])).unwrap_err();
-        assert!(few.0.starts_with("3 and 3 timing runs"), "{}", few.0);
+        assert!(
+            few.why().starts_with("3 and 3 timing runs"),
+            "{}",
+            few.why()
+        );
     }
 
     #[test]
@@ -333,7 +337,7 @@ mod tests {
             vec![Made::new(Mode::Fsync, 1).timed(&SLOW)],
         );
         assert_eq!(
-            one.unwrap_err().0,
+            one.unwrap_err().into_why(),
             "only one record size was measured on host"
         );
     }

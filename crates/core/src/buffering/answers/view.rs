@@ -75,7 +75,7 @@ impl<'a> TargetRows<'a> {
     pub(super) fn sizes(&self, modes: &[Mode]) -> Result<Vec<u64>, Missing> {
         for mode in modes {
             if !self.rows.iter().any(|row| row.row.row.case.mode == *mode) {
-                return Err(Missing(format!(
+                return Err(Missing::Rows(format!(
                     "no row of {} on {}",
                     mode.as_str(),
                     self.name
@@ -93,7 +93,7 @@ impl<'a> TargetRows<'a> {
                 names.join(", "),
                 self.name
             );
-            return Err(Missing(why));
+            return Err(Missing::Rows(why));
         }
         Ok(sizes)
     }
@@ -120,7 +120,7 @@ impl<'a> TargetRows<'a> {
         let sizes = self.sizes(modes)?;
         match sizes.as_slice() {
             [smallest, .., largest] => Ok((*smallest, *largest)),
-            _ => Err(Missing(format!(
+            _ => Err(Missing::Rows(format!(
                 "only one record size was measured on {}",
                 self.name
             ))),
@@ -137,8 +137,9 @@ impl<'a> TargetRows<'a> {
             .iter()
             .map(|mode| self.row(*mode, size_bytes))
             .collect();
-        rows.and_then(|rows| rows.try_into().ok())
-            .ok_or_else(|| Missing(format!("no row of {} on {}", size(size_bytes), self.name)))
+        rows.and_then(|rows| rows.try_into().ok()).ok_or_else(|| {
+            Missing::Rows(format!("no row of {} on {}", size(size_bytes), self.name))
+        })
     }
 }
 
@@ -161,7 +162,7 @@ impl<'a> Numbered<'a> {
         let evidence = &self.row.row.evidence;
         if evidence.lost_events > 0 {
             let lost = bytes::grouped(evidence.lost_events);
-            return Err(Missing(format!(
+            return Err(Missing::Evidence(format!(
                 "{lost} events were lost in row {}",
                 self.number
             )));
@@ -174,7 +175,7 @@ impl<'a> Numbered<'a> {
                 .find(|gap| gap.what == "device requests")
                 .or(evidence.missing.first());
             let gap = gap.map_or_else(String::new, |gap| format!(" ({}: {})", gap.what, gap.why));
-            Missing(format!(
+            Missing::Evidence(format!(
                 "the device requests of row {} were not observed{gap}",
                 self.number
             ))
@@ -191,14 +192,14 @@ impl<'a> Numbered<'a> {
     pub(super) fn time_over(&self, other: &Self) -> Result<Compared, Missing> {
         let (ours, theirs) = (self.times_s()?, other.times_s()?);
         let no_time = || {
-            Missing(format!(
+            Missing::Evidence(format!(
                 "row {} or {} took no time",
                 self.number, other.number
             ))
         };
         let ratio = stats::ratio(&ours, &theirs).ok_or_else(no_time)?;
         let bounds = ratio.interval.ok_or_else(|| {
-            Missing(format!(
+            Missing::Evidence(format!(
                 "{} and {} timing runs (rows {} and {}) are too few for a 95 % interval",
                 ours.len(),
                 theirs.len(),
@@ -218,8 +219,8 @@ impl<'a> Numbered<'a> {
     /// Seconds per record of every timing run.
     fn times_s(&self) -> Result<Vec<f64>, Missing> {
         let timing = self.row.row.timing.as_ref();
-        let timing =
-            timing.ok_or_else(|| Missing(format!("row {} has no timing run", self.number)))?;
+        let timing = timing
+            .ok_or_else(|| Missing::Evidence(format!("row {} has no timing run", self.number)))?;
         let records = self.row.row.case.count as f64;
         Ok(timing
             .samples_s

@@ -52,7 +52,7 @@ fn smallest_pair<'a>(target: &TargetRows<'a>) -> Result<(&'a Timeline, &'a Timel
         })
         .min_by_key(|(buffered, _)| buffered.size_bytes)
         .ok_or_else(|| {
-            Missing(format!(
+            Missing::Rows(format!(
                 "no timeline of buffered and flush on {} with records below {}",
                 target.name,
                 bytes::exact(APPLICATION_BUFFER_BYTES)
@@ -141,6 +141,6 @@ mod tests {
     #[test]
     fn records_as_large_as_the_buffer_decide_nothing() {
         let why = judged(OPEN, OPEN, APPLICATION_BUFFER_BYTES).unwrap_err();
-        assert!(why.0.ends_with("records below 8 KiB"), "{}", why.0);
+        assert!(why.why().ends_with("records below 8 KiB"), "{}", why.why());
     }
 }
