@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use iostrata_core::observe::ObserveError;
-use iostrata_lab::buffering::BufferingError;
 use iostrata_lab::engine::EngineError;
+use iostrata_lab::error::LabError;
 use iostrata_lab::interrupt::Interrupted;
 use iostrata_lab::scratch::ScratchError;
 use iostrata_tracer::stack::StackError;
@@ -24,9 +24,9 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// An experiment's failure in a step, such as `timing fsync 1 B on host`.
-    pub(crate) fn during(step: &str, error: BufferingError) -> Self {
+    pub(crate) fn during(step: &str, error: LabError) -> Self {
         match error {
-            BufferingError::Usage(message) => Self::Usage(message),
+            LabError::Usage(message) => Self::Usage(message),
             other if step.is_empty() => Self::Cannot(other.to_string()),
             other => Self::Cannot(format!("{step}: {other}")),
         }
@@ -70,8 +70,8 @@ impl From<ScratchError> for Failure {
     }
 }
 
-impl From<BufferingError> for Failure {
-    fn from(error: BufferingError) -> Self {
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
         Self::during("", error)
     }
 }

@@ -7,6 +7,8 @@
 
 pub mod buffering;
 pub mod engine;
+pub mod error;
 pub mod interrupt;
 pub mod scratch;
+pub mod session;
 pub mod target;

@@ -3,9 +3,10 @@
 use iostrata_core::environment::Backend;
 use iostrata_core::lab::{Experiment, LabResult, SCHEMA};
 use iostrata_core::observe::Observer;
-use iostrata_lab::buffering::{self, Effort, Selection, Settings};
+use iostrata_lab::buffering::{self, Selection, Settings};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
+use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::machine;
@@ -44,12 +45,14 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let environment = machine::environment(&options.dir, backend)?;
     let settings = Settings {
         cases,
-        rules: selection.effort.rules(),
-        effort: selection.effort,
-        scratch: prepared.host().to_owned(),
-        launcher: Launcher::this_program(WORKLOAD),
-        virtualization: environment.virtualization.clone(),
-        unobserved_because,
+        run: RunSettings {
+            rules: selection.effort.rules(),
+            effort: selection.effort,
+            scratch: prepared.host().to_owned(),
+            launcher: Launcher::this_program(WORKLOAD),
+            virtualization: environment.virtualization.clone(),
+            unobserved_because,
+        },
     };
     let stop = || interrupt.check().is_err();
     let observer = observer

@@ -100,8 +100,8 @@ mod tests {
     use iostrata_core::lab::{Interference, Row};
     use iostrata_core::timing::{Sample, Timing};
 
-    use super::super::charge::tests::target;
     use super::*;
+    use crate::session::target;
 
     fn row(median_s: f64, steal_s: f64) -> BufferingRow {
         let sample = Sample {

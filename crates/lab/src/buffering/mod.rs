@@ -5,25 +5,21 @@
 //! read back.
 
 mod caveats;
-mod charge;
-mod error;
 mod expected;
+mod item;
 mod memory;
 mod observed;
 mod records;
 mod run;
 mod runtimes;
-mod session;
 mod settings;
 mod steps;
-mod timed;
 mod timeline;
 mod workload;
 mod writer;
 
-pub use error::BufferingError;
 pub use expected::{Calls, expected_calls};
 pub use run::run;
-pub use settings::{Effort, Selection, Settings, needed_bytes};
+pub use settings::{Selection, Settings, needed_bytes};
 pub(crate) use steps::{ReadTask, StepsTask};
 pub(crate) use workload::{NullTask, WriteTask};

@@ -6,10 +6,11 @@ use iostrata_core::evidence::{Evidence, Faults};
 use iostrata_core::observe::Stream;
 
 use super::expected::expected_calls;
-use super::session::{Session, expect_work, settle, sync_file_system};
-use super::timed::Item;
-use super::{BufferingError, charge, memory};
+use super::item::Item;
+use super::memory;
 use crate::engine::{Job, Work, WriteJob, kernel_file};
+use crate::error::LabError;
+use crate::session::{Session, evidence, expect_work, settle, sync_file_system};
 
 /// What the evidence pass gave for one item.
 #[derive(Default)]
@@ -37,10 +38,7 @@ impl Observed {
 }
 
 /// Runs one item under the observer; without one, takes what any process can see.
-pub(super) fn observe(
-    session: &mut Session<'_>,
-    item: &Item<'_>,
-) -> Result<Observed, BufferingError> {
+pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Observed, LabError> {
     session.ledger.step(&format!("observing {}", item.label()));
     let file = item.file();
     let target = item.target;
@@ -50,7 +48,7 @@ pub(super) fn observe(
     });
     let mut workload = session.start(&job)?;
     let identity = kernel_file(file.path())
-        .map_err(|error| BufferingError::io(format!("look up {}", file.path().display()), error))?;
+        .map_err(|error| LabError::io(format!("look up {}", file.path().display()), error))?;
     // What earlier runs left to write back is not this one's.
     sync_file_system(&target.dir)?;
     // Asked of the file that holds the pages, or not at all.
@@ -77,7 +75,7 @@ pub(super) fn observe(
 
     let mut observed = match observation {
         Some(observation) => {
-            let (evidence, other_requests) = charge::evidence(&observation.raw, target, identity);
+            let (evidence, other_requests) = evidence(&observation.raw, target, identity);
             Observed {
                 evidence,
                 other_requests,
@@ -85,7 +83,7 @@ pub(super) fn observe(
             }
         }
         None => Observed {
-            evidence: unobserved(&work, &session.settings.unobserved_because),
+            evidence: unobserved(&work, &session.run.unobserved_because),
             ..Observed::default()
         },
     };

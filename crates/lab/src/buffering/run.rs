@@ -5,13 +5,14 @@ use iostrata_core::buffering::{self, BufferingResult, BufferingRow, Method, Time
 use iostrata_core::lab::{Interference, Row};
 use iostrata_core::observe::Observer;
 
+use super::item::{Item, own_cost_ns};
 use super::observed::{Observed, observe};
 use super::runtimes::{self, Language};
-use super::session::Session;
-use super::timed::{Item, Pass, Timed, own_cost_ns, time};
 use super::timeline::timeline;
-use super::{BufferingError, Settings, caveats, settings};
+use super::{Settings, caveats, settings};
 use crate::engine::{Ledger, Progress, Rules};
+use crate::error::LabError;
+use crate::session::{Pass, Session, Timed, time};
 use crate::target::Target;
 
 /// Runs that measure the loop itself.
@@ -28,7 +29,7 @@ pub fn run<'a>(
     observer: Option<&'a mut dyn Observer>,
     progress: &'a mut dyn Progress,
     stop: &'a dyn Fn() -> bool,
-) -> Result<BufferingResult, BufferingError> {
+) -> Result<BufferingResult, LabError> {
     settings::check(settings, targets)?;
     let items: Vec<Item<'_>> = targets
         .iter()
@@ -42,7 +43,7 @@ pub fn run<'a>(
     let steps = Steps::new(settings, targets, items.len(), observer.is_some());
     let ledger = Ledger::new(progress, steps.all());
     let mut session = Session {
-        settings,
+        run: &settings.run,
         observer,
         ledger,
         stop,
@@ -55,19 +56,31 @@ pub fn run<'a>(
         .min()
         .unwrap_or(1);
     let own_cost_ns = own_cost_ns(&mut session, smallest)?;
-    let pass = time(&mut session, &items, steps.after_timing)?;
+    let labels: Vec<String> = items.iter().map(Item::label).collect();
+    let pass = time(
+        &mut session,
+        &labels,
+        steps.after_timing,
+        |session, index| items[index].run(session),
+    )?;
     let mut interrupted = pass.interrupted;
     let warm_up_runs = pass.warm_ups;
     let rows = rows(&mut session, &items, pass, &mut interrupted)?;
     let mut missing = observer_gaps(&session);
-    let timelines = timelines(&mut session, targets, &mut missing, &mut interrupted)?;
+    let timelines = timelines(
+        &mut session,
+        settings,
+        targets,
+        &mut missing,
+        &mut interrupted,
+    )?;
     let table = until_stopped(stop, &mut interrupted, || runtimes::table(&mut session))?;
     let table = table.unwrap_or_default();
     missing.extend(table.missing);
 
     let Rules {
         min_runs, max_runs, ..
-    } = settings.rules;
+    } = settings.run.rules;
     let method = Method {
         timing_runs: (min_runs, max_runs),
         warm_up_runs,
@@ -78,7 +91,12 @@ pub fn run<'a>(
     let mut result = BufferingResult {
         question: buffering::QUESTION.to_owned(),
         targets: targets.iter().map(Target::measured).collect(),
-        caveats: caveats::caveats(targets, settings.virtualization.as_deref(), &rows, &method),
+        caveats: caveats::caveats(
+            targets,
+            settings.run.virtualization.as_deref(),
+            &rows,
+            &method,
+        ),
         rows,
         timelines,
         runtimes: table.rows,
@@ -101,7 +119,7 @@ impl Steps {
         let modes = timeline_modes(settings).len();
         let languages = if observed { Language::ALL.len() } else { 0 };
         Self {
-            timing: NULL_RUNS + items * (1 + settings.rules.max_runs),
+            timing: NULL_RUNS + items * (1 + settings.run.rules.max_runs),
             after_timing: items + targets.len() * modes + languages,
         }
     }
@@ -117,7 +135,7 @@ fn rows(
     items: &[Item<'_>],
     pass: Pass,
     interrupted: &mut bool,
-) -> Result<Vec<BufferingRow>, BufferingError> {
+) -> Result<Vec<BufferingRow>, LabError> {
     let mut rows = Vec::new();
     for (item, timed) in items
         .iter()
@@ -127,7 +145,7 @@ fn rows(
         let stop = session.stop;
         let observed = until_stopped(stop, interrupted, || observe(session, item))?;
         let observed = observed.unwrap_or_else(Observed::interrupted);
-        rows.push(row(item, timed, observed, &session.settings.rules));
+        rows.push(row(item, timed, observed, &session.run.rules));
     }
     Ok(rows)
 }
@@ -167,20 +185,21 @@ fn observer_gaps(session: &Session<'_>) -> Vec<Gap> {
         Some(observer) => observer.missing(),
         None => vec![Gap::new(
             "kernel evidence",
-            session.settings.unobserved_because.clone(),
+            session.run.unobserved_because.clone(),
         )],
     }
 }
 
 fn timelines(
     session: &mut Session<'_>,
+    settings: &Settings,
     targets: &[Target],
     missing: &mut Vec<Gap>,
     interrupted: &mut bool,
-) -> Result<Vec<Timeline>, BufferingError> {
+) -> Result<Vec<Timeline>, LabError> {
     let mut timelines = Vec::new();
     for target in targets {
-        for mode in timeline_modes(session.settings) {
+        for mode in timeline_modes(settings) {
             let stop = session.stop;
             let step = || timeline(session, target, mode);
             let Some((timeline, gap)) = until_stopped(stop, interrupted, step)? else {
@@ -202,8 +221,8 @@ fn timeline_modes(settings: &Settings) -> Vec<buffering::Mode> {
 fn until_stopped<T>(
     stop: &dyn Fn() -> bool,
     interrupted: &mut bool,
-    work: impl FnOnce() -> Result<T, BufferingError>,
-) -> Result<Option<T>, BufferingError> {
+    work: impl FnOnce() -> Result<T, LabError>,
+) -> Result<Option<T>, LabError> {
     if !*interrupted && !stop() {
         match work() {
             Ok(done) => return Ok(Some(done)),

@@ -1,12 +1,10 @@
 //! What is to be measured, and how thoroughly.
 
-use std::path::PathBuf;
-
 use iostrata_core::buffering::{Case, Mode};
 use rustix::fs::{Access, access, statvfs};
 
-use super::BufferingError;
-use crate::engine::{Launcher, Rules};
+use crate::error::LabError;
+use crate::session::{Effort, RunSettings};
 use crate::target::Target;
 
 /// The article's record sizes, bytes.
@@ -22,18 +20,6 @@ pub(super) const TIMELINE_SIZE_BYTES: u64 = 3000;
 /// Records of a timeline.
 pub(super) const TIMELINE_RECORDS: u64 = 4;
 
-/// How much time the run may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Effort {
-    /// Some seconds.
-    Quick,
-    /// Some minutes for four file systems on a fast disk.
-    #[default]
-    Normal,
-    /// The article's 10,000 records of every size, and many runs.
-    Thorough,
-}
-
 /// What the user chose; empty lists and `None` mean the defaults of the effort.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
@@ -47,28 +33,18 @@ pub struct Selection {
     pub effort: Effort,
 }
 
-/// Everything a run needs to know besides its targets.
+/// What is measured, and how.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Cases, in the order of the table.
     pub cases: Vec<Case>,
-    /// When a case has been timed often enough.
-    pub rules: Rules,
-    /// How thoroughly.
-    pub effort: Effort,
-    /// Directory for the language runtimes' programs and files.
-    pub scratch: PathBuf,
-    /// How workload processes are started.
-    pub launcher: Launcher,
-    /// Hypervisor or container, as in the environment block.
-    pub virtualization: Option<String>,
-    /// Why there is no observer; shown only when there is none.
-    pub unobserved_because: String,
+    /// What is the same for every experiment.
+    pub run: RunSettings,
 }
 
 impl Selection {
     /// The cases, by size and within a size by mode.
-    pub fn cases(&self) -> Result<Vec<Case>, BufferingError> {
+    pub fn cases(&self) -> Result<Vec<Case>, LabError> {
         if self.count == Some(0) {
             return Err(usage(
                 "--count 0 leaves nothing to measure; give 1 or more records",
@@ -91,7 +67,7 @@ impl Selection {
             }
             let count = self
                 .count
-                .unwrap_or_else(|| self.effort.records(size_bytes));
+                .unwrap_or_else(|| records(self.effort, size_bytes));
             if size_bytes
                 .checked_mul(count)
                 .is_none_or(|bytes| i64::try_from(bytes).is_err())
@@ -115,37 +91,21 @@ impl Selection {
     }
 }
 
-impl Effort {
-    /// When a case has been timed often enough.
-    pub fn rules(self) -> Rules {
-        let (min_runs, max_runs, budget_s) = match self {
-            Self::Quick => (5, 5, 2.0),
-            Self::Normal => (5, 9, 20.0),
-            Self::Thorough => (10, 30, 300.0),
-        };
-        Rules {
-            min_runs,
-            max_runs,
-            target_width: 0.1,
-            budget_s,
-        }
-    }
+/// Records of a size whose count was not given.
+fn records(effort: Effort, size_bytes: u64) -> u64 {
+    let (most, bytes) = match effort {
+        Effort::Quick => (200, 2_000_000),
+        Effort::Normal => (1000, 10_000_000),
+        Effort::Thorough => return 10_000,
+    };
+    (bytes / size_bytes).clamp(FEWEST_RECORDS, most)
+}
 
-    fn records(self, size_bytes: u64) -> u64 {
-        let (most, bytes) = match self {
-            Self::Quick => (200, 2_000_000),
-            Self::Normal => (1000, 10_000_000),
-            Self::Thorough => return 10_000,
-        };
-        (bytes / size_bytes).clamp(FEWEST_RECORDS, most)
-    }
-
-    /// Records of the run that measures the loop itself.
-    pub(super) fn null_records(self) -> u64 {
-        match self {
-            Self::Quick => 200_000,
-            Self::Normal | Self::Thorough => 1_000_000,
-        }
+/// Records of the run that measures the loop itself.
+pub(super) fn null_records(effort: Effort) -> u64 {
+    match effort {
+        Effort::Quick => 200_000,
+        Effort::Normal | Effort::Thorough => 1_000_000,
     }
 }
 
@@ -163,7 +123,7 @@ pub fn needed_bytes(cases: &[Case]) -> u64 {
 }
 
 /// Fails before anything is written if a target could not take the cases.
-pub(super) fn check(settings: &Settings, targets: &[Target]) -> Result<(), BufferingError> {
+pub(super) fn check(settings: &Settings, targets: &[Target]) -> Result<(), LabError> {
     if settings.cases.is_empty() || targets.is_empty() {
         return Err(usage(
             "nothing to measure: give at least one mode, size and file system",
@@ -171,18 +131,15 @@ pub(super) fn check(settings: &Settings, targets: &[Target]) -> Result<(), Buffe
     }
     let needed_bytes = needed_bytes(&settings.cases);
     for Target { dir, .. } in targets {
-        access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
-            BufferingError::Denied {
-                dir: dir.clone(),
-                source: errno.into(),
-            }
+        access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| LabError::Denied {
+            dir: dir.clone(),
+            source: errno.into(),
         })?;
-        let space = statvfs(dir).map_err(|errno| {
-            BufferingError::io(format!("ask {} for its space", dir.display()), errno)
-        })?;
+        let space = statvfs(dir)
+            .map_err(|errno| LabError::io(format!("ask {} for its space", dir.display()), errno))?;
         let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
         if free_bytes < needed_bytes {
-            return Err(BufferingError::NoSpace {
+            return Err(LabError::NoSpace {
                 dir: dir.clone(),
                 needed_bytes,
                 free_bytes,
@@ -192,8 +149,8 @@ pub(super) fn check(settings: &Settings, targets: &[Target]) -> Result<(), Buffe
     Ok(())
 }
 
-fn usage(message: &str) -> BufferingError {
-    BufferingError::Usage(message.to_owned())
+fn usage(message: &str) -> LabError {
+    LabError::Usage(message.to_owned())
 }
 
 #[cfg(test)]

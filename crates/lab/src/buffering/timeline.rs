@@ -4,12 +4,12 @@ use iostrata_core::buffering::{Mode, Step, Timeline, Written, durable_bytes};
 use iostrata_core::observe::{Observation, Stream};
 use iostrata_core::{Call, FileId, Gap};
 
-use super::BufferingError;
-use super::session::{RunFile, Session};
 use super::settings::{TIMELINE_RECORDS, TIMELINE_SIZE_BYTES};
 use crate::engine::{
     EngineError, Job, KernelFile, ReadJob, Report, StepReport, StepsJob, Workload, kernel_file,
 };
+use crate::error::LabError;
+use crate::session::{RunFile, Session};
 use crate::target::Target;
 
 /// Steps through one mode on one target. The gap says why durability is unknown.
@@ -17,7 +17,7 @@ pub(super) fn timeline(
     session: &mut Session<'_>,
     target: &Target,
     mode: Mode,
-) -> Result<(Timeline, Option<Gap>), BufferingError> {
+) -> Result<(Timeline, Option<Gap>), LabError> {
     session.ledger.step(&format!(
         "stepping through {} on {}",
         mode.as_str(),
@@ -44,11 +44,11 @@ pub(super) fn timeline(
     )?;
     writer.exit()?;
     let identity = kernel_file(file.path())
-        .map_err(|error| BufferingError::io(format!("look up {}", file.path().display()), error))?;
+        .map_err(|error| LabError::io(format!("look up {}", file.path().display()), error))?;
     file.remove()?;
     let durability = match &observation {
         Some(observation) => Durability::of(observation, target, mode, identity),
-        None => Err(session.settings.unobserved_because.clone()),
+        None => Err(session.run.unobserved_because.clone()),
     };
     let steps = seen.into_iter().map(|(step, visible_bytes)| Step {
         durable_bytes: durability
@@ -79,7 +79,7 @@ fn walk(
     session: &Session<'_>,
     writer: &mut Workload,
     file: &RunFile,
-) -> Result<Vec<(StepReport, u64)>, BufferingError> {
+) -> Result<Vec<(StepReport, u64)>, LabError> {
     let read = Job::Read(ReadJob {
         size_bytes: TIMELINE_SIZE_BYTES,
         path: file.path().into(),
@@ -204,8 +204,8 @@ mod tests {
     use iostrata_core::observe::RequestEvent;
     use iostrata_core::{Captured, Op};
 
-    use super::super::charge::tests::target;
     use super::*;
+    use crate::session::target;
 
     const FILE: FileId = FileId {
         device: 7,

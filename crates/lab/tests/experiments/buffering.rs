@@ -6,8 +6,10 @@ use std::path::Path;
 
 use crate::places::{launcher, target};
 use iostrata_core::buffering::{BufferingResult, Mode};
-use iostrata_lab::buffering::{BufferingError, Effort, Selection, Settings, run};
+use iostrata_lab::buffering::{Selection, Settings, run};
 use iostrata_lab::engine::{EngineError, FailureKind, Progress, Rules, Silent, Step};
+use iostrata_lab::error::LabError;
+use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 
@@ -16,17 +18,19 @@ const WHY: &str = "no privilege";
 fn settings(selection: &Selection, scratch: &Path) -> Settings {
     Settings {
         cases: selection.cases().unwrap(),
-        rules: Rules {
-            min_runs: 2,
-            max_runs: 3,
-            target_width: 0.1,
-            budget_s: 10.0,
+        run: RunSettings {
+            rules: Rules {
+                min_runs: 2,
+                max_runs: 3,
+                target_width: 0.1,
+                budget_s: 10.0,
+            },
+            effort: Effort::Quick,
+            scratch: scratch.to_owned(),
+            launcher: launcher(),
+            virtualization: None,
+            unobserved_because: WHY.to_owned(),
         },
-        effort: Effort::Quick,
-        scratch: scratch.to_owned(),
-        launcher: launcher(),
-        virtualization: None,
-        unobserved_because: WHY.to_owned(),
     }
 }
 
@@ -38,7 +42,7 @@ fn few() -> Selection {
     }
 }
 
-fn run_on(targets: &[Target], stop: &dyn Fn() -> bool) -> Result<BufferingResult, BufferingError> {
+fn run_on(targets: &[Target], stop: &dyn Fn() -> bool) -> Result<BufferingResult, LabError> {
     let scratch = tempfile::tempdir().unwrap();
     run(
         &settings(&few(), scratch.path()),
@@ -271,7 +275,7 @@ fn no_space_is_found_before_anything_is_written() {
     assert!(
         matches!(
             error,
-            BufferingError::NoSpace {
+            LabError::NoSpace {
                 needed_bytes: 72_000_000,
                 ..
             }
@@ -300,7 +304,7 @@ fn space_that_runs_out_in_the_middle_is_told_and_leaves_nothing() {
         false
     };
     let error = run_on(&[target("small", dir, "tmpfs")], &take).unwrap_err();
-    let BufferingError::Engine(EngineError::Failed(failure)) = &error else {
+    let LabError::Engine(EngineError::Failed(failure)) = &error else {
         panic!("{error}")
     };
     assert_eq!(
@@ -325,7 +329,7 @@ fn a_directory_that_cannot_be_written_to_is_refused_at_once() {
         let dir = tmpfs.0.path();
         mount_remount(dir, MountFlags::RDONLY, c"").unwrap();
         let error = run_on(&[target("tmpfs", dir, "tmpfs")], &|| false).unwrap_err();
-        assert!(matches!(error, BufferingError::Denied { .. }), "{error}");
+        assert!(matches!(error, LabError::Denied { .. }), "{error}");
         assert!(
             error.to_string().contains("Read-only file system"),
             "{error}"

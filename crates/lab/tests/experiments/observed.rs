@@ -1,10 +1,11 @@
 //! `lab buffering` from end to end, observed by eBPF, on a fresh ext4.
 
 use iostrata_core::buffering::{BufferingResult, Mode};
-use iostrata_lab::buffering::{Effort, Selection, Settings, run};
+use iostrata_lab::buffering::{Selection, Settings, run};
 use iostrata_lab::engine::{Rules, Silent};
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{Image, ImageKind, Images, Plan, isolate, prepare};
+use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::stack::{Roots, inspect};
@@ -47,17 +48,19 @@ fn observed_run(modes: &[Mode]) -> BufferingResult {
     };
     let settings = Settings {
         cases: selection.cases().unwrap(),
-        rules: Rules {
-            min_runs: 1,
-            max_runs: 1,
-            target_width: 0.1,
-            budget_s: 10.0,
+        run: RunSettings {
+            rules: Rules {
+                min_runs: 1,
+                max_runs: 1,
+                target_width: 0.1,
+                budget_s: 10.0,
+            },
+            effort: selection.effort,
+            scratch: prepared.host().to_owned(),
+            launcher: launcher(),
+            virtualization: None,
+            unobserved_because: String::new(),
         },
-        effort: selection.effort,
-        scratch: prepared.host().to_owned(),
-        launcher: launcher(),
-        virtualization: None,
-        unobserved_because: String::new(),
     };
     let targets: Vec<Target> = prepared.images().iter().map(target).collect();
     let mut observer = EbpfObserver::open().unwrap();

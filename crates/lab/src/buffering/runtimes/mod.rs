@@ -12,9 +12,9 @@ use iostrata_core::Gap;
 use iostrata_core::buffering::{RuntimeBuffer, RuntimeCall, calls_on};
 use iostrata_core::observe::Stream;
 
-use super::session::{RunFile, Session};
-use super::{BufferingError, Effort};
 use crate::engine::{EngineError, ExecJob, Job, kernel_file};
+use crate::error::LabError;
+use crate::session::{Effort, RunFile, Session};
 use language::Api;
 pub(super) use language::Language;
 use tool::{Trouble, first_line, output};
@@ -27,9 +27,9 @@ pub(super) struct Table {
 }
 
 /// Runs the programs of every runtime that is installed.
-pub(super) fn table(session: &mut Session<'_>) -> Result<Table, BufferingError> {
+pub(super) fn table(session: &mut Session<'_>) -> Result<Table, LabError> {
     if session.observer.is_none() {
-        let why = session.settings.unobserved_because.clone();
+        let why = session.run.unobserved_because.clone();
         return Ok(Table {
             rows: vec![],
             missing: vec![Gap::new("buffers of language runtimes", why)],
@@ -40,7 +40,7 @@ pub(super) fn table(session: &mut Session<'_>) -> Result<Table, BufferingError> 
         session
             .ledger
             .step(&format!("looking at the buffers of {}", language.name()));
-        let rows = if session.settings.effort == Effort::Quick && language.is_slow() {
+        let rows = if session.run.effort == Effort::Quick && language.is_slow() {
             Err(Trouble::Unusable(
                 "takes seconds to build and start; left out of a quick run".into(),
             ))
@@ -74,7 +74,7 @@ fn rows(session: &mut Session<'_>, language: Language) -> Result<Vec<RuntimeBuff
 
 fn prepare(session: &Session<'_>, language: Language) -> Result<Prepared, Trouble> {
     let (file, text) = language.source();
-    let dir = session.settings.scratch.join(file.replace('.', "-"));
+    let dir = session.run.scratch.join(file.replace('.', "-"));
     let make = || {
         fs::create_dir_all(&dir)?;
         fs::write(dir.join(file), text)
@@ -183,9 +183,9 @@ impl From<EngineError> for Trouble {
 }
 
 /// An engine's failure ends the run, one of the observer or the kernel only this runtime.
-fn trouble(error: BufferingError) -> Trouble {
+fn trouble(error: LabError) -> Trouble {
     match error {
-        BufferingError::Engine(error) => Trouble::Stop(error),
+        LabError::Engine(error) => Trouble::Stop(error),
         other => Trouble::Unusable(other.to_string()),
     }
 }

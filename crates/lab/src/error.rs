@@ -1,4 +1,4 @@
-//! Why the experiment could not be run.
+//! Why an experiment could not be run.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::engine::EngineError;
 
 /// Fact, cause and remedy.
 #[derive(Debug, thiserror::Error)]
-pub enum BufferingError {
+pub enum LabError {
     /// What was asked for makes no sense.
     #[error("{0}")]
     Usage(String),
@@ -52,14 +52,14 @@ pub enum BufferingError {
     },
 }
 
-impl BufferingError {
+impl LabError {
     /// Whether the user asked for something that cannot be, as opposed to a
     /// machine that cannot do it.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Usage(_))
     }
 
-    pub(super) fn io(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
+    pub(crate) fn io(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::Io {
             doing: doing.into(),
             source: source.into(),

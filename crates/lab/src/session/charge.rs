@@ -14,7 +14,7 @@ use crate::target::Target;
 /// charged by the file on a shared disk; on an image made for the run all of them
 /// are the case's, also those of metadata that a file system keeps in inodes of
 /// its own.
-pub(super) fn evidence(
+pub(crate) fn evidence(
     raw: &RawEvidence,
     target: &Target,
     file: KernelFile,
@@ -47,7 +47,7 @@ pub(super) fn evidence(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use iostrata_core::FileId;
     use iostrata_core::environment;
     use iostrata_core::evidence::{BlockRow, Cause, Phase, SyscallRow};
@@ -70,7 +70,7 @@ pub(super) mod tests {
         generation: 0,
     };
 
-    pub(in crate::buffering) fn target(filesystem: &str, image: bool, disks: &[u32]) -> Target {
+    pub(crate) fn target(filesystem: &str, image: bool, disks: &[u32]) -> Target {
         Target {
             name: "t".to_owned(),
             dir: "/t".into(),

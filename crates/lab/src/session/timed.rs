@@ -1,0 +1,103 @@
+//! The timing pass: no observer, all cases interleaved.
+
+use iostrata_core::lab::Interference;
+use iostrata_core::timing::{Sample, Timing};
+
+use super::Session;
+use crate::engine::{Ledger, Measured, Meter, Reading, Round, Rules, measure};
+use crate::error::LabError;
+
+/// What the timing pass gave for one item.
+pub(crate) struct Timed {
+    pub(crate) timing: Option<Timing>,
+    pub(crate) interference: Interference,
+    /// Whether the item has as many runs as it should.
+    pub(crate) enough: bool,
+}
+
+/// The timing pass.
+pub(crate) struct Pass {
+    pub(crate) items: Vec<Timed>,
+    pub(crate) warm_ups: usize,
+    pub(crate) interrupted: bool,
+}
+
+/// Times cases, each by `run`, which gets the case's index and does one run of it.
+/// `labels` name them for progress; `steps_after` are the steps that other passes
+/// will need.
+pub(crate) fn time(
+    session: &mut Session<'_>,
+    labels: &[String],
+    steps_after: usize,
+    mut run: impl FnMut(&Session<'_>, usize) -> Result<Sample, LabError>,
+) -> Result<Pass, LabError> {
+    let mut meters = vec![Meter::default(); labels.len()];
+    let (rules, stop) = (session.run.rules, session.stop);
+    let mut rounds = Rounds::new(&rules, labels.len(), steps_after);
+    let one = |index: usize, round| {
+        rounds.enter(round, &mut session.ledger);
+        session.ledger.step(&format!("timing {}", labels[index]));
+        let before = Reading::now();
+        let sample = run(session, index)?;
+        if round != Round::WarmUp {
+            meters[index].add(&before, &Reading::now());
+        }
+        Ok::<_, LabError>(sample)
+    };
+    let Measured {
+        samples,
+        warm_ups,
+        enough,
+        interrupted,
+    } = measure(labels.len(), &rules, one, stop)?;
+    session.ledger.remaining(steps_after);
+    let items = samples
+        .iter()
+        .zip(enough)
+        .zip(&meters)
+        .map(|((samples, enough), meter)| Timed {
+            timing: Timing::from_samples(samples),
+            interference: meter.interference(),
+            enough,
+        })
+        .collect();
+    Ok(Pass {
+        items,
+        warm_ups,
+        interrupted,
+    })
+}
+
+/// Keeps the ledger's total in step with the cases that still run: a round is
+/// taken to have as many runs as the one before it.
+struct Rounds {
+    current: Round,
+    runs: usize,
+    max_runs: usize,
+    steps_after: usize,
+}
+
+impl Rounds {
+    fn new(rules: &Rules, items: usize, steps_after: usize) -> Self {
+        Self {
+            current: Round::WarmUp,
+            runs: items,
+            max_runs: rules.max_runs,
+            steps_after,
+        }
+    }
+
+    fn enter(&mut self, round: Round, ledger: &mut Ledger<'_>) {
+        if let Round::Timed(number) = round
+            && round != self.current
+        {
+            let rounds = self.max_runs - number;
+            ledger.remaining(self.runs * rounds + self.steps_after);
+            self.runs = 0;
+            self.current = round;
+        }
+        if round != Round::WarmUp {
+            self.runs += 1;
+        }
+    }
+}
