@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Answer;
 use crate::buffering::BufferingResult;
 use crate::environment::{Environment, Target};
 use crate::evidence::Evidence;
+use crate::op::Gap;
 use crate::timing::Timing;
 
 /// The schema name written into every lab result.
@@ -28,6 +28,22 @@ pub struct LabResult {
 pub enum Experiment {
     /// `buffering`.
     Buffering(BufferingResult),
+}
+
+impl Experiment {
+    /// Rows it has.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Buffering(result) => result.rows.len(),
+        }
+    }
+
+    /// What is not there, and why.
+    pub fn missing_mut(&mut self) -> &mut Vec<Gap> {
+        match self {
+            Self::Buffering(result) => &mut result.missing,
+        }
+    }
 }
 
 /// A file system that was measured.
@@ -68,13 +84,4 @@ pub struct Interference {
     pub other_cpu_s: Option<f64>,
     /// Block requests of other files on the same disk during the observed run.
     pub other_requests: Option<u64>,
-}
-
-/// What an experiment reports besides its rows.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Judgement {
-    /// Verdicts.
-    pub answers: Vec<Answer>,
-    /// Properties of this machine that limit what the rows mean.
-    pub caveats: Vec<String>,
 }

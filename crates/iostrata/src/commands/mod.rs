@@ -2,7 +2,6 @@
 
 mod doctor;
 mod lab;
-mod targets;
 
 use crate::cli::{Arguments, Command};
 use crate::destination::Destination;

@@ -20,6 +20,6 @@ mod writer;
 
 pub use expected::{Calls, expected_calls};
 pub use run::run;
-pub use settings::{Selection, Settings, needed_bytes};
+pub use settings::{Selection, needed_bytes};
 pub(crate) use steps::{ReadTask, StepsTask};
 pub(crate) use workload::{NullTask, WriteTask};

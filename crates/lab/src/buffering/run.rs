@@ -1,7 +1,7 @@
 //! The experiment from end to end.
 
 use iostrata_core::Gap;
-use iostrata_core::buffering::{self, BufferingResult, BufferingRow, Method, Timeline};
+use iostrata_core::buffering::{self, BufferingResult, BufferingRow, Case, Method, Timeline};
 use iostrata_core::lab::{Interference, Row};
 use iostrata_core::observe::Observer;
 
@@ -9,10 +9,10 @@ use super::item::{Item, own_cost_ns};
 use super::observed::{Observed, observe};
 use super::runtimes::{self, Language};
 use super::timeline::timeline;
-use super::{Settings, caveats, settings};
+use super::{caveats, settings};
 use crate::engine::{Ledger, Progress, Rules};
 use crate::error::LabError;
-use crate::session::{Pass, Session, Timed, time};
+use crate::session::{Pass, RunSettings, Session, Timed, time};
 use crate::target::Target;
 
 /// Runs that measure the loop itself.
@@ -24,37 +24,28 @@ const NULL_RUNS: usize = 3;
 /// rows that were timed are returned, with [`Method::interrupted`] set. Nothing is
 /// written when a target has no room or cannot be written to.
 pub fn run<'a>(
-    settings: &'a Settings,
+    cases: &'a [Case],
+    run: &'a RunSettings,
     targets: &[Target],
     observer: Option<&'a mut dyn Observer>,
     progress: &'a mut dyn Progress,
     stop: &'a dyn Fn() -> bool,
 ) -> Result<BufferingResult, LabError> {
-    settings::check(settings, targets)?;
+    settings::check(cases, targets)?;
     let items: Vec<Item<'_>> = targets
         .iter()
-        .flat_map(|target| {
-            settings
-                .cases
-                .iter()
-                .map(move |&case| Item { target, case })
-        })
+        .flat_map(|target| cases.iter().map(move |&case| Item { target, case }))
         .collect();
-    let steps = Steps::new(settings, targets, items.len(), observer.is_some());
+    let steps = Steps::new(cases, run, targets, items.len(), observer.is_some());
     let ledger = Ledger::new(progress, steps.all());
     let mut session = Session {
-        run: &settings.run,
+        run,
         observer,
         ledger,
         stop,
     };
 
-    let smallest = settings
-        .cases
-        .iter()
-        .map(|case| case.size_bytes)
-        .min()
-        .unwrap_or(1);
+    let smallest = cases.iter().map(|case| case.size_bytes).min().unwrap_or(1);
     let own_cost_ns = own_cost_ns(&mut session, smallest)?;
     let labels: Vec<String> = items.iter().map(Item::label).collect();
     let pass = time(
@@ -67,20 +58,14 @@ pub fn run<'a>(
     let warm_up_runs = pass.warm_ups;
     let rows = rows(&mut session, &items, pass, &mut interrupted)?;
     let mut missing = observer_gaps(&session);
-    let timelines = timelines(
-        &mut session,
-        settings,
-        targets,
-        &mut missing,
-        &mut interrupted,
-    )?;
+    let timelines = timelines(&mut session, cases, targets, &mut missing, &mut interrupted)?;
     let table = until_stopped(stop, &mut interrupted, || runtimes::table(&mut session))?;
     let table = table.unwrap_or_default();
     missing.extend(table.missing);
 
     let Rules {
         min_runs, max_runs, ..
-    } = settings.run.rules;
+    } = run.rules;
     let method = Method {
         timing_runs: (min_runs, max_runs),
         warm_up_runs,
@@ -91,12 +76,7 @@ pub fn run<'a>(
     let mut result = BufferingResult {
         question: buffering::QUESTION.to_owned(),
         targets: targets.iter().map(Target::measured).collect(),
-        caveats: caveats::caveats(
-            targets,
-            settings.run.virtualization.as_deref(),
-            &rows,
-            &method,
-        ),
+        caveats: caveats::caveats(targets, run.virtualization.as_deref(), &rows, &method),
         rows,
         timelines,
         runtimes: table.rows,
@@ -115,11 +95,17 @@ struct Steps {
 }
 
 impl Steps {
-    fn new(settings: &Settings, targets: &[Target], items: usize, observed: bool) -> Self {
-        let modes = timeline_modes(settings).len();
+    fn new(
+        cases: &[Case],
+        run: &RunSettings,
+        targets: &[Target],
+        items: usize,
+        observed: bool,
+    ) -> Self {
+        let modes = timeline_modes(cases).len();
         let languages = if observed { Language::ALL.len() } else { 0 };
         Self {
-            timing: NULL_RUNS + items * (1 + settings.run.rules.max_runs),
+            timing: NULL_RUNS + items * (1 + run.rules.max_runs),
             after_timing: items + targets.len() * modes + languages,
         }
     }
@@ -192,14 +178,14 @@ fn observer_gaps(session: &Session<'_>) -> Vec<Gap> {
 
 fn timelines(
     session: &mut Session<'_>,
-    settings: &Settings,
+    cases: &[Case],
     targets: &[Target],
     missing: &mut Vec<Gap>,
     interrupted: &mut bool,
 ) -> Result<Vec<Timeline>, LabError> {
     let mut timelines = Vec::new();
     for target in targets {
-        for mode in timeline_modes(settings) {
+        for mode in timeline_modes(cases) {
             let stop = session.stop;
             let step = || timeline(session, target, mode);
             let Some((timeline, gap)) = until_stopped(stop, interrupted, step)? else {
@@ -212,8 +198,8 @@ fn timelines(
     Ok(timelines)
 }
 
-fn timeline_modes(settings: &Settings) -> Vec<buffering::Mode> {
-    let chosen = |mode: &buffering::Mode| settings.cases.iter().any(|case| case.mode == *mode);
+fn timeline_modes(cases: &[Case]) -> Vec<buffering::Mode> {
+    let chosen = |mode: &buffering::Mode| cases.iter().any(|case| case.mode == *mode);
     buffering::Mode::ALL.into_iter().filter(chosen).collect()
 }
 

@@ -4,7 +4,7 @@ use iostrata_core::buffering::{Case, Mode};
 use rustix::fs::{Access, access, statvfs};
 
 use crate::error::LabError;
-use crate::session::{Effort, RunSettings};
+use crate::session::Effort;
 use crate::target::Target;
 
 /// The article's record sizes, bytes.
@@ -31,15 +31,6 @@ pub struct Selection {
     pub count: Option<u64>,
     /// How thoroughly.
     pub effort: Effort,
-}
-
-/// What is measured, and how.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Cases, in the order of the table.
-    pub cases: Vec<Case>,
-    /// What is the same for every experiment.
-    pub run: RunSettings,
 }
 
 impl Selection {
@@ -123,13 +114,13 @@ pub fn needed_bytes(cases: &[Case]) -> u64 {
 }
 
 /// Fails before anything is written if a target could not take the cases.
-pub(super) fn check(settings: &Settings, targets: &[Target]) -> Result<(), LabError> {
-    if settings.cases.is_empty() || targets.is_empty() {
+pub(super) fn check(cases: &[Case], targets: &[Target]) -> Result<(), LabError> {
+    if cases.is_empty() || targets.is_empty() {
         return Err(usage(
             "nothing to measure: give at least one mode, size and file system",
         ));
     }
-    let needed_bytes = needed_bytes(&settings.cases);
+    let needed_bytes = needed_bytes(cases);
     for Target { dir, .. } in targets {
         access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| LabError::Denied {
             dir: dir.clone(),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::places::{launcher, target};
 use iostrata_core::buffering::{BufferingResult, Mode};
-use iostrata_lab::buffering::{Selection, Settings, run};
+use iostrata_lab::buffering::{Selection, run};
 use iostrata_lab::engine::{EngineError, FailureKind, Progress, Rules, Silent, Step};
 use iostrata_lab::error::LabError;
 use iostrata_lab::session::{Effort, RunSettings};
@@ -15,22 +15,19 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 
 const WHY: &str = "no privilege";
 
-fn settings(selection: &Selection, scratch: &Path) -> Settings {
-    Settings {
-        cases: selection.cases().unwrap(),
-        run: RunSettings {
-            rules: Rules {
-                min_runs: 2,
-                max_runs: 3,
-                target_width: 0.1,
-                budget_s: 10.0,
-            },
-            effort: Effort::Quick,
-            scratch: scratch.to_owned(),
-            launcher: launcher(),
-            virtualization: None,
-            unobserved_because: WHY.to_owned(),
+fn settings(scratch: &Path) -> RunSettings {
+    RunSettings {
+        rules: Rules {
+            min_runs: 2,
+            max_runs: 3,
+            target_width: 0.1,
+            budget_s: 10.0,
         },
+        effort: Effort::Quick,
+        scratch: scratch.to_owned(),
+        launcher: launcher(),
+        virtualization: None,
+        unobserved_because: WHY.to_owned(),
     }
 }
 
@@ -45,7 +42,8 @@ fn few() -> Selection {
 fn run_on(targets: &[Target], stop: &dyn Fn() -> bool) -> Result<BufferingResult, LabError> {
     let scratch = tempfile::tempdir().unwrap();
     run(
-        &settings(&few(), scratch.path()),
+        &few().cases().unwrap(),
+        &settings(scratch.path()),
         targets,
         None,
         &mut Silent,
@@ -175,9 +173,17 @@ fn interrupted_at(label: &str) -> BufferingResult {
         finished: false,
         last: (0, 0),
     };
-    let settings = settings(&few(), scratch.path());
+    let settings = settings(scratch.path());
     let targets = [target("host", dir.path(), "ext4")];
-    let result = run(&settings, &targets, None, &mut progress, &|| stopped.get()).unwrap();
+    let result = run(
+        &few().cases().unwrap(),
+        &settings,
+        &targets,
+        None,
+        &mut progress,
+        &|| stopped.get(),
+    )
+    .unwrap();
     assert!(progress.finished);
     assert!(is_empty(dir.path()), "nothing stays");
     assert!(result.method.interrupted);
@@ -213,8 +219,9 @@ fn the_steps_add_up_to_the_total() {
         finished: false,
         last: (0, 0),
     };
-    let settings = settings(&few(), scratch.path());
+    let settings = settings(scratch.path());
     run(
+        &few().cases().unwrap(),
         &settings,
         &[target("host", dir.path(), "ext4")],
         None,
@@ -269,9 +276,17 @@ fn no_space_is_found_before_anything_is_written() {
         count: Some(12_000),
         ..Selection::default()
     };
-    let settings = settings(&big, dir);
+    let settings = settings(dir);
     let targets = [target("small", dir, "tmpfs")];
-    let error = run(&settings, &targets, None, &mut Silent, &|| false).unwrap_err();
+    let error = run(
+        &big.cases().unwrap(),
+        &settings,
+        &targets,
+        None,
+        &mut Silent,
+        &|| false,
+    )
+    .unwrap_err();
     assert!(
         matches!(
             error,

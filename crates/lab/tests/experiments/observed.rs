@@ -1,7 +1,7 @@
 //! `lab buffering` from end to end, observed by eBPF, on a fresh ext4.
 
 use iostrata_core::buffering::{BufferingResult, Mode};
-use iostrata_lab::buffering::{Selection, Settings, run};
+use iostrata_lab::buffering::{Selection, run};
 use iostrata_lab::engine::{Rules, Silent};
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{Image, ImageKind, Images, Plan, isolate, prepare};
@@ -46,25 +46,23 @@ fn observed_run(modes: &[Mode]) -> BufferingResult {
         count: Some(RECORDS),
         effort: Effort::Quick,
     };
-    let settings = Settings {
-        cases: selection.cases().unwrap(),
-        run: RunSettings {
-            rules: Rules {
-                min_runs: 1,
-                max_runs: 1,
-                target_width: 0.1,
-                budget_s: 10.0,
-            },
-            effort: selection.effort,
-            scratch: prepared.host().to_owned(),
-            launcher: launcher(),
-            virtualization: None,
-            unobserved_because: String::new(),
+    let settings = RunSettings {
+        rules: Rules {
+            min_runs: 1,
+            max_runs: 1,
+            target_width: 0.1,
+            budget_s: 10.0,
         },
+        effort: selection.effort,
+        scratch: prepared.host().to_owned(),
+        launcher: launcher(),
+        virtualization: None,
+        unobserved_because: String::new(),
     };
     let targets: Vec<Target> = prepared.images().iter().map(target).collect();
     let mut observer = EbpfObserver::open().unwrap();
     let result = run(
+        &selection.cases().unwrap(),
         &settings,
         &targets,
         Some(&mut observer),

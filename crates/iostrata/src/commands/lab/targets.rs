@@ -133,7 +133,10 @@ impl Choice {
         needed_bytes: u64,
         interrupt: &Interrupt,
     ) -> Result<Prepared, ScratchError> {
-        let bytes = needed_bytes.saturating_mul(3).max(IMAGE_BYTES);
+        // Half as much again for what a file system keeps beside the contents.
+        let bytes = needed_bytes
+            .saturating_add(needed_bytes / 2)
+            .max(IMAGE_BYTES);
         let images = self.mounts.as_ref().map(|mounts| Images {
             kinds: &self.kinds,
             bytes,

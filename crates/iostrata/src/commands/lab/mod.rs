@@ -1,71 +1,61 @@
 //! `iostrata lab`.
 
+mod planned;
+mod targets;
+
+use clap::ValueEnum as _;
 use iostrata_core::environment::Backend;
 use iostrata_core::lab::{Experiment, LabResult, SCHEMA};
 use iostrata_core::observe::Observer;
-use iostrata_lab::buffering::{self, Selection, Settings};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::session::{Effort, RunSettings};
+use iostrata_lab::target::Target;
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::machine;
 
-use super::targets::Choice;
+use self::planned::Planned;
+use self::targets::Choice;
 use super::{deliver, json};
 use crate::WORKLOAD;
-use crate::cli::Lab;
+use crate::cli::{ExperimentName, Lab};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::ui;
 
 /// Runs experiments, saves the result and draws what was saved.
 pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
-    let selection = Selection {
-        modes: options.mode.clone(),
-        sizes_bytes: options.size.clone(),
-        count: options.count,
-        effort: effort(options),
-    };
-    let cases = selection.cases()?;
+    let planned = plan(options)?;
     // First of all: mounts become private to this process before it has threads.
     let mut choice = Choice::from_options(options)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::Cannot(format!("cannot catch signals: {error}")))?;
-    let prepared = choice.prepare(&options.dir, buffering::needed_bytes(&cases), &interrupt)?;
+    let needed_bytes = planned.iter().map(Planned::needed_bytes).max();
+    let prepared = choice.prepare(&options.dir, needed_bytes.unwrap_or(0), &interrupt)?;
     choice.explain();
     let targets = choice.targets(&prepared)?;
     let (mut observer, unobserved_because) = open_observer();
-    let backend = if observer.is_some() {
-        Backend::Ebpf
-    } else {
-        Backend::None
-    };
+    let backend = observer.as_ref().map_or(Backend::None, Observer::backend);
     let environment = machine::environment(&options.dir, backend)?;
-    let settings = Settings {
-        cases,
-        run: RunSettings {
-            rules: selection.effort.rules(),
-            effort: selection.effort,
-            scratch: prepared.host().to_owned(),
-            launcher: Launcher::this_program(WORKLOAD),
-            virtualization: environment.virtualization.clone(),
-            unobserved_because,
-        },
+    let settings = RunSettings {
+        rules: effort(options).rules(),
+        effort: effort(options),
+        scratch: prepared.host().to_owned(),
+        launcher: Launcher::this_program(WORKLOAD),
+        virtualization: environment.virtualization.clone(),
+        unobserved_because,
     };
-    let stop = || interrupt.check().is_err();
-    let observer = observer
-        .as_mut()
-        .map(|observer| observer as &mut dyn Observer);
-    let mut bar = ui::Bar::new();
-    let measured = buffering::run(&settings, &targets, observer, &mut bar, &stop);
+    let measured = measure(&planned, &settings, &targets, observer.as_mut(), &interrupt);
     for leftover in prepared.close() {
         ui::say(&format!("warning: {leftover}"));
     }
-    let mut measured = measured.map_err(|error| Failure::during(bar.label(), error))?;
-    measured.missing.extend(choice.gaps());
-    let rows = measured.rows.len();
+    let mut experiments = measured?;
+    for experiment in &mut experiments {
+        experiment.missing_mut().extend(choice.gaps());
+    }
+    let rows = experiments.iter().map(Experiment::rows).sum();
     let outcome = interrupt
         .check()
         .map_err(|by| Failure::Interrupted { by, rows });
@@ -75,11 +65,49 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let result = LabResult {
         schema: SCHEMA.to_owned(),
         environment,
-        experiments: vec![Experiment::Buffering(measured)],
+        experiments,
     };
     let text = json(&result)?;
     deliver(destination, &text, || draw(options, &text))?;
     outcome
+}
+
+/// The experiments that were asked for, each once; all of them when none was named.
+fn plan(options: &Lab) -> Result<Vec<Planned>, Failure> {
+    let all = ExperimentName::value_variants();
+    let names = if options.names.is_empty() {
+        all
+    } else {
+        &options.names
+    };
+    let wanted = all.iter().filter(|name| names.contains(name));
+    wanted
+        .map(|name| Ok(Planned::new(*name, options, effort(options))?))
+        .collect()
+}
+
+/// Runs them one after the other, until an end is asked for.
+fn measure(
+    planned: &[Planned],
+    settings: &RunSettings,
+    targets: &[Target],
+    mut observer: Option<&mut EbpfObserver>,
+    interrupt: &Interrupt,
+) -> Result<Vec<Experiment>, Failure> {
+    let stop = || interrupt.check().is_err();
+    let mut experiments = Vec::new();
+    for one in planned {
+        if stop() {
+            break;
+        }
+        let mut bar = ui::Bar::new();
+        let observer = observer
+            .as_mut()
+            .map(|observer| &mut **observer as &mut dyn Observer);
+        let measured = one.run(settings, targets, observer, &mut bar, &stop);
+        experiments.push(measured.map_err(|error| Failure::during(bar.label(), error))?);
+    }
+    Ok(experiments)
 }
 
 /// The observer, or why there is none.

@@ -1,0 +1,60 @@
+//! Experiments with their cases chosen: where each meets the command line.
+
+use iostrata_core::buffering::Case;
+use iostrata_core::lab::Experiment;
+use iostrata_core::observe::Observer;
+use iostrata_lab::buffering::{self, Selection};
+use iostrata_lab::engine::Progress;
+use iostrata_lab::error::LabError;
+use iostrata_lab::session::{Effort, RunSettings};
+use iostrata_lab::target::Target;
+
+use crate::cli::{ExperimentName, Lab};
+
+/// One experiment of a run.
+pub(super) enum Planned {
+    Buffering(Vec<Case>),
+}
+
+impl Planned {
+    /// Chooses the cases; what makes no sense is refused before anything is made.
+    pub(super) fn new(
+        name: ExperimentName,
+        options: &Lab,
+        effort: Effort,
+    ) -> Result<Self, LabError> {
+        match name {
+            ExperimentName::Buffering => {
+                let selection = Selection {
+                    modes: options.mode.clone(),
+                    sizes_bytes: options.size.clone(),
+                    count: options.count,
+                    effort,
+                };
+                Ok(Self::Buffering(selection.cases()?))
+            }
+        }
+    }
+
+    /// Bytes that must be free on each target.
+    pub(super) fn needed_bytes(&self) -> u64 {
+        match self {
+            Self::Buffering(cases) => buffering::needed_bytes(cases),
+        }
+    }
+
+    /// Runs it. When `stop` says yes, what is finished is returned.
+    pub(super) fn run<'a>(
+        &'a self,
+        run: &'a RunSettings,
+        targets: &[Target],
+        observer: Option<&'a mut dyn Observer>,
+        progress: &'a mut dyn Progress,
+        stop: &'a dyn Fn() -> bool,
+    ) -> Result<Experiment, LabError> {
+        match self {
+            Self::Buffering(cases) => buffering::run(cases, run, targets, observer, progress, stop)
+                .map(Experiment::Buffering),
+        }
+    }
+}
