@@ -172,6 +172,8 @@ mod tests {
     use super::fixture::{Made, result};
     use super::*;
     use crate::buffering::Mode;
+    use crate::environment::Target;
+    use crate::lab::MeasuredTarget;
 
     const FSYNC_COSTS_MORE: usize = 2;
 
@@ -238,6 +240,27 @@ mod tests {
         assert!(answers(&result(Vec::new())).is_empty());
         let one = vec![Made::new(Mode::Flush, 1).on("host").timed(&[1.0; 5])];
         assert!(answers(&result(one)).is_empty());
+    }
+
+    #[test]
+    fn nothing_is_claimed_about_a_device_that_is_not_there() {
+        let made = [Mode::Flush, Mode::Fsync]
+            .map(|mode| Made::new(mode, 1).on("host").asking([0; 5]))
+            .to_vec();
+        let mut result = result(made);
+        let on_disk = answers(&result).len();
+        result.targets = vec![MeasuredTarget {
+            name: "host".to_owned(),
+            image: false,
+            storage: Target {
+                path: "/dev/shm".to_owned(),
+                filesystem: "tmpfs".to_owned(),
+                mount_options: String::new(),
+                journal: None,
+                devices: Vec::new(),
+            },
+        }];
+        assert!(answers(&result).len() < on_disk);
     }
 
     #[test]

@@ -18,6 +18,9 @@ pub(super) struct TargetRows<'a> {
 pub(super) struct Numbered<'a> {
     pub(super) number: usize,
     row: &'a BufferingRow,
+    /// Whether its file system lives in memory: no request is asked of a device, and
+    /// a claim about requests means nothing.
+    in_memory: bool,
 }
 
 /// Two rows' times per record: how many times as long the first took.
@@ -50,6 +53,9 @@ impl<'a> TargetRows<'a> {
     }
 
     fn named(result: &'a BufferingResult, name: &'a str) -> Self {
+        let in_memory = result.targets.iter().any(|target| {
+            target.name == name && matches!(target.storage.filesystem.as_str(), "tmpfs" | "ramfs")
+        });
         let rows = result
             .rows
             .iter()
@@ -61,6 +67,7 @@ impl<'a> TargetRows<'a> {
                 .map(|(index, row)| Numbered {
                     number: index + 1,
                     row,
+                    in_memory,
                 })
                 .collect(),
             timelines: result
@@ -160,6 +167,10 @@ impl<'a> Numbered<'a> {
     /// Device requests while the program ran, if they were observed without loss.
     pub(super) fn device(&self) -> Result<&'a DeviceCounts, Missing> {
         let evidence = &self.row.row.evidence;
+        if self.in_memory {
+            let name = &self.row.row.target;
+            return Err(Missing::Rows(format!("{name} has no device")));
+        }
         if evidence.lost_events > 0 {
             let lost = bytes::grouped(evidence.lost_events);
             return Err(Missing::Evidence(format!(

@@ -236,20 +236,25 @@ fn abilities(page: &mut Page, abilities: &[Ability]) {
         ("cannot use", AbilityKind::Use, false),
     ];
     for (label, kind, available) in groups {
-        let group = abilities
+        let group: Vec<&Ability> = abilities
             .iter()
-            .filter(|ability| ability.kind == kind && ability.available == available);
-        for (position, ability) in group.enumerate() {
+            .filter(|ability| ability.kind == kind && ability.available == available)
+            .collect();
+        for (position, ability) in group.iter().enumerate() {
             if position == 0 {
                 page.blank();
             }
             let label = if position == 0 { label } else { "" };
-            page.entry(
-                &format!("{label:LABEL$}{}", ability.name),
-                Style::new(),
-                column,
-                &ability.why,
-            );
+            let lead = format!("{label:LABEL$}{}", ability.name);
+            // One reason for several is told once, beside the last of them.
+            let told_below = group.get(position + 1).is_some_and(|next| {
+                !available && (&next.why, &next.remedy) == (&ability.why, &ability.remedy)
+            });
+            if told_below {
+                page.entry(&lead, Style::new(), column, "");
+                continue;
+            }
+            page.entry(&lead, Style::new(), column, &ability.why);
             if let Some(remedy) = &ability.remedy {
                 page.entry("", Style::new(), column, &format!("→ {remedy}"));
             }

@@ -113,8 +113,12 @@ fn not_seen(page: &mut Page, view: &View<'_>) {
         .max()
         .unwrap_or(4)
         + 4;
-    for Unseen { what, why, rows } in &unseen {
-        let text = if rows.is_empty() {
+    for (position, Unseen { what, why, rows }) in unseen.iter().enumerate() {
+        // One reason for several is told once, beside the last of them.
+        let next = unseen.get(position + 1);
+        let text = if next.is_some_and(|next| (&next.why, &next.rows) == (why, rows)) {
+            String::new()
+        } else if rows.is_empty() {
             why.clone()
         } else {
             format!("{why} ({})", format::rows(rows))
