@@ -2,5 +2,6 @@
 
 mod counts;
 mod losses;
+mod page_cache;
 mod session;
 mod witness;

@@ -1,0 +1,99 @@
+//! Look-ups, misses and prefetch of reads whose pages are known to the unit.
+
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::Command;
+
+use iostrata_core::evidence::Evidence;
+use iostrata_core::observe::Stream;
+use iostrata_tracer::ebpf::EbpfObserver;
+use iostrata_tracer::kernel::cachestat;
+
+use crate::session::{charged, observe, workload};
+
+const PAGES: u64 = 4096;
+
+/// A file of [`PAGES`] pages of which none is resident.
+fn cold(path: &Path) {
+    std::fs::write(path, vec![9_u8; 4096 * PAGES as usize]).unwrap();
+    let file = File::open(path).unwrap();
+    rustix::fs::fsync(&file).unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let resident = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
+    assert_eq!(
+        resident, 0,
+        "the file must be cold for the figures to be known"
+    );
+}
+
+fn read(path: &Path, order: &str) -> Evidence {
+    let mut observer = EbpfObserver::open().unwrap();
+    let mut program = Command::new(workload("readback"));
+    program.arg(path).arg(PAGES.to_string()).arg(order);
+    let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
+    assert!(status.success());
+    let disks = seen
+        .raw
+        .block
+        .iter()
+        .flatten()
+        .map(|row| row.disk)
+        .collect();
+    charged(&seen, &[path], disks)
+}
+
+#[test]
+fn a_cold_sequential_read_is_prefetched_not_missed() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = dir.path().join("data");
+    cold(&path);
+    let evidence = read(&path, "sequential");
+    let cache = evidence.cache;
+    assert_eq!(cache.lookups_pages, Some(PAGES));
+    // One read waited; read-ahead brought everything else. A hit ratio would say 99.98 %.
+    assert!((1..=4).contains(&cache.missed_pages.unwrap()), "{cache:?}");
+    assert_eq!(
+        cache.missed_pages.unwrap() + cache.prefetched_pages.unwrap(),
+        PAGES
+    );
+    assert_eq!(evidence.device.unwrap().reads.bytes, PAGES * 4096);
+    assert_eq!(evidence.syscalls.unwrap()["pread64"].count, PAGES);
+}
+
+#[test]
+fn cold_random_reads_all_miss() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = dir.path().join("data");
+    cold(&path);
+    let evidence = read(&path, "random");
+    let cache = evidence.cache;
+    assert_eq!(cache.lookups_pages, Some(PAGES));
+    assert_eq!(
+        (cache.missed_pages, cache.prefetched_pages),
+        (Some(PAGES), Some(0))
+    );
+    let reads = evidence.device.unwrap().reads;
+    assert_eq!((reads.count, reads.bytes), (PAGES, PAGES * 4096));
+}
+
+#[test]
+fn a_warm_read_asks_the_device_for_nothing() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = dir.path().join("data");
+    std::fs::write(&path, vec![9_u8; 4096 * PAGES as usize]).unwrap();
+    let file = File::open(&path).unwrap();
+    rustix::fs::fsync(&file).unwrap();
+    let resident = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
+    assert_eq!(
+        resident, PAGES,
+        "the file must be warm for the figures to be known"
+    );
+    let evidence = read(&path, "sequential");
+    assert_eq!(evidence.cache.lookups_pages, Some(PAGES));
+    assert_eq!(
+        (evidence.cache.missed_pages, evidence.cache.prefetched_pages),
+        (Some(0), Some(0))
+    );
+    assert_eq!(evidence.device.unwrap().reads.count, 0);
+}
