@@ -1,4 +1,8 @@
 //! Look-ups, misses and prefetch of reads whose pages are known to the unit.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that fails"
+)]
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
@@ -13,10 +17,11 @@ use iostrata_tracer::kernel::cachestat;
 use crate::session::{charged, observe, workload};
 
 const PAGES: u64 = 4096;
+const BYTES: usize = 4096 * 4096;
 
 /// A file of [`PAGES`] pages of which none is resident.
 fn cold(path: &Path) {
-    std::fs::write(path, vec![9_u8; 4096 * PAGES as usize]).unwrap();
+    std::fs::write(path, vec![9_u8; BYTES]).unwrap();
     let file = File::open(path).unwrap();
     rustix::fs::fsync(&file).unwrap();
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
@@ -81,7 +86,7 @@ fn cold_random_reads_all_miss() {
 fn a_warm_read_asks_the_device_for_nothing() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     let path = dir.path().join("data");
-    std::fs::write(&path, vec![9_u8; 4096 * PAGES as usize]).unwrap();
+    std::fs::write(&path, vec![9_u8; BYTES]).unwrap();
     let file = File::open(&path).unwrap();
     rustix::fs::fsync(&file).unwrap();
     let resident = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
