@@ -6,6 +6,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
@@ -22,8 +25,10 @@ impl Tracefs {
         let root = at.join("tracefs");
         fs::create_dir(&root).unwrap();
         mount("none", &root, "tracefs", MountFlags::empty(), None).unwrap();
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let instance = root.join(format!(
-            "instances/iostrata-test-{}-{disk}",
+            "instances/iostrata-test-{}-{number}",
             std::process::id()
         ));
         fs::create_dir(&instance).unwrap();
@@ -62,9 +67,21 @@ impl Tracefs {
 
 impl Drop for Tracefs {
     fn drop(&mut self) {
-        // The instance goes with its mount's last user; there is nobody to tell.
+        // The instance outlives this mount, so it has to go; it is busy for a moment
+        // while the kernel takes the event's last users off.
         drop(fs::write(self.instance.join("events/enable"), "0"));
-        drop(fs::remove_dir(&self.instance));
+        let removed = (0..200).any(|_| {
+            let gone = fs::remove_dir(&self.instance).is_ok();
+            if !gone {
+                thread::sleep(Duration::from_millis(10));
+            }
+            gone
+        });
         _ = unmount(&self.root, UnmountFlags::DETACH);
+        assert!(
+            removed || thread::panicking(),
+            "{} stays",
+            self.instance.display()
+        );
     }
 }
