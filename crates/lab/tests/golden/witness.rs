@@ -12,6 +12,9 @@ use std::time::Duration;
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
+/// Instances made so far; each has its own name.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
 /// An instance of the kernel's own tracer that records `block_rq_issue` of one disk.
 ///
 /// tracefs is mounted for this thread's mount namespace alone, which must be private.
@@ -25,7 +28,6 @@ impl Tracefs {
         let root = at.join("tracefs");
         fs::create_dir(&root).unwrap();
         mount("none", &root, "tracefs", MountFlags::empty(), None).unwrap();
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let instance = root.join(format!(
             "instances/iostrata-test-{}-{number}",
