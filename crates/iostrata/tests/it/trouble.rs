@@ -38,7 +38,7 @@ fn a_disk_that_fills_up() {
         let outcome = running.finish().expect(3);
         outcome.says(&[
             "error: timing f",
-            " 1048576 B on host: ",
+            " 1 MiB on host: ",
             "No space left on device",
         ]);
         outcome.says(&["free space there, choose another directory"]);

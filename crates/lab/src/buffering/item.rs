@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use iostrata_core::buffering::Case;
+use iostrata_core::bytes;
 use iostrata_core::timing::Sample;
 
 use super::settings::null_records;
@@ -24,7 +25,12 @@ impl Item<'_> {
         let Case {
             mode, size_bytes, ..
         } = self.case;
-        format!("{} {size_bytes} B on {}", mode.as_str(), self.target.name)
+        format!(
+            "{} {} on {}",
+            mode.as_str(),
+            bytes::exact(size_bytes),
+            self.target.name
+        )
     }
 
     /// The file of the next run.

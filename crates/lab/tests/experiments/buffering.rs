@@ -192,7 +192,7 @@ fn interrupted_at(label: &str) -> BufferingResult {
 
 #[test]
 fn an_interruption_keeps_the_finished_rows() {
-    let early = interrupted_at("timing fsync 5000 B");
+    let early = interrupted_at("timing fsync 5 kB");
     assert!(early.rows.is_empty(), "no case had its runs yet");
 
     let later = interrupted_at("observing flush 1 B");
