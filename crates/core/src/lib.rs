@@ -14,6 +14,7 @@ pub mod bytes;
 pub mod doctor;
 pub mod environment;
 pub mod evidence;
+mod judge;
 pub mod lab;
 pub mod observe;
 pub mod op;
