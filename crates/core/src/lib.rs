@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod atime;
 pub mod buffering;
 pub mod bytes;
 pub mod doctor;

@@ -1,0 +1,259 @@
+//! Claims about what moves an access time, decided by the matrix and the probes.
+
+use crate::answer::{Answer, Verdict};
+use crate::atime::{AtimeResult, Mount, Operation, Probe, Subject, TouchRow};
+
+/// A claim: these operations move the access time, those do not.
+struct Claim {
+    text: &'static str,
+    moves: &'static [Operation],
+    stays: &'static [Operation],
+}
+
+const CLAIMS: [Claim; 4] = [
+    Claim {
+        text: "atime moves when a file's data are read, not when it is opened, looked up or written",
+        moves: &[Operation::Read, Operation::Pread, Operation::Readv],
+        stays: &[
+            Operation::Stat,
+            Operation::Open,
+            Operation::OpenClose,
+            Operation::Write,
+            Operation::Truncate,
+        ],
+    },
+    Claim {
+        text: "readdir, readlink and mmap count as reading",
+        moves: &[Operation::Readdir, Operation::Readlink, Operation::Mmap],
+        stays: &[],
+    },
+    Claim {
+        text: "find reads metadata only: it moves no file's atime",
+        moves: &[],
+        stays: &[Operation::Find],
+    },
+    Claim {
+        text: "whatever copies a file moves its atime",
+        moves: &[
+            Operation::SendfileFrom,
+            Operation::CopyFileRangeFrom,
+            Operation::Cp,
+        ],
+        stays: &[],
+    },
+];
+
+pub(super) fn answers(result: &AtimeResult) -> Vec<Answer> {
+    let claims = CLAIMS.iter().filter_map(|claim| judge(claim, result));
+    let rules = [
+        relatime_rule(result),
+        held_back(result, "noatime stops every update", Mount::Noatime, |_| {
+            false
+        }),
+        held_back(
+            result,
+            "nodiratime stops the updates of directories, and only those",
+            Mount::Nodiratime,
+            |subject| subject != Subject::Directory,
+        ),
+    ];
+    claims.chain(rules.into_iter().flatten()).collect()
+}
+
+/// Whether a row could show a move at all: the mount lets one through that is due.
+fn may_move(row: &TouchRow) -> bool {
+    match row.row.case.mount {
+        Mount::Noatime => false,
+        Mount::Nodiratime => row.subject != Subject::Directory,
+        Mount::Strictatime | Mount::Relatime | Mount::Lazytime => true,
+    }
+}
+
+fn judge(claim: &Claim, result: &AtimeResult) -> Option<Answer> {
+    let of = |operations: &'static [Operation]| {
+        result
+            .touches()
+            .filter(move |(_, row)| operations.contains(&row.row.case.operation) && may_move(row))
+    };
+    let sides = [(claim.moves, true), (claim.stays, false)];
+    // Half of a claim is not the claim.
+    if sides
+        .iter()
+        .any(|(operations, _)| !operations.is_empty() && of(operations).next().is_none())
+    {
+        return None;
+    }
+    let rows: Vec<(usize, &TouchRow, bool)> = sides
+        .iter()
+        .flat_map(|(operations, moved)| of(operations).map(|(number, row)| (number, row, *moved)))
+        .collect();
+    let against: Vec<&(usize, &TouchRow, bool)> = rows
+        .iter()
+        .filter(|(_, row, moved)| row.atime_changed != *moved)
+        .collect();
+    let mut parts = Vec::new();
+    for moved in [true, false] {
+        let names = once(
+            rows.iter()
+                .filter(|(_, row, _)| row.atime_changed == moved)
+                .map(|(_, row, _)| row.row.case.operation.as_str().to_owned()),
+        );
+        if !names.is_empty() {
+            let verb = if moved { "moved by" } else { "not by" };
+            parts.push(format!("{verb} {}", names.join(", ")));
+        }
+    }
+    let because = if against.is_empty() {
+        let on = once(
+            rows.iter()
+                .map(|(_, row, _)| row.row.case.filesystem.clone()),
+        );
+        format!("{} on {}", parts.join(", "), on.join(", "))
+    } else {
+        exceptions(&against)
+    };
+    let numbers = if against.is_empty() {
+        rows.iter().map(|(number, ..)| *number).collect()
+    } else {
+        against.iter().map(|(number, ..)| *number).collect()
+    };
+    Some(Answer {
+        claim: claim.text.to_owned(),
+        verdict: Verdict::from_fact(against.is_empty()),
+        because,
+        rows: numbers,
+    })
+}
+
+/// `copy_file_range_from and cp did not move it on xfs, btrfs`.
+fn exceptions(against: &[&(usize, &TouchRow, bool)]) -> String {
+    let mut parts = Vec::new();
+    for moved in [true, false] {
+        let side = || {
+            against
+                .iter()
+                .filter(move |(_, row, _)| row.atime_changed == moved)
+        };
+        if side().next().is_none() {
+            continue;
+        }
+        let names = once(side().map(|(_, row, _)| row.row.case.operation.as_str().to_owned()));
+        let on = once(side().map(|(_, row, _)| row.row.case.filesystem.clone()));
+        let verb = if moved { "moved" } else { "did not move" };
+        parts.push(format!(
+            "{} {verb} it on {}",
+            names.join(", "),
+            on.join(", ")
+        ));
+    }
+    parts.join("; ")
+}
+
+/// Each text once, in the order of the first.
+fn once(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for text in texts {
+        if !seen.contains(&text) {
+            seen.push(text);
+        }
+    }
+    seen
+}
+
+/// The probes against `relatime_need_update`, fs/inode.c.
+fn relatime_rule(result: &AtimeResult) -> Option<Answer> {
+    let probes = &result.relatime;
+    if probes.is_empty() {
+        return None;
+    }
+    let due = |probe: Probe| match probe {
+        Probe::BeforeMtime | Probe::BeforeCtime | Probe::DayOld => true,
+        Probe::AfterBoth | Probe::NotDayOld => false,
+    };
+    let wrong: Vec<String> = probes
+        .iter()
+        .filter(|probe| probe.atime_changed != due(probe.probe))
+        .map(|probe| {
+            let did = if probe.atime_changed {
+                "moved"
+            } else {
+                "stayed"
+            };
+            format!("{} {did} on {}", probe.probe.as_str(), probe.filesystem)
+        })
+        .collect();
+    let said = |moved: bool| {
+        let texts = probes.iter().filter(|probe| probe.atime_changed == moved);
+        once(texts.map(|probe| probe.probe.as_str().to_owned())).join("; ")
+    };
+    let day = probes
+        .iter()
+        .any(|probe| Probe::BY_IMAGE.contains(&probe.probe));
+    let claim = if day {
+        "relatime moves an atime only if it is not newer than mtime and ctime, or a day old"
+    } else {
+        "relatime moves an atime only if it is not newer than mtime and ctime"
+    };
+    Some(Answer {
+        claim: claim.to_owned(),
+        verdict: Verdict::from_fact(wrong.is_empty()),
+        because: if wrong.is_empty() {
+            format!("moved when {}; stayed when {}", said(true), said(false))
+        } else {
+            wrong.join("; ")
+        },
+        rows: Vec::new(),
+    })
+}
+
+/// Whether a mount option moves just what `lets` says, of what moves under strictatime.
+fn held_back(
+    result: &AtimeResult,
+    claim: &str,
+    mount: Mount,
+    lets: fn(Subject) -> bool,
+) -> Option<Answer> {
+    let moves_freely = |row: &TouchRow| {
+        result.touches().any(|(_, other)| {
+            other.row.target == row.row.target
+                && other.row.case.mount == Mount::Strictatime
+                && other.row.case.operation == row.row.case.operation
+                && other.atime_changed
+        })
+    };
+    let rows: Vec<(usize, &TouchRow)> = result
+        .touches()
+        .filter(|(_, row)| row.row.case.mount == mount && moves_freely(row))
+        .collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let wrong: Vec<&(usize, &TouchRow)> = rows
+        .iter()
+        .filter(|(_, row)| row.atime_changed != lets(row.subject))
+        .collect();
+    let moved = rows.iter().filter(|(_, row)| row.atime_changed).count();
+    let mut because = format!(
+        "of {} cases that move under strictatime {moved} moved",
+        rows.len()
+    );
+    if let Some((_, row)) = wrong.first() {
+        because = format!(
+            "{because}; against the claim: {} on {}",
+            row.row.case.operation.as_str(),
+            row.row.case.filesystem
+        );
+    }
+    let verdict = Verdict::from_fact(wrong.is_empty());
+    let cited = if wrong.is_empty() {
+        rows.iter().collect()
+    } else {
+        wrong
+    };
+    Some(Answer {
+        claim: claim.to_owned(),
+        verdict,
+        because,
+        rows: cited.iter().map(|(number, _)| *number).collect(),
+    })
+}

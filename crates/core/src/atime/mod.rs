@@ -1,0 +1,296 @@
+//! `lab atime`: which operations move a file's access time, and what does that cost?
+
+mod answers;
+mod comparison;
+mod operation;
+mod rule;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Answer;
+use crate::evidence::{DeviceCounts, Evidence};
+use crate::lab::{MeasuredTarget, Row};
+use crate::op::Gap;
+use crate::timing::Timing;
+pub use answers::answers;
+pub use comparison::{Comparison, Spread, comparisons};
+pub use operation::{Mount, Operation, Subject};
+pub use rule::{ClockState, expected, expected_of_directory};
+
+/// The question the experiment answers.
+pub const QUESTION: &str =
+    "which operations move a file's access time, what does that cost, and does noatime help?";
+
+/// Bytes of a sector, the unit in which the kernel counts what a device writes.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// One operation under one mount option on one file system.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TouchCase {
+    /// What was done to the file.
+    pub operation: Operation,
+    /// Under which mount option.
+    pub mount: Mount,
+    /// File-system type, as in `/proc/self/mountinfo`.
+    pub filesystem: String,
+}
+
+/// Whether an access time moved, in the two states in which relatime differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// While it was not newer than mtime: [`ClockState::Due`].
+    pub due: bool,
+    /// While it was newer than mtime and ctime and no day old: [`ClockState::Fresh`].
+    pub fresh: bool,
+}
+
+/// Whether an operation moved the access time of what it was done to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TouchRow {
+    /// Case and target; no times and no requests, since one operation is not timed.
+    #[serde(flatten)]
+    pub row: Row<TouchCase>,
+    /// Whose access time is meant.
+    pub subject: Subject,
+    /// Whether it moved while it was due ([`Moved::due`]).
+    pub atime_changed: bool,
+    /// Whether it moved although it was fresh ([`Moved::fresh`]).
+    pub atime_changed_when_fresh: bool,
+    /// For programs that walk a tree: the same of the directory that holds the file.
+    #[serde(default)]
+    pub directory: Option<Moved>,
+}
+
+/// Which files a loop reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loop {
+    /// One file, again and again: the article's loop.
+    OneFile,
+    /// Many files, each once.
+    ManyFiles,
+}
+
+impl Loop {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::OneFile, Self::ManyFiles];
+
+    /// The name on the command line, in JSON and in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OneFile => "one_file",
+            Self::ManyFiles => "many_files",
+        }
+    }
+}
+
+/// How often the files had been read since they were changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// Not once.
+    First,
+    /// Once.
+    Second,
+}
+
+impl Reading {
+    /// The name in JSON and in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Second => "second",
+        }
+    }
+}
+
+/// A loop of open, read and close under one mount option on one file system.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LoopCase {
+    /// Which files.
+    #[serde(rename = "loop")]
+    pub files: Loop,
+    /// First or second reading of them.
+    pub reading: Reading,
+    /// Under which mount option.
+    pub mount: Mount,
+    /// File-system type, as in `/proc/self/mountinfo`.
+    pub filesystem: String,
+    /// Opens, reads and closes.
+    pub reads: u64,
+    /// Bytes of each file.
+    pub size_bytes: u64,
+}
+
+/// What a loop took and what it made the device write.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoopRow {
+    /// Case, times of the reading alone, evidence. Requests after the program's end are
+    /// those of the `syncfs` that followed.
+    #[serde(flatten)]
+    pub row: Row<LoopCase>,
+    /// Times of the reading and the `syncfs` after it.
+    pub with_sync: Option<Timing>,
+    /// Mean and standard deviation of `timing`, as the article gives them.
+    pub spread: Option<Spread>,
+    /// Sectors of [`SECTOR_BYTES`] that the device wrote for the reading and the `syncfs`.
+    pub sectors: Option<u64>,
+}
+
+impl LoopRow {
+    /// Computes what follows from a row.
+    pub fn new(row: Row<LoopCase>, with_sync: Option<Timing>) -> Self {
+        let spread = row.timing.as_ref().and_then(Spread::of);
+        let sectors = sectors(&row.evidence);
+        Self {
+            row,
+            with_sync,
+            spread,
+            sectors,
+        }
+    }
+}
+
+/// Sectors written during the run and the sync after it; `None` where either is unknown
+/// or events were lost.
+fn sectors(evidence: &Evidence) -> Option<u64> {
+    if evidence.lost_events > 0 {
+        return None;
+    }
+    let bytes = |device: Option<&DeviceCounts>| Some(device?.writes().bytes);
+    let running = bytes(evidence.device.as_ref())?;
+    let after = bytes(evidence.device_after_exit.as_ref())?;
+    Some((running + after) / SECTOR_BYTES)
+}
+
+/// A row of either kind, told apart by its case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AtimeRow {
+    /// Whether an operation moved an access time.
+    Touch(Box<TouchRow>),
+    /// What reading took.
+    Loop(Box<LoopRow>),
+}
+
+impl AtimeRow {
+    /// Events that were lost while it was observed.
+    pub fn lost_events(&self) -> u64 {
+        match self {
+            Self::Touch(_) => 0,
+            Self::Loop(row) => row.row.evidence.lost_events,
+        }
+    }
+}
+
+/// Which part of relatime's rule a probe isolates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Probe {
+    /// atime before mtime, and after ctime.
+    BeforeMtime,
+    /// atime before ctime, and after mtime.
+    BeforeCtime,
+    /// atime after both.
+    AfterBoth,
+    /// atime after both, and 25 hours ago.
+    DayOld,
+    /// atime after both, and 23 hours ago.
+    NotDayOld,
+}
+
+impl Probe {
+    /// Those that can be set by `utimensat`(2) on any file system.
+    pub const BY_CALL: [Self; 3] = [Self::BeforeMtime, Self::BeforeCtime, Self::AfterBoth];
+
+    /// Those that need a ctime in the past, which no call can set.
+    pub const BY_IMAGE: [Self; 2] = [Self::DayOld, Self::NotDayOld];
+
+    /// What is set, in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BeforeMtime => "older than mtime, newer than ctime",
+            Self::BeforeCtime => "older than ctime, newer than mtime",
+            Self::AfterBoth => "newer than both",
+            Self::DayOld => "newer than both, 25 hours old",
+            Self::NotDayOld => "newer than both, 23 hours old",
+        }
+    }
+}
+
+/// One read under relatime, after the times were set as a probe wants them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RelatimeProbe {
+    /// File-system type.
+    pub filesystem: String,
+    /// Which part of the rule.
+    pub probe: Probe,
+    /// Whether the read moved the access time.
+    pub atime_changed: bool,
+}
+
+/// The result of the experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AtimeResult {
+    /// [`QUESTION`].
+    pub question: String,
+    /// File systems measured.
+    pub targets: Vec<MeasuredTarget>,
+    /// First whether each operation moves an access time, then what reading costs.
+    pub rows: Vec<AtimeRow>,
+    /// relatime's rule, part by part.
+    pub relatime: Vec<RelatimeProbe>,
+    /// Every mount option's loop against the same loop under noatime.
+    pub comparisons: Vec<Comparison>,
+    /// Verdicts.
+    pub answers: Vec<Answer>,
+    /// Properties of this machine that limit what the rows mean.
+    pub caveats: Vec<String>,
+    /// Parts of the experiment that are not there, and why.
+    #[serde(default)]
+    pub missing: Vec<Gap>,
+    /// How the timing runs were made.
+    pub method: Method,
+}
+
+/// How the figures were made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Method {
+    /// Timing runs per loop: fewest and most.
+    pub timing_runs: (usize, usize),
+    /// Runs made before those, one a loop, that are not among the samples.
+    pub warm_up_runs: usize,
+    /// Whether the run ended before all rows were done.
+    pub interrupted: bool,
+    /// Rows that were asked for.
+    pub planned_rows: usize,
+}
+
+impl AtimeResult {
+    /// Rows of operations, with their 1-based numbers.
+    pub fn touches(&self) -> impl Iterator<Item = (usize, &TouchRow)> {
+        self.rows
+            .iter()
+            .enumerate()
+            .filter_map(|(index, row)| match row {
+                AtimeRow::Touch(row) => Some((index + 1, &**row)),
+                AtimeRow::Loop(_) => None,
+            })
+    }
+
+    /// Rows of loops, with their 1-based numbers.
+    pub fn loops(&self) -> impl Iterator<Item = (usize, &LoopRow)> {
+        self.rows
+            .iter()
+            .enumerate()
+            .filter_map(|(index, row)| match row {
+                AtimeRow::Loop(row) => Some((index + 1, &**row)),
+                AtimeRow::Touch(_) => None,
+            })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;
