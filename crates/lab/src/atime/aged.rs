@@ -1,0 +1,211 @@
+//! relatime's rule of a day, on an ext4 whose inodes were given an old ctime.
+//!
+//! No call sets ctime to anything but now, and an access time that is a day old is
+//! always older than that. So the inodes of a small image of our own are written by
+//! `debugfs`(8) before it is mounted.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use iostrata_core::Gap;
+use iostrata_core::atime::{Mount, Probe, RelatimeProbe};
+use iostrata_tracer::kernel::LoopDevice;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+use super::moments::{Times, now_s};
+use super::mounts::current;
+use crate::engine::Process;
+use crate::error::LabError;
+use crate::session::Session;
+
+const HOUR_S: i64 = 3600;
+
+/// Smallest image that mke2fs makes without complaint, with room to spare.
+const IMAGE_BYTES: u64 = 8 << 20;
+
+/// Where Debian keeps these programs; often not in a user's PATH.
+const SYSTEM_DIRECTORY: &str = "/usr/sbin";
+
+/// What the rule of a day does, or why that cannot be tried.
+pub(super) fn probes(session: &Session<'_>) -> Result<Result<Vec<RelatimeProbe>, Gap>, LabError> {
+    let what = "relatime's rule of a day";
+    match try_probes(&session.run.scratch, session.stop) {
+        Ok(Ok(probes)) => Ok(Ok(probes)),
+        Ok(Err(why)) => Ok(Err(Gap::new(what, why))),
+        Err(error) => Err(error),
+    }
+}
+
+fn try_probes(
+    scratch: &Path,
+    stop: &dyn Fn() -> bool,
+) -> Result<Result<Vec<RelatimeProbe>, String>, LabError> {
+    let image = match Aged::make(scratch, stop)? {
+        Ok(image) => image,
+        Err(why) => return Ok(Err(why)),
+    };
+    let failed = |error| LabError::io("try relatime's rule of a day", error);
+    let mut probes = Vec::new();
+    for probe in Probe::BY_IMAGE {
+        let path = image.point.join(name(probe));
+        let before = Times::of(&path).map_err(failed)?;
+        if before.accessed.tv_sec != image.accessed_s(probe)
+            || before.changed.tv_sec != image.changed_s
+            || before.modified.tv_sec != image.changed_s
+        {
+            return Ok(Err("debugfs did not set the times as it was told".to_owned()));
+        }
+        fs::read(&path).map_err(failed)?;
+        let after = Times::of(&path).map_err(failed)?;
+        probes.push(RelatimeProbe {
+            filesystem: "ext4".to_owned(),
+            probe,
+            atime_changed: after.accessed != before.accessed,
+        });
+    }
+    Ok(Ok(probes))
+}
+
+fn name(probe: Probe) -> &'static str {
+    if probe == Probe::DayOld { "day_old" } else { "not_day_old" }
+}
+
+/// The image, mounted with relatime; unmounted and removed on drop.
+struct Aged {
+    point: PathBuf,
+    now_s: i64,
+    changed_s: i64,
+    /// Releases itself once nothing is mounted from it.
+    _device: LoopDevice,
+}
+
+impl Aged {
+    /// Makes it below `scratch`, or says which program is missing.
+    fn make(scratch: &Path, stop: &dyn Fn() -> bool) -> Result<Result<Self, String>, LabError> {
+        let failed = |error| LabError::io("make an image with old times", error);
+        let device = device(scratch).map_err(failed)?;
+        let (contents, point) = (scratch.join("aged-contents"), scratch.join("aged"));
+        let made = Self::fill(&device, &contents, stop);
+        drop(fs::remove_dir_all(&contents));
+        let (now_s, changed_s) = match made? {
+            Ok(times) => times,
+            Err(why) => return Ok(Err(why)),
+        };
+        fs::create_dir(&point).map_err(failed)?;
+        let mounted = mount(device.path(), &point, "ext4", MountFlags::RELATIME, None);
+        if let Err(errno) = mounted {
+            drop(fs::remove_dir(&point));
+            return Err(failed(errno.into()));
+        }
+        // From here on it unmounts itself.
+        let image = Self {
+            point,
+            now_s,
+            changed_s,
+            _device: device,
+        };
+        let found = current(&image.point)?;
+        if found != Mount::Relatime {
+            return Ok(Err(format!("the image is mounted {}", found.as_str())));
+        }
+        Ok(Ok(image))
+    }
+
+    /// Makes the file system with a file for each probe, and sets their times.
+    fn fill(
+        device: &LoopDevice,
+        contents: &Path,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Result<(i64, i64), String>, LabError> {
+        let failed = |error| LabError::io("make an image with old times", error);
+        fs::create_dir(contents).map_err(failed)?;
+        for probe in Probe::BY_IMAGE {
+            fs::write(contents.join(name(probe)), "text\n").map_err(failed)?;
+        }
+        let arguments: Vec<OsString> = vec!["-q".into(), "-F".into(), "-d".into(), contents.into()];
+        if let Err(why) = run("mkfs.ext4", &arguments, device, stop)? {
+            return Ok(Err(why));
+        }
+        let now_s = now_s();
+        let changed_s = now_s - 72 * HOUR_S;
+        for probe in Probe::BY_IMAGE {
+            let fields = [
+                ("atime", now_s - age_s(probe)),
+                ("mtime", changed_s),
+                ("ctime", changed_s),
+            ];
+            for (field, second) in fields {
+                let request = format!("set_inode_field {} {field} @{second}", name(probe));
+                let arguments: [OsString; 3] = ["-w".into(), "-R".into(), request.into()];
+                if let Err(why) = run("debugfs", &arguments, device, stop)? {
+                    return Ok(Err(why));
+                }
+            }
+        }
+        Ok(Ok((now_s, changed_s)))
+    }
+
+    fn accessed_s(&self, probe: Probe) -> i64 {
+        self.now_s - age_s(probe)
+    }
+}
+
+/// Age of the access time when the image was made.
+fn age_s(probe: Probe) -> i64 {
+    if probe == Probe::DayOld { 25 * HOUR_S } else { 23 * HOUR_S }
+}
+
+impl Drop for Aged {
+    fn drop(&mut self) {
+        // Detached, so that it cannot be busy; the mount is in this process's namespace and
+        // ends with it at the latest.
+        let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
+        drop(unmount(&self.point, flags));
+        drop(fs::remove_dir(&self.point));
+    }
+}
+
+/// A loop device whose file has lost its name before anything is written to it.
+fn device(scratch: &Path) -> io::Result<LoopDevice> {
+    let path = scratch.join("aged.img");
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+    fs::remove_file(&path)?;
+    file.set_len(IMAGE_BYTES)?;
+    LoopDevice::attach(file.as_fd()).map_err(io::Error::other)
+}
+
+/// Runs a program of e2fsprogs on the device.
+fn run(
+    program: &str,
+    arguments: &[OsString],
+    device: &LoopDevice,
+    stop: &dyn Fn() -> bool,
+) -> Result<Result<(), String>, LabError> {
+    let null = || File::options().write(true).open("/dev/null");
+    for place in [PathBuf::from(program), Path::new(SYSTEM_DIRECTORY).join(program)] {
+        let mut command = Command::new(place);
+        let output = null().map_err(|error| LabError::io("open /dev/null", error))?;
+        command
+            .args(arguments)
+            .arg(device.path())
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(Stdio::null());
+        match Process::start(&mut command) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Ok(Err(format!("cannot run {program}: {error}"))),
+            Ok(mut process) => {
+                let status = process.wait(stop)?;
+                let failed = || format!("{program} failed ({status})");
+                return Ok(status.success().then_some(()).ok_or_else(failed));
+            }
+        }
+    }
+    Ok(Err(format!(
+        "{program} was not found in PATH or {SYSTEM_DIRECTORY}; install it (Debian package e2fsprogs)"
+    )))
+}

@@ -1,0 +1,115 @@
+//! One cell of the matrix: times set, operation done, access time looked at.
+
+use std::fs::File;
+use std::io;
+
+use iostrata_core::Gap;
+use iostrata_core::atime::{ClockState, Moved, Mount, Operation, TouchCase, TouchRow};
+use iostrata_core::evidence::Evidence;
+use iostrata_core::lab::{Interference, Row};
+
+use super::moments::{Moments, Times};
+use super::operations::call;
+use super::programs::{Able, perform};
+use super::tree::Tree;
+use crate::engine::FailureKind;
+use crate::error::LabError;
+use crate::target::Target;
+
+/// Whether the subject's and the walked directory's access times moved.
+type Seen = (bool, Option<bool>);
+
+/// The row of an operation under the mount option that the target has now, or why the
+/// operation cannot be done.
+pub(super) fn row(
+    target: &Target,
+    mount: Mount,
+    operation: Operation,
+    tree: &Tree,
+    stop: &dyn Fn() -> bool,
+) -> Result<Result<TouchRow, String>, LabError> {
+    let moments = Moments::now();
+    let mut seen = |state| look(target, operation, tree, (moments, state), stop);
+    let due = match seen(ClockState::Due)? {
+        Ok(seen) => seen,
+        Err(why) => return Ok(Err(why)),
+    };
+    let fresh = match seen(ClockState::Fresh)? {
+        Ok(seen) => seen,
+        Err(why) => return Ok(Err(why)),
+    };
+    let case = TouchCase {
+        operation,
+        mount,
+        filesystem: target.storage.filesystem.clone(),
+    };
+    Ok(Ok(TouchRow {
+        row: untimed(case, target),
+        subject: operation.subject(),
+        atime_changed: due.0,
+        atime_changed_when_fresh: fresh.0,
+        directory: due.1.zip(fresh.1).map(|(due, fresh)| Moved { due, fresh }),
+    }))
+}
+
+/// Does the operation once in the state.
+fn look(
+    target: &Target,
+    operation: Operation,
+    tree: &Tree,
+    (moments, state): (Moments, ClockState),
+    stop: &dyn Fn() -> bool,
+) -> Result<Result<Seen, String>, LabError> {
+    let doing = || format!("{} on {}", operation.as_str(), target.name);
+    let failed = |error: io::Error| LabError::io(doing(), error);
+    let subject = tree.subject(operation);
+    let walked = tree.walked(operation);
+    let before = moments.set(&subject, state).map_err(failed)?;
+    let walked = walked
+        .map(|path| Ok((moments.set(&path, state)?, path)))
+        .transpose()
+        .map_err(failed)?;
+    // Open is looked at before its close.
+    let mut held = None;
+    if operation == Operation::Open {
+        held = Some(File::open(&subject).map_err(failed)?);
+    } else if operation == Operation::Exec || operation.program().is_some() {
+        if let Able::No(why) = perform(operation, tree, stop)? {
+            return Ok(Err(why));
+        }
+    } else if let Err(error) = call(operation, tree) {
+        return refused(&error).map(Err).ok_or_else(|| failed(error));
+    }
+    let moved = |before: Times, path| Ok(Times::of(path)?.accessed != before.accessed);
+    let subject_moved = moved(before, &subject).map_err(failed)?;
+    drop(held);
+    let walked = walked.map(|(before, path)| moved(before, &path));
+    Ok(Ok((subject_moved, walked.transpose().map_err(failed)?)))
+}
+
+/// Why the file system or the user's rights do not have the operation; `None` for any
+/// other trouble.
+fn refused(error: &io::Error) -> Option<String> {
+    let known = matches!(
+        FailureKind::of(error),
+        FailureKind::Unsupported | FailureKind::Denied
+    );
+    known.then(|| error.to_string())
+}
+
+/// A row without times and requests.
+fn untimed(case: TouchCase, target: &Target) -> Row<TouchCase> {
+    let why = "a single operation is neither timed nor observed: what is asked is whether it \
+               moves the access time, and stat(2) tells";
+    Row {
+        case,
+        target: target.name.clone(),
+        timing: None,
+        evidence: Evidence {
+            missing: vec![Gap::new("times and kernel evidence", why)],
+            ..Evidence::default()
+        },
+        interference: Interference::default(),
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,24 @@
+//! `lab atime`: what moves an access time, and what that costs.
+//!
+//! Single operations are done in this process, with the access time set before and read
+//! after; loops are done by workload processes
+//! ([`Job::ReadLoop`](crate::engine::Job)), timed and observed.
+
+mod aged;
+mod caveats;
+mod cell;
+mod loops;
+mod matrix;
+mod moments;
+mod mounts;
+mod observed;
+mod operations;
+mod programs;
+mod run;
+mod settings;
+mod tree;
+mod workload;
+
+pub use run::run;
+pub use settings::{Chosen, Selection, needed_bytes};
+pub(crate) use workload::ReadLoopTask;

@@ -1,0 +1,167 @@
+//! What is to be measured, and how thoroughly.
+
+use iostrata_core::atime::{Loop, Mount, Operation};
+use rustix::fs::{Access, access, statvfs};
+
+use crate::engine::Rules;
+use crate::error::LabError;
+use crate::session::Effort;
+use crate::target::Target;
+
+/// Bytes of each file, as in the article.
+pub(super) const FILE_BYTES: usize = 4096;
+
+/// Reads of the article's loop.
+const ONE_FILE_READS: u64 = 10_000;
+
+/// Files of the other loop.
+const MANY_FILES: u64 = 5_000;
+
+/// Bytes on a target for each file of a loop: its block, and its inode and directory
+/// entry with room to spare.
+const BYTES_PER_FILE: u64 = 3 * FILE_BYTES as u64;
+
+/// What the user chose; empty lists mean the defaults.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Operations.
+    pub operations: Vec<Operation>,
+    /// Loops.
+    pub loops: Vec<Loop>,
+    /// Mount options.
+    pub mounts: Vec<Mount>,
+    /// How thoroughly.
+    pub effort: Effort,
+}
+
+/// What is to be measured on each target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    /// Operations, in the order of the table.
+    pub operations: Vec<Operation>,
+    /// Loops.
+    pub loops: Vec<Loop>,
+    /// Mount options.
+    pub mounts: Vec<Mount>,
+    /// File systems whose loops are timed; `None` for all of them.
+    pub(super) timed_filesystems: Option<&'static [&'static str]>,
+    pub(super) rules: Rules,
+}
+
+impl Selection {
+    /// The choice: who names operations only gets no loops, and the other way round.
+    pub fn chosen(&self) -> Chosen {
+        let all = self.operations.is_empty() && self.loops.is_empty();
+        let operations = if all { &Operation::ALL[..] } else { &self.operations };
+        let loops = if all { &Loop::ALL[..] } else { &self.loops };
+        let mounts = if self.mounts.is_empty() { &Mount::ALL[..] } else { &self.mounts };
+        let quick = self.effort == Effort::Quick && self.loops.is_empty();
+        Chosen {
+            operations: in_order(&Operation::ALL, operations),
+            loops: in_order(&Loop::ALL, loops),
+            mounts: in_order(&Mount::ALL, mounts),
+            timed_filesystems: quick.then_some(&["ext4"]),
+            rules: rules(self.effort),
+        }
+    }
+}
+
+/// Those of `all` that were chosen, each once.
+fn in_order<T: Copy + PartialEq>(all: &[T], chosen: &[T]) -> Vec<T> {
+    all.iter().filter(|one| chosen.contains(one)).copied().collect()
+}
+
+/// When a loop has been timed often enough: the article's hundred runs if thorough. Each
+/// takes some hundredths of a second.
+fn rules(effort: Effort) -> Rules {
+    let (min_runs, max_runs, budget_s) = match effort {
+        Effort::Quick => (6, 6, 2.0),
+        Effort::Normal => (10, 15, 20.0),
+        Effort::Thorough => (100, 100, 300.0),
+    };
+    Rules {
+        min_runs,
+        max_runs,
+        target_width: 0.02,
+        budget_s,
+    }
+}
+
+/// Files that a loop reads, and how many reads it makes.
+pub(super) fn size_of(files: Loop) -> (u64, u64) {
+    match files {
+        Loop::OneFile => (1, ONE_FILE_READS),
+        Loop::ManyFiles => (MANY_FILES, MANY_FILES),
+    }
+}
+
+/// Bytes that must be free on each target.
+pub fn needed_bytes() -> u64 {
+    MANY_FILES * BYTES_PER_FILE
+}
+
+/// Fails before anything is written if a target could not take the files.
+pub(super) fn check(chosen: &Chosen, targets: &[Target]) -> Result<(), LabError> {
+    if targets.is_empty() || chosen.mounts.is_empty() {
+        return Err(LabError::Usage(
+            "nothing to measure: give at least one file system and mount option".to_owned(),
+        ));
+    }
+    let needed_bytes = needed_bytes();
+    for Target { dir, .. } in targets {
+        access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| LabError::Denied {
+            dir: dir.clone(),
+            source: errno.into(),
+        })?;
+        let space = statvfs(dir)
+            .map_err(|errno| LabError::io(format!("ask {} for its space", dir.display()), errno))?;
+        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        if free_bytes < needed_bytes {
+            return Err(LabError::NoSpace {
+                dir: dir.clone(),
+                needed_bytes,
+                free_bytes,
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn naming_operations_leaves_the_loops_out() {
+        let operations = vec![Operation::Read, Operation::Stat, Operation::Read];
+        let chosen = Selection {
+            operations,
+            ..Selection::default()
+        }
+        .chosen();
+        assert_eq!(chosen.operations, [Operation::Stat, Operation::Read]);
+        assert!(chosen.loops.is_empty());
+        assert_eq!(chosen.mounts, Mount::ALL);
+        let loops = vec![Loop::OneFile];
+        let chosen = Selection {
+            loops,
+            ..Selection::default()
+        }
+        .chosen();
+        assert!(chosen.operations.is_empty());
+        assert_eq!(chosen.loops, [Loop::OneFile]);
+        let all = Selection::default().chosen();
+        assert_eq!((all.operations.len(), all.loops.len()), (22, 2));
+    }
+
+    #[test]
+    fn quick_times_one_file_system() {
+        let effort = Effort::Quick;
+        let quick = Selection {
+            effort,
+            ..Selection::default()
+        };
+        assert_eq!(quick.chosen().timed_filesystems, Some(&["ext4"][..]));
+        assert_eq!(Selection::default().chosen().timed_filesystems, None);
+    }
+}

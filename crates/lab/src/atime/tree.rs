@@ -1,0 +1,77 @@
+//! The files that operations are done to.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use iostrata_core::atime::Operation;
+
+use super::settings::FILE_BYTES;
+use crate::error::LabError;
+
+/// A line of the file that `grep` looks for.
+pub(super) const LINE: &str = "0123456789abcdefghijklmnopqrstuvwxyz_\n";
+
+/// Files of our own on a target, removed on drop.
+///
+///     work/tree/file   what programs walk over; work/ is a git work tree
+///     single/          what single calls are made on
+///     out/             what they write to
+#[derive(Debug)]
+pub(super) struct Tree {
+    root: PathBuf,
+}
+
+impl Tree {
+    /// Makes it below `dir`.
+    pub(super) fn make(dir: &Path) -> Result<Self, LabError> {
+        let tree = Self {
+            root: dir.join("operations"),
+        };
+        let failed = |error| LabError::io(format!("make files in {}", dir.display()), error);
+        tree.fill().map_err(failed)?;
+        Ok(tree)
+    }
+
+    fn fill(&self) -> io::Result<()> {
+        let mut text = LINE.repeat(FILE_BYTES / LINE.len() + 1);
+        text.truncate(FILE_BYTES);
+        for directory in ["work/tree", "single/directory", "out"] {
+            fs::create_dir_all(self.root.join(directory))?;
+        }
+        for file in ["work/tree/file", "single/file", "single/written", "single/directory/file"] {
+            fs::write(self.root.join(file), &text)?;
+        }
+        symlink("file", self.root.join("single/link"))
+    }
+
+    /// A path below it.
+    pub(super) fn path(&self, below: &str) -> PathBuf {
+        self.root.join(below)
+    }
+
+    /// What an operation is done to.
+    pub(super) fn subject(&self, operation: Operation) -> PathBuf {
+        self.path(match operation {
+            Operation::Readdir => "single/directory",
+            Operation::Readlink => "single/link",
+            Operation::Write | Operation::Truncate => "single/written",
+            Operation::Exec => "single/program",
+            _ if operation.program().is_some() => "work/tree/file",
+            _ => "single/file",
+        })
+    }
+
+    /// The directory that a program walks; `None` for operations on one file.
+    pub(super) fn walked(&self, operation: Operation) -> Option<PathBuf> {
+        operation.program().map(|_| self.path("work/tree"))
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // What stays is in the scratch directory, whose removal says what it cannot remove.
+        drop(fs::remove_dir_all(&self.root));
+    }
+}

@@ -1,0 +1,99 @@
+//! The loops, as the workload process does them.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use iostrata_core::atime::Reading;
+use rustix::fs::{Mode, OFlags, open, syncfs};
+use rustix::io::read;
+
+use super::moments::{now_s, set_times};
+use super::settings::FILE_BYTES;
+use crate::engine::{Failure, LoopReport, ReadLoopJob, Stopwatch};
+
+/// Access times are set this long before the files' mtime.
+const HOUR_S: i64 = 3600;
+
+/// Longer than a tick of the clock that access times are taken from, at 100 ticks a
+/// second: a read in the tick of the change would not be newer than it.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Files whose access times are due, or were moved by one reading.
+pub(crate) struct ReadLoopTask {
+    directory: PathBuf,
+    paths: Vec<CString>,
+    reads: u64,
+}
+
+impl ReadLoopTask {
+    /// Sets all times so that an access is due, and for the second reading reads once.
+    pub(crate) fn prepare(job: ReadLoopJob) -> Result<Self, Failure> {
+        let directory = PathBuf::from(job.directory);
+        let mut task = Self {
+            paths: Vec::new(),
+            reads: job.reads,
+            directory,
+        };
+        let modified_s = now_s() - 2 * HOUR_S;
+        for number in 0..job.files {
+            let path = task.directory.join(file_name(number));
+            set_times(&path, modified_s - HOUR_S, modified_s)
+                .map_err(|error| failure("set the times of", &path, &error))?;
+            let path = CString::new(path.into_os_string().into_vec())
+                .map_err(|_| Failure::job("a path with a null byte"))?;
+            task.paths.push(path);
+        }
+        if job.reading == Reading::Second {
+            thread::sleep(TICK);
+            for path in &task.paths {
+                read_whole(path)?;
+            }
+        }
+        thread::sleep(TICK);
+        Ok(task)
+    }
+
+    /// Opens, reads and closes, and then syncs the file system; both are timed.
+    pub(crate) fn go(&mut self) -> Result<LoopReport, Failure> {
+        let directory = File::open(&self.directory)
+            .map_err(|error| failure("open", &self.directory, &error))?;
+        let watch = Stopwatch::start()?;
+        for path in self.paths.iter().cycle().zip(0..self.reads).map(|(path, _)| path) {
+            read_whole(path)?;
+        }
+        let reading = watch.stop()?;
+        let watch = Stopwatch::start()?;
+        syncfs(&directory)
+            .map_err(|errno| failure("sync the file system of", &self.directory, &errno.into()))?;
+        let sync = watch.stop()?;
+        Ok(LoopReport { reading, sync })
+    }
+}
+
+/// Opens, reads and closes one file.
+fn read_whole(path: &CString) -> Result<(), Failure> {
+    let mut buffer = [0; FILE_BYTES];
+    let count = open(path.as_c_str(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .and_then(|file| read(&file, &mut buffer));
+    match count {
+        Ok(FILE_BYTES) => Ok(()),
+        Ok(count) => Err(Failure::job(format!(
+            "{} has only {count} of {FILE_BYTES} bytes",
+            path.to_string_lossy()
+        ))),
+        Err(errno) => Err(failure("read", Path::new(&*path.to_string_lossy()), &errno.into())),
+    }
+}
+
+fn failure(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
+    Failure::from_io(&format!("{doing} {}", path.display()), error)
+}
+
+/// Name of the file with this number.
+pub(super) fn file_name(number: u64) -> String {
+    format!("{number:05}")
+}
