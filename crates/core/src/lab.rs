@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::atime::AtimeResult;
 use crate::buffering::BufferingResult;
 use crate::environment::{Environment, Target};
 use crate::evidence::Evidence;
@@ -28,6 +29,8 @@ pub struct LabResult {
 pub enum Experiment {
     /// `buffering`.
     Buffering(BufferingResult),
+    /// `atime`.
+    Atime(AtimeResult),
 }
 
 impl Experiment {
@@ -35,6 +38,7 @@ impl Experiment {
     pub fn rows(&self) -> usize {
         match self {
             Self::Buffering(result) => result.rows.len(),
+            Self::Atime(result) => result.rows.len(),
         }
     }
 
@@ -42,6 +46,7 @@ impl Experiment {
     pub fn missing_mut(&mut self) -> &mut Vec<Gap> {
         match self {
             Self::Buffering(result) => &mut result.missing,
+            Self::Atime(result) => &mut result.missing,
         }
     }
 }

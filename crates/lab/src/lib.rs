@@ -5,6 +5,7 @@
 //! and evidence come from the same code, and only below a scratch directory.
 #![forbid(unsafe_code)]
 
+pub mod atime;
 pub mod buffering;
 pub mod engine;
 pub mod error;

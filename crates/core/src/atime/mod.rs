@@ -13,7 +13,7 @@ use crate::lab::{MeasuredTarget, Row};
 use crate::op::Gap;
 use crate::timing::Timing;
 pub use answers::answers;
-pub use comparison::{Comparison, Spread, comparisons};
+pub use comparison::{Comparison, Saving, Spread, comparisons};
 pub use operation::{Mount, Operation, Subject};
 pub use rule::{ClockState, expected, expected_of_directory};
 

@@ -6,14 +6,17 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use iostrata_core::bytes;
-use iostrata_lab::scratch::ImageKind;
+use iostrata_lab::scratch::{ImageKind, TMPFS};
 
+use super::atime::AtimeOptions;
 use super::buffering::BufferingOptions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
     /// When do written bytes leave the program, and when are they safe?
     Buffering,
+    /// Which operations move a file's access time, what does that cost, and does noatime help?
+    Atime,
 }
 
 impl ExperimentName {
@@ -21,6 +24,7 @@ impl ExperimentName {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Buffering => "buffering",
+            Self::Atime => "atime",
         }
     }
 
@@ -28,6 +32,7 @@ impl ExperimentName {
     pub(crate) fn page(self) -> &'static str {
         match self {
             Self::Buffering => include_str!("../../../../docs/experiments/buffering.md"),
+            Self::Atime => include_str!("../../../../docs/experiments/atime.md"),
         }
     }
 }
@@ -76,6 +81,9 @@ pub(crate) struct Lab {
 
     #[command(flatten)]
     pub(crate) buffering: BufferingOptions,
+
+    #[command(flatten)]
+    pub(crate) atime: AtimeOptions,
 }
 
 impl Lab {
@@ -83,6 +91,7 @@ impl Lab {
     pub(crate) fn options_of(&self, name: ExperimentName) -> Vec<&'static str> {
         match name {
             ExperimentName::Buffering => self.buffering.given(),
+            ExperimentName::Atime => self.atime.given(),
         }
     }
 }
@@ -100,6 +109,8 @@ pub(crate) enum TargetName {
     Host,
     /// One made for the run.
     Image(ImageKind),
+    /// One in memory, mounted for the run.
+    Tmpfs,
 }
 
 /// The names of what was given.
@@ -111,16 +122,21 @@ pub(super) fn names(given: &[(&'static str, bool)]) -> Vec<&'static str> {
 fn file_systems() -> impl TypedValueParser<Value = TargetName> {
     let host = PossibleValue::new("host").help("the file system of --dir");
     let images = ImageKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(content(kind)));
-    PossibleValuesParser::new(iter::once(host).chain(images)).try_map(|name| {
-        let image = ImageKind::from_name(&name).map(TargetName::Image);
-        let host = || (name == "host").then_some(TargetName::Host);
-        image.or_else(host).ok_or("no such file system")
+    let tmpfs = PossibleValue::new(TMPFS).help("in memory, mounted for the run, as root");
+    let values = iter::once(host).chain(images).chain([tmpfs]);
+    PossibleValuesParser::new(values).try_map(|name| match name.as_str() {
+        "host" => Ok(TargetName::Host),
+        TMPFS => Ok(TargetName::Tmpfs),
+        image => {
+            let image = ImageKind::from_name(image).map(TargetName::Image);
+            image.ok_or("no such file system")
+        }
     })
 }
 
 fn content(kind: ImageKind) -> &'static str {
     match kind {
-        ImageKind::Ext4 => "an image made for the run, as root, like all that follow: journal",
+        ImageKind::Ext4 => "an image made for the run, as root, like those that follow: journal",
         ImageKind::Ext4NoJournal => "without journal",
         ImageKind::Ext4FastCommit => "journal with fast commits",
         ImageKind::Ext4DataJournal => "journal that takes file contents too",

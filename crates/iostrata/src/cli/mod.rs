@@ -1,5 +1,6 @@
 //! The command line as it is typed.
 
+mod atime;
 mod buffering;
 mod lab;
 

@@ -57,7 +57,9 @@ fn try_probes(
             || before.changed.tv_sec != image.changed_s
             || before.modified.tv_sec != image.changed_s
         {
-            return Ok(Err("debugfs did not set the times as it was told".to_owned()));
+            return Ok(Err(
+                "debugfs did not set the times as it was told".to_owned()
+            ));
         }
         fs::read(&path).map_err(failed)?;
         let after = Times::of(&path).map_err(failed)?;
@@ -71,7 +73,11 @@ fn try_probes(
 }
 
 fn name(probe: Probe) -> &'static str {
-    if probe == Probe::DayOld { "day_old" } else { "not_day_old" }
+    if probe == Probe::DayOld {
+        "day_old"
+    } else {
+        "not_day_old"
+    }
 }
 
 /// The image, mounted with relatime; unmounted and removed on drop.
@@ -156,7 +162,11 @@ impl Aged {
 
 /// Age of the access time when the image was made.
 fn age_s(probe: Probe) -> i64 {
-    if probe == Probe::DayOld { 25 * HOUR_S } else { 23 * HOUR_S }
+    if probe == Probe::DayOld {
+        25 * HOUR_S
+    } else {
+        23 * HOUR_S
+    }
 }
 
 impl Drop for Aged {
@@ -164,7 +174,7 @@ impl Drop for Aged {
         // Detached, so that it cannot be busy; the mount is in this process's namespace and
         // ends with it at the latest.
         let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
-        drop(unmount(&self.point, flags));
+        _ = unmount(&self.point, flags);
         drop(fs::remove_dir(&self.point));
     }
 }
@@ -172,7 +182,11 @@ impl Drop for Aged {
 /// A loop device whose file has lost its name before anything is written to it.
 fn device(scratch: &Path) -> io::Result<LoopDevice> {
     let path = scratch.join("aged.img");
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(&path)?;
     fs::remove_file(&path)?;
     file.set_len(IMAGE_BYTES)?;
     LoopDevice::attach(file.as_fd()).map_err(io::Error::other)
@@ -186,7 +200,10 @@ fn run(
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<(), String>, LabError> {
     let null = || File::options().write(true).open("/dev/null");
-    for place in [PathBuf::from(program), Path::new(SYSTEM_DIRECTORY).join(program)] {
+    for place in [
+        PathBuf::from(program),
+        Path::new(SYSTEM_DIRECTORY).join(program),
+    ] {
         let mut command = Command::new(place);
         let output = null().map_err(|error| LabError::io("open /dev/null", error))?;
         command

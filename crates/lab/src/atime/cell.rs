@@ -2,17 +2,19 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 use iostrata_core::Gap;
-use iostrata_core::atime::{ClockState, Moved, Mount, Operation, TouchCase, TouchRow};
+use iostrata_core::atime::{ClockState, Mount, Moved, Operation, TouchCase, TouchRow};
 use iostrata_core::evidence::Evidence;
 use iostrata_core::lab::{Interference, Row};
+
+use rustix::io::Errno;
 
 use super::moments::{Moments, Times};
 use super::operations::call;
 use super::programs::{Able, perform};
 use super::tree::Tree;
-use crate::engine::FailureKind;
 use crate::error::LabError;
 use crate::target::Target;
 
@@ -29,7 +31,7 @@ pub(super) fn row(
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<TouchRow, String>, LabError> {
     let moments = Moments::now();
-    let mut seen = |state| look(target, operation, tree, (moments, state), stop);
+    let seen = |state| look(target, operation, tree, (moments, state), stop);
     let due = match seen(ClockState::Due)? {
         Ok(seen) => seen,
         Err(why) => return Ok(Err(why)),
@@ -80,7 +82,7 @@ fn look(
     } else if let Err(error) = call(operation, tree) {
         return refused(&error).map(Err).ok_or_else(|| failed(error));
     }
-    let moved = |before: Times, path| Ok(Times::of(path)?.accessed != before.accessed);
+    let moved = |before: Times, path: &Path| Ok(Times::of(path)?.accessed != before.accessed);
     let subject_moved = moved(before, &subject).map_err(failed)?;
     drop(held);
     let walked = walked.map(|(before, path)| moved(before, &path));
@@ -91,8 +93,8 @@ fn look(
 /// other trouble.
 fn refused(error: &io::Error) -> Option<String> {
     let known = matches!(
-        FailureKind::of(error),
-        FailureKind::Unsupported | FailureKind::Denied
+        Errno::from_io_error(error)?,
+        Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NODEV | Errno::PERM | Errno::ACCESS
     );
     known.then(|| error.to_string())
 }

@@ -1,9 +1,7 @@
 //! Every operation under every mount option on every target, and relatime's rule.
 
 use iostrata_core::Gap;
-use iostrata_core::atime::{
-    AtimeRow, Mount, Operation, Probe, RelatimeProbe,
-};
+use iostrata_core::atime::{AtimeRow, Mount, Operation, Probe, RelatimeProbe};
 
 use super::cell;
 use super::moments::{Times, now_s, set_times};
@@ -40,7 +38,9 @@ pub(super) fn matrix(
     }
     for target in targets {
         let stop = session.stop;
-        until_stopped(stop, interrupted, || of_target(session, chosen, target, &mut matrix))?;
+        until_stopped(stop, interrupted, || {
+            of_target(session, chosen, target, &mut matrix)
+        })?;
     }
     Ok(matrix)
 }
@@ -51,7 +51,12 @@ pub(super) fn options(chosen: &Chosen, target: &Target) -> Result<Vec<Mount>, La
         return Ok(chosen.mounts.clone());
     }
     let own = current(&target.dir)?;
-    Ok(chosen.mounts.iter().copied().filter(|mount| *mount == own).collect())
+    Ok(chosen
+        .mounts
+        .iter()
+        .copied()
+        .filter(|mount| *mount == own)
+        .collect())
 }
 
 fn of_target(
@@ -70,7 +75,9 @@ fn of_target(
     }
     for mount in options(chosen, target)? {
         let name = &target.name;
-        session.ledger.step(&format!("operations under {} on {name}", mount.as_str()));
+        session
+            .ledger
+            .step(&format!("operations under {} on {name}", mount.as_str()));
         if target.image {
             remount(target, mount)?;
         }

@@ -45,7 +45,9 @@ impl Moments {
         };
         let set = set_times(path, accessed_s, self.mtime_s)?;
         if set.state() != state {
-            return Err(io::Error::other("the file system did not keep the times that were set"));
+            return Err(io::Error::other(
+                "the file system did not keep the times that were set",
+            ));
         }
         Ok(set)
     }
@@ -85,14 +87,18 @@ pub(super) fn set_times(path: &Path, accessed_s: i64, modified_s: i64) -> io::Re
     utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
     let set = Times::of(path)?;
     if (set.accessed.tv_sec, set.modified.tv_sec) != (accessed_s, modified_s) {
-        return Err(io::Error::other("the file system did not keep the times that were set"));
+        return Err(io::Error::other(
+            "the file system did not keep the times that were set",
+        ));
     }
     Ok(set)
 }
 
 /// Seconds since the epoch.
 pub(super) fn now_s() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 

@@ -14,16 +14,14 @@ use crate::target::Target;
 pub(super) fn current(dir: &Path) -> Result<Mount, LabError> {
     let id = mount_id(dir)?;
     // The thread's own: other threads may live in another namespace.
-    let mounts = fs::read("/proc/thread-self/mountinfo").map_err(|error| {
-        LabError::io(format!("read the mounts of {}", dir.display()), error)
-    })?;
+    let mounts = fs::read("/proc/thread-self/mountinfo")
+        .map_err(|error| LabError::io(format!("read the mounts of {}", dir.display()), error))?;
     let mounts = String::from_utf8_lossy(&mounts);
     options_of(&mounts, id)
         .map(Mount::from_options)
         .ok_or_else(|| {
-            let missing = std::io::Error::other(format!(
-                "mount {id} is not in /proc/thread-self/mountinfo"
-            ));
+            let missing =
+                std::io::Error::other(format!("mount {id} is not in /proc/thread-self/mountinfo"));
             LabError::io(format!("read the mount of {}", dir.display()), missing)
         })
 }
@@ -81,7 +79,11 @@ fn options_of(mountinfo: &str, id: u64) -> Option<Vec<&str>> {
         .find(|line| line.split(' ').next().and_then(|id| id.parse().ok()) == Some(id))?;
     let (mount, superblock) = line.split_once(" - ")?;
     let mount = mount.split(' ').nth(5)?.split(',');
-    Some(mount.chain(superblock.split(' ').nth(2)?.split(',')).collect())
+    Some(
+        mount
+            .chain(superblock.split(' ').nth(2)?.split(','))
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -94,7 +96,10 @@ mod tests {
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
 271 27 7:0 / /x rw,nodiratime - ext4 /dev/loop0 rw,lazytime,data=ordered
 ";
-        assert_eq!(options_of(table, 27), Some(vec!["rw", "relatime", "rw", "discard"]));
+        assert_eq!(
+            options_of(table, 27),
+            Some(vec!["rw", "relatime", "rw", "discard"])
+        );
         let lazy = options_of(table, 271).unwrap();
         assert_eq!(Mount::from_options(lazy), Mount::Lazytime);
         assert_eq!(options_of(table, 2), None);

@@ -3,7 +3,6 @@
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
 use std::io::{self, IoSliceMut};
-use std::mem::size_of;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -45,7 +44,10 @@ pub(super) fn call(operation: Operation, tree: &Tree) -> io::Result<()> {
         Operation::Readlink => Ok(readlink(&subject, Vec::new()).map(drop)?),
         Operation::NoatimeRead => {
             let flags = OFlags::NOATIME.bits().cast_signed();
-            let file = OpenOptions::new().read(true).custom_flags(flags).open(&subject)?;
+            let file = OpenOptions::new()
+                .read(true)
+                .custom_flags(flags)
+                .open(&subject)?;
             whole(read(file, &mut buffer)?)
         }
         Operation::Write => {
@@ -80,15 +82,16 @@ fn whole(count: usize) -> io::Result<()> {
     if count == FILE_BYTES {
         return Ok(());
     }
-    Err(io::Error::other(format!("only {count} of {FILE_BYTES} bytes came")))
+    Err(io::Error::other(format!(
+        "only {count} of {FILE_BYTES} bytes came"
+    )))
 }
 
 /// `getdents64` until the end.
 fn list(directory: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = open(directory, flags, Mode::empty())?;
-    // Entries are 8-byte aligned in it; RawDir sees to that.
-    let mut buffer = [MaybeUninit::uninit(); 64 * size_of::<usize>() * 4];
+    let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut entries = RawDir::new(directory, &mut buffer);
     while let Some(entry) = entries.next() {
         entry?;

@@ -77,14 +77,18 @@ pub(super) fn perform(
     };
     match operation {
         Operation::Find => command.arg(tree.path("work/tree")).args(["-type", "f"]),
-        Operation::Grep => {
-            command.args(["-r", LINE.trim_end()]).arg(tree.path("work/tree"))
-        }
+        Operation::Grep => command
+            .args(["-r", LINE.trim_end()])
+            .arg(tree.path("work/tree")),
         Operation::Cp => command.arg(&subject).arg(tree.path("out/copy")),
         // Not to /dev/null: GNU tar would not read the files then.
         Operation::Tar => {
             let archive: [OsString; 2] = ["-cf".into(), tree.path("out/tree.tar").into()];
-            command.args(archive).arg("-C").arg(tree.path("work")).arg("tree")
+            command
+                .args(archive)
+                .arg("-C")
+                .arg(tree.path("work"))
+                .arg("tree")
         }
         // It would write its index otherwise.
         Operation::GitStatus => command.args(["--no-optional-locks", "status", "--porcelain"]),
@@ -131,7 +135,10 @@ fn run(command: &mut Command, tree: &Tree, stop: &dyn Fn() -> bool) -> Result<Ab
     let said = fs::read(&output).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
     let line = said.lines().next().map(|line| format!(": {line}"));
-    Ok(Able::No(format!("{name} failed ({status}){}", line.unwrap_or_default())))
+    Ok(Able::No(format!(
+        "{name} failed ({status}){}",
+        line.unwrap_or_default()
+    )))
 }
 
 /// Copies `true`, which does nothing, to be executed on the target.

@@ -43,8 +43,9 @@ pub struct Chosen {
     pub loops: Vec<Loop>,
     /// Mount options.
     pub mounts: Vec<Mount>,
-    /// File systems whose loops are timed; `None` for all of them.
-    pub(super) timed_filesystems: Option<&'static [&'static str]>,
+    /// The one target whose loops are timed, where it is measured; `None` for all.
+    pub(super) timed_target: Option<&'static str>,
+    /// When a loop has been timed often enough.
     pub(super) rules: Rules,
 }
 
@@ -52,15 +53,23 @@ impl Selection {
     /// The choice: who names operations only gets no loops, and the other way round.
     pub fn chosen(&self) -> Chosen {
         let all = self.operations.is_empty() && self.loops.is_empty();
-        let operations = if all { &Operation::ALL[..] } else { &self.operations };
+        let operations = if all {
+            &Operation::ALL[..]
+        } else {
+            &self.operations
+        };
         let loops = if all { &Loop::ALL[..] } else { &self.loops };
-        let mounts = if self.mounts.is_empty() { &Mount::ALL[..] } else { &self.mounts };
+        let mounts = if self.mounts.is_empty() {
+            &Mount::ALL[..]
+        } else {
+            &self.mounts
+        };
         let quick = self.effort == Effort::Quick && self.loops.is_empty();
         Chosen {
             operations: in_order(&Operation::ALL, operations),
             loops: in_order(&Loop::ALL, loops),
             mounts: in_order(&Mount::ALL, mounts),
-            timed_filesystems: quick.then_some(&["ext4"]),
+            timed_target: quick.then_some("ext4"),
             rules: rules(self.effort),
         }
     }
@@ -68,7 +77,10 @@ impl Selection {
 
 /// Those of `all` that were chosen, each once.
 fn in_order<T: Copy + PartialEq>(all: &[T], chosen: &[T]) -> Vec<T> {
-    all.iter().filter(|one| chosen.contains(one)).copied().collect()
+    all.iter()
+        .filter(|one| chosen.contains(one))
+        .copied()
+        .collect()
 }
 
 /// When a loop has been timed often enough: the article's hundred runs if thorough. Each
@@ -161,7 +173,7 @@ mod tests {
             effort,
             ..Selection::default()
         };
-        assert_eq!(quick.chosen().timed_filesystems, Some(&["ext4"][..]));
-        assert_eq!(Selection::default().chosen().timed_filesystems, None);
+        assert_eq!(quick.chosen().timed_target, Some("ext4"));
+        assert_eq!(Selection::default().chosen().timed_target, None);
     }
 }

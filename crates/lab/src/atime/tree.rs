@@ -40,7 +40,12 @@ impl Tree {
         for directory in ["work/tree", "single/directory", "out"] {
             fs::create_dir_all(self.root.join(directory))?;
         }
-        for file in ["work/tree/file", "single/file", "single/written", "single/directory/file"] {
+        for file in [
+            "work/tree/file",
+            "single/file",
+            "single/written",
+            "single/directory/file",
+        ] {
             fs::write(self.root.join(file), &text)?;
         }
         symlink("file", self.root.join("single/link"))

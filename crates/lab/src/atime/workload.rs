@@ -62,7 +62,13 @@ impl ReadLoopTask {
         let directory = File::open(&self.directory)
             .map_err(|error| failure("open", &self.directory, &error))?;
         let watch = Stopwatch::start()?;
-        for path in self.paths.iter().cycle().zip(0..self.reads).map(|(path, _)| path) {
+        for path in self
+            .paths
+            .iter()
+            .cycle()
+            .zip(0..self.reads)
+            .map(|(path, _)| path)
+        {
             read_whole(path)?;
         }
         let reading = watch.stop()?;
@@ -77,15 +83,23 @@ impl ReadLoopTask {
 /// Opens, reads and closes one file.
 fn read_whole(path: &CString) -> Result<(), Failure> {
     let mut buffer = [0; FILE_BYTES];
-    let count = open(path.as_c_str(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        .and_then(|file| read(&file, &mut buffer));
+    let count = open(
+        path.as_c_str(),
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .and_then(|file| read(&file, &mut buffer));
     match count {
         Ok(FILE_BYTES) => Ok(()),
         Ok(count) => Err(Failure::job(format!(
             "{} has only {count} of {FILE_BYTES} bytes",
             path.to_string_lossy()
         ))),
-        Err(errno) => Err(failure("read", Path::new(&*path.to_string_lossy()), &errno.into())),
+        Err(errno) => Err(failure(
+            "read",
+            Path::new(&*path.to_string_lossy()),
+            &errno.into(),
+        )),
     }
 }
 

@@ -14,8 +14,8 @@ mod timing;
 mod xorshift;
 
 pub use child::{
-    EngineError, ExecJob, Failure, FailureKind, Job, Launcher, NullJob, ReadJob, ReadReport,
-    Report, StepReport, StepsJob, Work, Workload, WriteJob, child_main,
+    EngineError, ExecJob, Failure, FailureKind, Job, Launcher, LoopReport, NullJob, ReadJob,
+    ReadLoopJob, ReadReport, Report, StepReport, StepsJob, Work, Workload, WriteJob, child_main,
 };
 pub(crate) use child::{Stopwatch, monotonic_ns};
 pub use identity::{KernelFile, kernel_file};

@@ -109,27 +109,32 @@ impl Image {
         if !std::mem::replace(&mut self.mounted, false) {
             return Ok(());
         }
-        let mut outcome = unmount(&self.path, UnmountFlags::NOFOLLOW);
-        for _ in 1..UNMOUNT_ATTEMPTS {
-            if outcome != Err(Errno::BUSY) {
-                break;
-            }
-            thread::sleep(UNMOUNT_PAUSE);
-            outcome = unmount(&self.path, UnmountFlags::NOFOLLOW);
-        }
-        let Err(errno) = outcome else {
-            return Ok(());
-        };
-        let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
-        let then = match unmount(&self.path, flags) {
-            Ok(()) => "detached instead, the kernel unmounts it when its last user ends".to_owned(),
-            Err(errno) => format!("nor detached: {}", io::Error::from(errno)),
-        };
-        Err(Leftover {
-            path: self.path.clone(),
-            cause: format!("{}; {then}", io::Error::from(errno)),
-        })
+        unmount_patiently(&self.path)
     }
+}
+
+/// Unmounts what is at `path`, waiting a little for its last user.
+pub(super) fn unmount_patiently(path: &Path) -> Result<(), Leftover> {
+    let mut outcome = unmount(path, UnmountFlags::NOFOLLOW);
+    for _ in 1..UNMOUNT_ATTEMPTS {
+        if outcome != Err(Errno::BUSY) {
+            break;
+        }
+        thread::sleep(UNMOUNT_PAUSE);
+        outcome = unmount(path, UnmountFlags::NOFOLLOW);
+    }
+    let Err(errno) = outcome else {
+        return Ok(());
+    };
+    let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
+    let then = match unmount(path, flags) {
+        Ok(()) => "detached instead, the kernel unmounts it when its last user ends".to_owned(),
+        Err(errno) => format!("nor detached: {}", io::Error::from(errno)),
+    };
+    Err(Leftover {
+        path: path.to_owned(),
+        cause: format!("{}; {then}", io::Error::from(errno)),
+    })
 }
 
 impl Drop for Image {

@@ -11,6 +11,7 @@ mod directory;
 mod error;
 mod image;
 mod kind;
+mod memory;
 mod mkfs;
 mod removal;
 mod verify;
@@ -24,6 +25,7 @@ pub use directory::Scratch;
 pub use error::{Leftover, ScratchError};
 pub use image::Image;
 pub use kind::ImageKind;
+pub use memory::{TMPFS, Tmpfs};
 
 use crate::interrupt::Interrupt;
 
@@ -73,6 +75,7 @@ pub struct Prepared {
     host: PathBuf,
     // Dropped in this order: unmounted first.
     images: Vec<Image>,
+    tmpfs: Option<Tmpfs>,
     scratch: Scratch,
 }
 
@@ -87,10 +90,22 @@ impl Prepared {
         &self.images
     }
 
+    /// Mounts a tmpfs for at most `bytes` beside the images.
+    pub fn add_tmpfs(&mut self, bytes: u64, mounts: &PrivateMounts) -> Result<(), ScratchError> {
+        self.tmpfs = Some(Tmpfs::mount(&self.scratch, bytes, mounts)?);
+        Ok(())
+    }
+
+    /// The tmpfs, if one was added.
+    pub fn tmpfs(&self) -> Option<&Tmpfs> {
+        self.tmpfs.as_ref()
+    }
+
     /// Removes everything now and says what could not be removed.
     pub fn close(self) -> Vec<Leftover> {
         let images = self.images.into_iter().map(Image::close);
         let mut outcomes: Vec<_> = images.collect();
+        outcomes.extend(self.tmpfs.map(Tmpfs::close));
         outcomes.push(self.scratch.close());
         outcomes.into_iter().filter_map(Result::err).collect()
     }
@@ -118,6 +133,7 @@ pub fn prepare(plan: &Plan<'_>, interrupt: &Interrupt) -> Result<Prepared, Scrat
     let mut prepared = Prepared {
         host,
         images: Vec::new(),
+        tmpfs: None,
         scratch,
     };
     // All are made before the first is mounted: mkfs.btrfs compares the device with those

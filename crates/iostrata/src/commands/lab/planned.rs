@@ -3,6 +3,7 @@
 use iostrata_core::buffering::Case;
 use iostrata_core::lab::Experiment;
 use iostrata_core::observe::Observer;
+use iostrata_lab::atime;
 use iostrata_lab::buffering::{self, Selection};
 use iostrata_lab::engine::Progress;
 use iostrata_lab::error::LabError;
@@ -15,6 +16,7 @@ use crate::cli::{ExperimentName, Lab};
 /// One experiment of a run.
 pub(super) enum Planned {
     Buffering(Vec<Case>),
+    Atime(atime::Chosen),
 }
 
 impl Planned {
@@ -34,13 +36,32 @@ impl Planned {
                 };
                 Ok(Self::Buffering(selection.cases()?))
             }
+            ExperimentName::Atime => {
+                let selection = atime::Selection {
+                    operations: options.atime.operation.clone(),
+                    loops: options.atime.files.clone(),
+                    mounts: options.atime.mount.clone(),
+                    effort,
+                };
+                Ok(Self::Atime(selection.chosen()))
+            }
         }
     }
 
     /// The images that a run as root makes for it unless told otherwise.
     pub(super) fn usual_images(&self) -> &'static [ImageKind] {
         match self {
-            Self::Buffering(_) => &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs],
+            Self::Buffering(_) | Self::Atime(_) => {
+                &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs]
+            }
+        }
+    }
+
+    /// Whether it is usually measured on a tmpfs too.
+    pub(super) fn usual_tmpfs(&self) -> bool {
+        match self {
+            Self::Buffering(_) => false,
+            Self::Atime(_) => true,
         }
     }
 
@@ -48,6 +69,7 @@ impl Planned {
     pub(super) fn needed_bytes(&self) -> u64 {
         match self {
             Self::Buffering(cases) => buffering::needed_bytes(cases),
+            Self::Atime(_) => atime::needed_bytes(),
         }
     }
 
@@ -63,6 +85,9 @@ impl Planned {
         match self {
             Self::Buffering(cases) => buffering::run(cases, run, targets, observer, progress, stop)
                 .map(Experiment::Buffering),
+            Self::Atime(chosen) => {
+                atime::run(chosen, run, targets, observer, progress, stop).map(Experiment::Atime)
+            }
         }
     }
 }

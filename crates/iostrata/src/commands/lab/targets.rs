@@ -4,7 +4,9 @@ use std::path::Path;
 
 use iostrata_core::Gap;
 use iostrata_lab::interrupt::Interrupt;
-use iostrata_lab::scratch::{self, Image, ImageKind, Images, Plan, Prepared, ScratchError};
+use iostrata_lab::scratch::{
+    self, Image, ImageKind, Images, Plan, Prepared, ScratchError, TMPFS, Tmpfs,
+};
 use iostrata_lab::target::Target;
 use iostrata_tracer::kernel::PrivateMounts;
 use iostrata_tracer::stack::{self, Roots};
@@ -22,6 +24,7 @@ const IMAGE_BYTES: u64 = 512 << 20;
 pub(crate) struct Choice {
     host: bool,
     kinds: Vec<ImageKind>,
+    tmpfs: bool,
     /// Whether the images were not asked for by name, so that the run can do without.
     usual: bool,
     left_out: Vec<LeftOut>,
@@ -36,6 +39,7 @@ impl Choice {
         let mut choice = Self {
             host: options.fs.is_empty(),
             kinds: Vec::new(),
+            tmpfs: false,
             usual: options.fs.is_empty(),
             left_out: Vec::new(),
             mounts: None,
@@ -49,9 +53,10 @@ impl Choice {
                 TargetName::Host => choice.host = true,
                 TargetName::Image(kind) if choice.kinds.contains(kind) => {}
                 TargetName::Image(kind) => choice.kinds.push(*kind),
+                TargetName::Tmpfs => choice.tmpfs = true,
             }
         }
-        if !choice.kinds.is_empty() {
+        if choice.tmpfs || !choice.kinds.is_empty() {
             choice.mounts = Some(scratch::isolate()?);
         }
         Ok(choice)
@@ -60,12 +65,16 @@ impl Choice {
     fn usual_images(&mut self, planned: &[Planned]) {
         let usual = |kind: &ImageKind| planned.iter().any(|one| one.usual_images().contains(kind));
         self.kinds = ImageKind::ALL.into_iter().filter(usual).collect();
-        if self.kinds.is_empty() {
+        self.tmpfs = planned.iter().any(Planned::usual_tmpfs);
+        if self.kinds.is_empty() && !self.tmpfs {
             return;
         }
         match scratch::isolate() {
             Ok(mounts) => self.mounts = Some(mounts),
-            Err(error) => self.leave_out(&self.kinds.clone(), &error),
+            Err(error) => {
+                self.leave_out(&self.kinds.clone(), &error);
+                self.leave_out_tmpfs(&error);
+            }
         }
         for kind in self.kinds.clone() {
             if let Err(error) = scratch::find_mkfs(kind) {
@@ -76,24 +85,39 @@ impl Choice {
 
     fn leave_out(&mut self, kinds: &[ImageKind], why: &ScratchError) {
         self.kinds.retain(|kind| !kinds.contains(kind));
+        let names = kinds.iter().map(|kind| kind.name());
         self.left_out.push(LeftOut {
-            kinds: kinds.to_vec(),
+            names: names.collect(),
             why: why.to_string(),
         });
     }
 
+    fn leave_out_tmpfs(&mut self, why: &ScratchError) {
+        if !std::mem::take(&mut self.tmpfs) {
+            return;
+        }
+        let why = why.to_string();
+        match self.left_out.iter_mut().find(|known| known.why == why) {
+            Some(known) => known.names.push(TMPFS),
+            None => self.left_out.push(LeftOut {
+                names: vec![TMPFS],
+                why,
+            }),
+        }
+    }
+
     /// Says what is left out and why.
     pub(crate) fn explain(&self) {
-        for LeftOut { kinds, why } in &self.left_out {
-            ui::say(&format!("left out: {}: {why}", names(kinds.iter())));
+        for LeftOut { names, why } in &self.left_out {
+            ui::say(&format!("left out: {}: {why}", names.join(", ")));
         }
     }
 
     /// File systems that are left out of an experiment and why, for its result.
     pub(crate) fn gaps_of(&self, planned: &Planned) -> Vec<Gap> {
-        let usual = planned.usual_images();
-        let gap = |LeftOut { kinds, why }: &LeftOut| {
-            let names = names(kinds.iter().filter(|kind| usual.contains(kind)));
+        let gap = |LeftOut { names, why }: &LeftOut| {
+            let names = names.iter().copied().filter(|name| is_usual(planned, name));
+            let names = names.collect::<Vec<_>>().join(", ");
             (!names.is_empty()).then(|| Gap::new(names, why.clone()))
         };
         self.left_out.iter().filter_map(gap).collect()
@@ -155,23 +179,23 @@ impl Choice {
         });
         // Without the host only the runtimes' small programs are written there.
         let host_bytes = if self.host { needed_bytes } else { 1 << 20 };
-        scratch::prepare(
-            &Plan {
-                dir,
-                host_bytes,
-                images,
-            },
-            interrupt,
-        )
+        let plan = Plan {
+            dir,
+            host_bytes,
+            images,
+        };
+        let mut prepared = scratch::prepare(&plan, interrupt)?;
+        if let Some(mounts) = self.mounts.as_ref().filter(|_| self.tmpfs) {
+            prepared.add_tmpfs(on_images.saturating_mul(2), mounts)?;
+        }
+        Ok(prepared)
     }
 
     /// Those of the targets that an experiment measures: all that were named, or the host and
     /// its usual images.
     pub(crate) fn targets_of(&self, planned: &Planned, targets: &[Target]) -> Vec<Target> {
-        let usual = |target: &&Target| {
-            let mut kinds = planned.usual_images().iter();
-            !self.usual || !target.image || kinds.any(|kind| kind.name() == target.name)
-        };
+        let usual =
+            |target: &&Target| !self.usual || !target.image || is_usual(planned, &target.name);
         targets.iter().filter(usual).cloned().collect()
     }
 
@@ -188,6 +212,9 @@ impl Choice {
         for made in prepared.images() {
             targets.push(image(made)?);
         }
+        if let Some(tmpfs) = prepared.tmpfs() {
+            targets.push(memory(tmpfs)?);
+        }
         Ok(targets)
     }
 }
@@ -195,12 +222,14 @@ impl Choice {
 /// Images that a run does without.
 #[derive(Debug)]
 struct LeftOut {
-    kinds: Vec<ImageKind>,
+    names: Vec<&'static str>,
     why: String,
 }
 
-fn names<'a>(kinds: impl Iterator<Item = &'a ImageKind>) -> String {
-    kinds.map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
+/// Whether an experiment usually measures the target of this name.
+fn is_usual(planned: &Planned, name: &str) -> bool {
+    let mut kinds = planned.usual_images().iter();
+    kinds.any(|kind| kind.name() == name) || (name == TMPFS && planned.usual_tmpfs())
 }
 
 fn host(dir: &Path) -> Result<Target, Failure> {
@@ -232,5 +261,17 @@ fn image(image: &Image) -> Result<Target, Failure> {
         device_path: Some(image.device().path().to_owned()),
         storage: under.target(dir.to_string_lossy().into_owned()),
         dir,
+    })
+}
+
+fn memory(tmpfs: &Tmpfs) -> Result<Target, Failure> {
+    let under = stack::inspect(tmpfs.path(), &Roots::default())?;
+    Ok(Target {
+        name: TMPFS.to_owned(),
+        image: true,
+        disks: under.charged_disks(),
+        device_path: None,
+        storage: under.target(tmpfs.path().to_string_lossy().into_owned()),
+        dir: tmpfs.path().to_owned(),
     })
 }

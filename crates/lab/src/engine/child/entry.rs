@@ -9,6 +9,7 @@ use std::process;
 use serde::de::DeserializeOwned;
 
 use super::{Command, ExecJob, Failure, Job, Message, Report};
+use crate::atime::ReadLoopTask;
 use crate::buffering::{NullTask, ReadTask, StepsTask, WriteTask};
 
 /// Exit code of a child whose input made no sense, as `EX_SOFTWARE` in sysexits.h.
@@ -23,6 +24,7 @@ enum Task {
     Null(NullTask),
     Steps(StepsTask),
     Read(ReadTask),
+    ReadLoop(ReadLoopTask),
     Exec(ExecJob),
 }
 
@@ -33,6 +35,7 @@ impl Task {
             Job::Null(job) => Self::Null(NullTask::prepare(job)?),
             Job::Steps(job) => Self::Steps(StepsTask::prepare(job)?),
             Job::Read(job) => Self::Read(ReadTask::prepare(job)?),
+            Job::ReadLoop(job) => Self::ReadLoop(ReadLoopTask::prepare(job)?),
             Job::Exec(job) => Self::Exec(job),
         })
     }
@@ -43,6 +46,7 @@ impl Task {
             Self::Null(task) => task.go().map(Report::Work),
             Self::Steps(task) => task.go().map(Report::Step),
             Self::Read(task) => task.go().map(Report::Read),
+            Self::ReadLoop(task) => task.go().map(Report::Loop),
             Self::Exec(job) => Err(become_program(job)),
         }
     }

@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 
+use iostrata_core::atime::Reading;
 use iostrata_core::buffering::{Case, Mode};
 use iostrata_core::timing::Sample;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,8 @@ pub enum Job {
     Steps(StepsJob),
     /// Reads a file of records and says how many bytes of it are right.
     Read(ReadJob),
+    /// Reads files in a loop and syncs their file system.
+    ReadLoop(ReadLoopJob),
     /// Becomes another program at `go`.
     Exec(ExecJob),
 }
@@ -64,6 +67,19 @@ pub struct ReadJob {
     pub path: OsString,
 }
 
+/// See [`Job::ReadLoop`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadLoopJob {
+    /// Directory of the files.
+    pub directory: OsString,
+    /// Files, named by their numbers from 0.
+    pub files: u64,
+    /// Opens, reads and closes in all; more than there are files begins anew.
+    pub reads: u64,
+    /// Whether they are read once before.
+    pub reading: Reading,
+}
+
 /// See [`Job::Exec`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecJob {
@@ -85,6 +101,8 @@ pub enum Report {
     Step(StepReport),
     /// [`Job::Read`] is done.
     Read(ReadReport),
+    /// [`Job::ReadLoop`] is done.
+    Loop(LoopReport),
 }
 
 /// Times and faults of the work alone, without its preparation.
@@ -109,6 +127,15 @@ pub struct StepReport {
     pub ended_ns: u64,
     /// Whether it was the last.
     pub last: bool,
+}
+
+/// What [`Job::ReadLoop`] took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LoopReport {
+    /// The reading.
+    pub reading: Work,
+    /// The `syncfs` after it.
+    pub sync: Work,
 }
 
 /// What [`Job::Read`] found.

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use entry::child_main;
 pub use error::{EngineError, Failure, FailureKind};
 pub use job::{
-    ExecJob, Job, NullJob, ReadJob, ReadReport, Report, StepReport, StepsJob, Work, WriteJob,
+    ExecJob, Job, LoopReport, NullJob, ReadJob, ReadLoopJob, ReadReport, Report, StepReport,
+    StepsJob, Work, WriteJob,
 };
 pub use launch::{Launcher, Workload};
 pub(crate) use stopwatch::{Stopwatch, monotonic_ns};

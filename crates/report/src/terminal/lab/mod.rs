@@ -1,6 +1,7 @@
 //! `iostrata lab` on a terminal.
 
 mod answers;
+mod atime;
 mod buffering;
 mod facts;
 mod footnotes;
@@ -31,6 +32,9 @@ pub fn draw(result: &LabResult, width: usize, style: Style) -> String {
         match experiment {
             Experiment::Buffering(measured) => {
                 buffering::draw(&mut page, &result.environment, measured, style.all_rows);
+            }
+            Experiment::Atime(measured) => {
+                atime::draw(&mut page, &result.environment, measured);
             }
         }
     }
