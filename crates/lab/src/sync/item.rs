@@ -63,9 +63,8 @@ impl Item<'_> {
     /// The files of the next run.
     pub(super) fn files(&self) -> Files {
         let name = |writer| format!("sync-{writer}");
-        let files = (0..self.case.writers).map(|writer| {
-            RunFile::new(&self.target.dir, &name(writer))
-        });
+        let files =
+            (0..self.case.writers).map(|writer| RunFile::new(&self.target.dir, &name(writer)));
         Files(files.collect())
     }
 
@@ -74,10 +73,7 @@ impl Item<'_> {
         let paths: Vec<OsString> = files.0.iter().map(|file| file.path().into()).collect();
         let (syncs, duration_ns) = match length {
             Length::Syncs(syncs) => (syncs, u64::MAX),
-            Length::Time(time) => (
-                u64::MAX,
-                u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
-            ),
+            Length::Time(time) => (u64::MAX, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
         };
         Job::Sync(SyncJob {
             case: self.case,

@@ -13,8 +13,9 @@ mod settings;
 mod task;
 mod writer;
 
-pub(crate) use calibration::{DirectJob, DirectReport, DirectTask};
-pub(crate) use job::{SyncJob, SyncReport};
+pub(crate) use calibration::DirectTask;
+pub use calibration::{DirectJob, DirectReport};
+pub use job::{SyncJob, SyncReport};
 pub use run::run;
 pub use settings::{Selection, needed_bytes};
 pub(crate) use task::SyncTask;

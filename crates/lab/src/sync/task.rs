@@ -64,10 +64,7 @@ impl SyncTask {
 }
 
 /// Each writer in a thread of its own; the clock starts when all of them are there.
-fn together(
-    writers: &mut [Writer],
-    limit: Limit,
-) -> Result<(Stopwatch, Vec<Stretch>), Failure> {
+fn together(writers: &mut [Writer], limit: Limit) -> Result<(Stopwatch, Vec<Stretch>), Failure> {
     let start = &Barrier::new(writers.len() + 1);
     thread::scope(|scope| {
         let threads: Vec<_> = writers
@@ -192,7 +189,12 @@ mod tests {
         assert!(same.clone().all(|(old, new)| old != new));
         task.go().unwrap();
         let again = fs::read(&path).unwrap();
-        assert!(after.chunks(1024).zip(again.chunks(1024)).all(|(old, new)| old != new));
+        assert!(
+            after
+                .chunks(1024)
+                .zip(again.chunks(1024))
+                .all(|(old, new)| old != new)
+        );
     }
 
     #[test]

@@ -117,9 +117,9 @@ impl Writer {
             Write::Overwrite if data != Some(0) || found.len() != self.end => {
                 Some("not all of the file had been written before".to_owned())
             }
-            Write::Preallocated if data.is_some() || allocated < self.end => Some(
-                "the file system did not keep the preallocated blocks as unwritten".to_owned(),
-            ),
+            Write::Preallocated if data.is_some() || allocated < self.end => {
+                Some("the file system did not keep the preallocated blocks as unwritten".to_owned())
+            }
             Write::Overwrite | Write::Preallocated => None,
         })
     }
@@ -184,10 +184,7 @@ impl Writer {
     }
 
     fn failure(&self, number: u64, error: &io::Error) -> Failure {
-        let doing = format!(
-            "write and sync record {number} of {}",
-            self.path.display()
-        );
+        let doing = format!("write and sync record {number} of {}", self.path.display());
         Failure::from_io(&doing, error)
     }
 }
