@@ -1,7 +1,5 @@
 //! The evidence pass: a run of each case, watched second by second.
 
-use std::time::Duration;
-
 use iostrata_core::Gap;
 use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, RawEvidence};
 use iostrata_core::observe::{Observation, Observer, Stream};
@@ -282,13 +280,4 @@ fn reads(observed: &Observed) -> Option<String> {
             device.reads.count
         )
     })
-}
-
-/// How long each stretch of an item is, and whether it is shown.
-pub(super) fn stretches((count, length): (usize, Duration)) -> Stretches {
-    Stretches {
-        count,
-        length: Length::Time(length),
-        live: count > 1,
-    }
 }
