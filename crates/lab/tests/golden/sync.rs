@@ -167,8 +167,8 @@ fn ext4_commits_a_transaction_unless_only_contents_change() {
     asks(&result, Call::Fdatasync, Write::Preallocated, converts);
     let bytes = row(&result, Call::Fsync, Write::Append).per_sync.bytes;
     near("bytes", bytes.unwrap(), 17_900.0, 21_500.0);
-    // The inode goes into its block of the device as well, which the next commit needs
-    // again: `sync_filesystem` writes inodes and block device before `ext4_sync_fs`.
+    // After the commit `sync_filesystem` (fs/sync.c) writes the block device's pages as
+    // well, so the committed metadata goes to its place at once.
     let syncfs = row(&result, Call::Syncfs, Write::Append).per_sync;
     near("syncfs metadata", syncfs.metadata.unwrap(), 0.9, 2.5);
     near("syncfs commit", syncfs.commit.unwrap(), 0.97, 1.1);
@@ -189,8 +189,8 @@ fn ext4_without_journal_writes_the_inode_itself() {
         near("metadata", each.metadata.unwrap(), 0.99, 1.3);
         near("flushes", each.flushes.unwrap(), 0.97, 1.09);
     }
-    // `ext4_fsync_nojournal` writes the buffers of an inode whose time has changed even
-    // for fdatasync, so at most once a sync.
+    // `ext4_fsync_nojournal` (fs/ext4/fsync.c) calls `ext4_write_inode` for fdatasync too,
+    // which writes the inode's block if its time has changed: at most once a sync.
     let row = row(&result, Call::Fdatasync, Write::Overwrite);
     whole(row);
     near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
@@ -257,8 +257,9 @@ fn xfs_writes_one_log_record_unless_only_contents_change() {
     }
     let converts = [1.0, ONE_IN_FOUR, 0.0, 0.0, 1.0 + ONE_IN_FOUR];
     asks(&result, Call::Fdatasync, Write::Preallocated, converts);
-    // `xfs_fs_sync_fs` forces the log, and a log with nothing in it sends no flush: most
-    // of these syncs leave their contents in the device's volatile cache.
+    // `xfs_fs_sync_fs` (fs/xfs/xfs_super.c) only forces the log, and a log with nothing in
+    // it sends no flush; `xfs_file_fsync` (xfs_file.c) sends one in that case. So most of
+    // these syncs leave their contents in the device's volatile cache.
     let syncfs = row(&result, Call::Syncfs, Write::Overwrite);
     whole(syncfs);
     near("data", syncfs.per_sync.data.unwrap(), 0.97, 1.03);
