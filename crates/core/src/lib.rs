@@ -20,6 +20,7 @@ pub mod lab;
 pub mod observe;
 pub mod op;
 pub mod stats;
+pub mod sync;
 pub mod timing;
 
 pub use answer::{Answer, Verdict};

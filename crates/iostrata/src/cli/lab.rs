@@ -10,11 +10,14 @@ use iostrata_lab::scratch::{ImageKind, TMPFS};
 
 use super::atime::AtimeOptions;
 use super::buffering::BufferingOptions;
+use super::sync::SyncOptions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
     /// When do written bytes leave the program, and when are they safe?
     Buffering,
+    /// What does one sync cost, and what does it make the device do?
+    Sync,
     /// Which operations move a file's access time, what does that cost, and does noatime help?
     Atime,
 }
@@ -24,6 +27,7 @@ impl ExperimentName {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Buffering => "buffering",
+            Self::Sync => "sync",
             Self::Atime => "atime",
         }
     }
@@ -32,6 +36,7 @@ impl ExperimentName {
     pub(crate) fn page(self) -> &'static str {
         match self {
             Self::Buffering => include_str!("../../../../docs/experiments/buffering.md"),
+            Self::Sync => include_str!("../../../../docs/experiments/sync.md"),
             Self::Atime => include_str!("../../../../docs/experiments/atime.md"),
         }
     }
@@ -83,6 +88,9 @@ pub(crate) struct Lab {
     pub(crate) buffering: BufferingOptions,
 
     #[command(flatten)]
+    pub(crate) sync: SyncOptions,
+
+    #[command(flatten)]
     pub(crate) atime: AtimeOptions,
 }
 
@@ -91,6 +99,7 @@ impl Lab {
     pub(crate) fn options_of(&self, name: ExperimentName) -> Vec<&'static str> {
         match name {
             ExperimentName::Buffering => self.buffering.given(),
+            ExperimentName::Sync => self.sync.given(),
             ExperimentName::Atime => self.atime.given(),
         }
     }

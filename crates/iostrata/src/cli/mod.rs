@@ -3,6 +3,7 @@
 mod atime;
 mod buffering;
 mod lab;
+mod sync;
 
 use std::path::PathBuf;
 

@@ -3,12 +3,14 @@
 use iostrata_core::buffering::Case;
 use iostrata_core::lab::Experiment;
 use iostrata_core::observe::Observer;
+use iostrata_core::sync::{self, DEVICES, Figures};
 use iostrata_lab::atime;
 use iostrata_lab::buffering::{self, Selection};
 use iostrata_lab::engine::Progress;
 use iostrata_lab::error::LabError;
 use iostrata_lab::scratch::ImageKind;
 use iostrata_lab::session::{Effort, RunSettings};
+use iostrata_lab::sync as lab_sync;
 use iostrata_lab::target::Target;
 
 use crate::cli::{ExperimentName, Lab};
@@ -16,6 +18,11 @@ use crate::cli::{ExperimentName, Lab};
 /// One experiment of a run.
 pub(super) enum Planned {
     Buffering(Vec<Case>),
+    Sync {
+        cases: Vec<sync::Case>,
+        devices: Vec<Figures>,
+        effort: Effort,
+    },
     Atime(atime::Chosen),
 }
 
@@ -36,6 +43,7 @@ impl Planned {
                 };
                 Ok(Self::Buffering(selection.cases()?))
             }
+            ExperimentName::Sync => Self::sync(options, effort),
             ExperimentName::Atime => {
                 let selection = atime::Selection {
                     operations: options.atime.operation.clone(),
@@ -48,10 +56,34 @@ impl Planned {
         }
     }
 
+    fn sync(options: &Lab, effort: Effort) -> Result<Self, LabError> {
+        let selection = lab_sync::Selection {
+            calls: options.sync.call.clone(),
+            writes: options.sync.write.clone(),
+            sizes_bytes: options.size.clone(),
+            writers: options.sync.writers.clone(),
+            effort,
+        };
+        let devices = if options.sync.device.is_empty() {
+            DEVICES.map(|device| device.figures()).to_vec()
+        } else {
+            options.sync.device.clone()
+        };
+        Ok(Self::Sync {
+            cases: selection.cases()?,
+            devices,
+            effort,
+        })
+    }
+
     /// The images that a run as root makes for it unless told otherwise.
     pub(super) fn usual_images(&self) -> &'static [ImageKind] {
         match self {
-            Self::Buffering(_) | Self::Atime(_) => {
+            Self::Sync {
+                effort: Effort::Thorough,
+                ..
+            } => &ImageKind::ALL,
+            Self::Buffering(_) | Self::Sync { .. } | Self::Atime(_) => {
                 &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs]
             }
         }
@@ -59,16 +91,14 @@ impl Planned {
 
     /// Whether it is usually measured on a tmpfs too.
     pub(super) fn usual_tmpfs(&self) -> bool {
-        match self {
-            Self::Buffering(_) => false,
-            Self::Atime(_) => true,
-        }
+        matches!(self, Self::Atime(_))
     }
 
     /// Bytes that must be free on each target.
     pub(super) fn needed_bytes(&self) -> u64 {
         match self {
             Self::Buffering(cases) => buffering::needed_bytes(cases),
+            Self::Sync { cases, effort, .. } => lab_sync::needed_bytes(*effort, cases),
             Self::Atime(_) => atime::needed_bytes(),
         }
     }
@@ -85,6 +115,10 @@ impl Planned {
         match self {
             Self::Buffering(cases) => buffering::run(cases, run, targets, observer, progress, stop)
                 .map(Experiment::Buffering),
+            Self::Sync { cases, devices, .. } => {
+                lab_sync::run(cases, devices, run, targets, observer, progress, stop)
+                    .map(Experiment::Sync)
+            }
             Self::Atime(chosen) => {
                 atime::run(chosen, run, targets, observer, progress, stop).map(Experiment::Atime)
             }

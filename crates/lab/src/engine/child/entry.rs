@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use super::{Command, ExecJob, Failure, Job, Message, Report};
 use crate::atime::ReadLoopTask;
 use crate::buffering::{NullTask, ReadTask, StepsTask, WriteTask};
+use crate::sync::{DirectTask, SyncTask};
 
 /// Exit code of a child whose input made no sense, as `EX_SOFTWARE` in sysexits.h.
 const EXIT_PROTOCOL: i32 = 70;
@@ -26,6 +27,8 @@ enum Task {
     Read(ReadTask),
     ReadLoop(ReadLoopTask),
     Exec(ExecJob),
+    Sync(SyncTask),
+    Direct(DirectTask),
 }
 
 impl Task {
@@ -37,6 +40,8 @@ impl Task {
             Job::Read(job) => Self::Read(ReadTask::prepare(job)?),
             Job::ReadLoop(job) => Self::ReadLoop(ReadLoopTask::prepare(job)?),
             Job::Exec(job) => Self::Exec(job),
+            Job::Sync(job) => Self::Sync(SyncTask::prepare(&job)?),
+            Job::Direct(job) => Self::Direct(DirectTask::prepare(job)?),
         })
     }
 
@@ -48,6 +53,8 @@ impl Task {
             Self::Read(task) => task.go().map(Report::Read),
             Self::ReadLoop(task) => task.go().map(Report::Loop),
             Self::Exec(job) => Err(become_program(job)),
+            Self::Sync(task) => task.go().map(Report::Sync),
+            Self::Direct(task) => task.go().map(Report::Direct),
         }
     }
 }

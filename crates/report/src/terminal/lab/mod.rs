@@ -7,6 +7,7 @@ mod facts;
 mod footnotes;
 mod heading;
 mod made;
+mod sync;
 
 use iostrata_core::lab::{Experiment, LabResult};
 
@@ -32,6 +33,9 @@ pub fn draw(result: &LabResult, width: usize, style: Style) -> String {
         match experiment {
             Experiment::Buffering(measured) => {
                 buffering::draw(&mut page, &result.environment, measured, style.all_rows);
+            }
+            Experiment::Sync(measured) => {
+                sync::draw(&mut page, &result.environment, measured, style.all_rows);
             }
             Experiment::Atime(measured) => {
                 atime::draw(&mut page, &result.environment, measured);
