@@ -11,6 +11,7 @@
 pub mod answer;
 pub mod buffering;
 pub mod bytes;
+pub mod copy;
 pub mod doctor;
 pub mod environment;
 pub mod evidence;
