@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod buffering;
+pub mod copy;
 pub mod engine;
 pub mod error;
 pub mod interrupt;

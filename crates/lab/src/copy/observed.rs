@@ -95,8 +95,7 @@ pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Obse
 }
 
 fn identity(path: &Path) -> Result<KernelFile, LabError> {
-    kernel_file(path)
-        .map_err(|error| LabError::io(format!("look up {}", path.display()), error))
+    kernel_file(path).map_err(|error| LabError::io(format!("look up {}", path.display()), error))
 }
 
 /// Counts every call of the copy, whatever file it is on: memory it maps, pipes it makes,
@@ -104,12 +103,10 @@ fn identity(path: &Path) -> Result<KernelFile, LabError> {
 /// the stopwatch.
 fn all_calls(evidence: &mut Evidence, raw: &RawEvidence, pipes: &[KernelFile; 2]) {
     let rows = raw.syscalls.iter().flatten();
-    let files = rows.filter_map(|row| row.file).map(|file| (file.device, file.inode));
-    let parents = |file: &(u32, u64)| {
-        pipes
-            .iter()
-            .any(|pipe| (pipe.device, pipe.inode) == *file)
-    };
+    let files = rows
+        .filter_map(|row| row.file)
+        .map(|file| (file.device, file.inode));
+    let parents = |file: &(u32, u64)| pipes.iter().any(|pipe| (pipe.device, pipe.inode) == *file);
     let files: BTreeSet<(u32, u64)> = files.filter(|file| !parents(file)).collect();
     let all = assemble(
         raw,

@@ -72,7 +72,10 @@ impl Abilities {
 
     /// Whether a case can be measured.
     pub(super) fn allow(&self, case: &Case) -> bool {
-        let refused = self.refused.iter().any(|(method, _)| *method == case.method);
+        let refused = self
+            .refused
+            .iter()
+            .any(|(method, _)| *method == case.method);
         !refused && (case.source == Source::Warm || self.no_cold.is_none())
     }
 

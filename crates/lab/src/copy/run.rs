@@ -43,7 +43,7 @@ pub fn run(
         rules: settings::rules(run.effort, run.rules),
         ..run.clone()
     };
-    let planned_rows = targets.iter().map(|target| cases.of(target).len()).sum();
+    let planned_rows: usize = targets.iter().map(|target| cases.of(target).len()).sum();
     let mut session = Session {
         run: &run,
         observer: observer.map(|observer| observer as &mut dyn Observer),
@@ -56,7 +56,12 @@ pub fn run(
     })?;
     let ground = ground.unwrap_or_default();
     let items = ground.items();
-    let measured = measure(&mut session, &items, &ground.yardsticks(&items), interrupted)?;
+    let measured = measure(
+        &mut session,
+        &items,
+        &ground.yardsticks(&items),
+        interrupted,
+    )?;
     let mut missing = session.gaps();
     missing.extend(ground.gaps());
     let mut result = CopyResult {
@@ -109,7 +114,9 @@ impl<'a> Ground<'a> {
             ground.left_out += wanted.len() - cases.len();
             let mut sources = Vec::new();
             for size_bytes in settings::sizes(&cases) {
-                session.ledger.step(&format!("writing the source on {}", target.name));
+                session
+                    .ledger
+                    .step(&format!("writing the source on {}", target.name));
                 sources.push(SourceFile::make(target, size_bytes, session.stop)?);
             }
             ground.places.push(Place {
@@ -158,7 +165,11 @@ impl<'a> Ground<'a> {
                 });
             }
         }
-        for place in self.places.iter().filter(|place| place.abilities.has_device()) {
+        for place in self
+            .places
+            .iter()
+            .filter(|place| place.abilities.has_device())
+        {
             for source in &place.sources {
                 let of_size = |case: &&Case| case.size_bytes == source.size_bytes;
                 let needs = |is: fn(&Case) -> bool| place.cases.iter().filter(of_size).any(is);
@@ -254,7 +265,11 @@ fn measure(
         })
         .collect();
     let mut rows = Vec::new();
-    let enough = items.iter().zip(timed).zip(states).filter(|((_, timed), _)| timed.enough);
+    let enough = items
+        .iter()
+        .zip(timed)
+        .zip(states)
+        .filter(|((_, timed), _)| timed.enough);
     for ((item, timed), mut states) in enough {
         let stop = session.stop;
         let observed = until_stopped(stop, &mut interrupted, || observe(session, item))?;

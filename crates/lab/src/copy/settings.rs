@@ -262,7 +262,9 @@ pub(super) fn rules(effort: Effort, rules: Rules) -> Rules {
 pub fn needed_bytes(cases: &Cases) -> u64 {
     let needed = |cases: &[Case]| {
         let sizes = sizes(cases);
-        let sources = sizes.iter().fold(0_u64, |sum, size| sum.saturating_add(*size));
+        let sources = sizes
+            .iter()
+            .fold(0_u64, |sum, size| sum.saturating_add(*size));
         let bytes = sources.saturating_add(sizes.iter().copied().max().unwrap_or(0));
         bytes.saturating_add(bytes / 5)
     };

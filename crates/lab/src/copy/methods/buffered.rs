@@ -31,8 +31,7 @@ pub(super) fn readv_writev(mut from: &File, mut to: &File, case: &Case) -> io::R
     let pieces = usize::try_from(PIECES).unwrap_or(1);
     let piece = buffer.len().div_ceil(pieces);
     loop {
-        let mut into: Vec<IoSliceMut<'_>> =
-            buffer.chunks_mut(piece).map(IoSliceMut::new).collect();
+        let mut into: Vec<IoSliceMut<'_>> = buffer.chunks_mut(piece).map(IoSliceMut::new).collect();
         let bytes = match from.read_vectored(&mut into) {
             Ok(0) => return Ok(()),
             Ok(bytes) => bytes,

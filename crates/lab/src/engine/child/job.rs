@@ -8,6 +8,8 @@ use iostrata_core::buffering::{Case, Mode};
 use iostrata_core::timing::Sample;
 use serde::{Deserialize, Serialize};
 
+use crate::copy::{CopyJob, YardstickJob};
+
 /// The work of one child.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -20,6 +22,10 @@ pub enum Job {
     Steps(StepsJob),
     /// Reads a file of records and says how many bytes of it are right.
     Read(ReadJob),
+    /// Copies a file for `lab copy`.
+    Copy(CopyJob),
+    /// What the machine does at best, for `lab copy`.
+    Yardstick(YardstickJob),
     /// Becomes another program at `go`.
     Exec(ExecJob),
 }
@@ -79,7 +85,8 @@ pub struct ExecJob {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
-    /// [`Job::Write`] or [`Job::Null`] is done.
+    /// A job that only works is done: [`Job::Write`], [`Job::Null`], [`Job::Copy`],
+    /// [`Job::Yardstick`].
     Work(Work),
     /// A step of [`Job::Steps`] is done.
     Step(StepReport),
