@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::buffering::BufferingResult;
+use crate::copy::CopyResult;
 use crate::environment::{Environment, Target};
 use crate::evidence::Evidence;
 use crate::op::Gap;
@@ -28,6 +29,8 @@ pub struct LabResult {
 pub enum Experiment {
     /// `buffering`.
     Buffering(BufferingResult),
+    /// `copy`.
+    Copy(CopyResult),
 }
 
 impl Experiment {
@@ -35,6 +38,7 @@ impl Experiment {
     pub fn rows(&self) -> usize {
         match self {
             Self::Buffering(result) => result.rows.len(),
+            Self::Copy(result) => result.rows.len(),
         }
     }
 
@@ -42,6 +46,7 @@ impl Experiment {
     pub fn missing_mut(&mut self) -> &mut Vec<Gap> {
         match self {
             Self::Buffering(result) => &mut result.missing,
+            Self::Copy(result) => &mut result.missing,
         }
     }
 }

@@ -286,6 +286,22 @@ pub struct Yardstick {
     pub size_bytes: u64,
     /// Times, interleaved with those of the rows.
     pub timing: Timing,
+    /// Bytes per second, from the median time; `None` where no bytes are moved.
+    pub bytes_per_s: Option<f64>,
+}
+
+impl Yardstick {
+    /// Computes the rate.
+    pub fn new(measure: Measure, target: Option<String>, size_bytes: u64, timing: Timing) -> Self {
+        let rate = size_bytes as f64 / timing.median_s;
+        Self {
+            measure,
+            target,
+            size_bytes,
+            bytes_per_s: (size_bytes > 0 && timing.median_s > 0.0).then_some(rate),
+            timing,
+        }
+    }
 }
 
 impl CopyRow {

@@ -9,11 +9,14 @@ use iostrata_core::bytes;
 use iostrata_lab::scratch::ImageKind;
 
 use super::buffering::BufferingOptions;
+use super::copy::CopyOptions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
     /// When do written bytes leave the program, and when are they safe?
     Buffering,
+    /// Which system calls copy a file fastest, and why?
+    Copy,
 }
 
 impl ExperimentName {
@@ -21,6 +24,7 @@ impl ExperimentName {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Buffering => "buffering",
+            Self::Copy => "copy",
         }
     }
 
@@ -28,6 +32,7 @@ impl ExperimentName {
     pub(crate) fn page(self) -> &'static str {
         match self {
             Self::Buffering => include_str!("../../../../docs/experiments/buffering.md"),
+            Self::Copy => include_str!("../../../../docs/experiments/copy.md"),
         }
     }
 }
@@ -76,6 +81,9 @@ pub(crate) struct Lab {
 
     #[command(flatten)]
     pub(crate) buffering: BufferingOptions,
+
+    #[command(flatten)]
+    pub(crate) copy: CopyOptions,
 }
 
 impl Lab {
@@ -83,6 +91,7 @@ impl Lab {
     pub(crate) fn options_of(&self, name: ExperimentName) -> Vec<&'static str> {
         match name {
             ExperimentName::Buffering => self.buffering.given(),
+            ExperimentName::Copy => self.copy.given(),
         }
     }
 }
@@ -91,6 +100,7 @@ const EXAMPLES: &str = "\
 Examples:
   iostrata lab buffering                        all modes, 1 B and 100 kB
   iostrata lab buffering --fs host --mode fsync,fdatasync --size 1KiB --count 5000
+  iostrata lab copy --method read_write,mmap_memcpy,cp --buffer 64KiB,whole --size 100MB
   sudo iostrata lab --fs ext4,ext4-nojournal,xfs,btrfs --json result.json";
 
 /// A file system to measure.

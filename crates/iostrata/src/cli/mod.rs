@@ -1,6 +1,7 @@
 //! The command line as it is typed.
 
 mod buffering;
+mod copy;
 mod lab;
 
 use std::path::PathBuf;

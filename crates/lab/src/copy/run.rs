@@ -256,12 +256,14 @@ fn measure(
         .iter()
         .zip(of_yardsticks)
         .filter_map(|(item, timed)| {
-            Some(Yardstick {
-                measure: item.measure,
-                target: item.place.map(|(target, _)| target.name.clone()),
-                size_bytes: item.size_bytes,
-                timing: timed.timing?,
-            })
+            let target = item.place.map(|(target, _)| target.name.clone());
+            let timing = timed.timing?;
+            Some(Yardstick::new(
+                item.measure,
+                target,
+                item.size_bytes,
+                timing,
+            ))
         })
         .collect();
     let mut rows = Vec::new();

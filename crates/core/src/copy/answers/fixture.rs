@@ -149,12 +149,9 @@ fn timing(times_ms: &[f64]) -> Option<Timing> {
 
 /// One of the host, for [`SIZE_BYTES`].
 pub(in crate::copy) fn yardstick(measure: Measure, time_ms: f64) -> Yardstick {
-    Yardstick {
-        measure,
-        target: measure.is_of_target().then(|| "host".to_owned()),
-        size_bytes: SIZE_BYTES,
-        timing: timing(&[time_ms; 5]).unwrap(),
-    }
+    let target = measure.is_of_target().then(|| "host".to_owned());
+    let timing = timing(&[time_ms; 5]).unwrap();
+    Yardstick::new(measure, target, SIZE_BYTES, timing)
 }
 
 /// A result of these rows.

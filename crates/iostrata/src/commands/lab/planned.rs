@@ -4,6 +4,7 @@ use iostrata_core::buffering::Case;
 use iostrata_core::lab::Experiment;
 use iostrata_core::observe::Observer;
 use iostrata_lab::buffering::{self, Selection};
+use iostrata_lab::copy;
 use iostrata_lab::engine::Progress;
 use iostrata_lab::error::LabError;
 use iostrata_lab::scratch::ImageKind;
@@ -15,6 +16,7 @@ use crate::cli::{ExperimentName, Lab};
 /// One experiment of a run.
 pub(super) enum Planned {
     Buffering(Vec<Case>),
+    Copy(copy::Cases),
 }
 
 impl Planned {
@@ -34,6 +36,20 @@ impl Planned {
                 };
                 Ok(Self::Buffering(selection.cases()?))
             }
+            ExperimentName::Copy => {
+                let given = &options.copy;
+                let selection = copy::Selection {
+                    methods: given.method.clone(),
+                    sources: given.source.clone(),
+                    sizes_bytes: options.size.clone(),
+                    buffers: given.buffer.clone(),
+                    destination: given.target.unwrap_or_default(),
+                    durable: given.durable,
+                    named_images: !options.fs.is_empty(),
+                    effort,
+                };
+                Ok(Self::Copy(selection.cases()?))
+            }
         }
     }
 
@@ -41,6 +57,9 @@ impl Planned {
     pub(super) fn usual_images(&self) -> &'static [ImageKind] {
         match self {
             Self::Buffering(_) => &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs],
+            Self::Copy(cases) if cases.images.is_empty() => &[],
+            // Those that can share blocks.
+            Self::Copy(_) => &[ImageKind::Xfs, ImageKind::Btrfs],
         }
     }
 
@@ -48,6 +67,7 @@ impl Planned {
     pub(super) fn needed_bytes(&self) -> u64 {
         match self {
             Self::Buffering(cases) => buffering::needed_bytes(cases),
+            Self::Copy(cases) => copy::needed_bytes(cases),
         }
     }
 
@@ -63,6 +83,9 @@ impl Planned {
         match self {
             Self::Buffering(cases) => buffering::run(cases, run, targets, observer, progress, stop)
                 .map(Experiment::Buffering),
+            Self::Copy(cases) => {
+                copy::run(cases, run, targets, observer, progress, stop).map(Experiment::Copy)
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod buffering;
+mod copy;
 mod facts;
 mod footnotes;
 mod heading;
@@ -31,6 +32,9 @@ pub fn draw(result: &LabResult, width: usize, style: Style) -> String {
         match experiment {
             Experiment::Buffering(measured) => {
                 buffering::draw(&mut page, &result.environment, measured, style.all_rows);
+            }
+            Experiment::Copy(measured) => {
+                copy::draw(&mut page, &result.environment, measured, style.all_rows);
             }
         }
     }
