@@ -27,6 +27,9 @@ pub struct Figures {
     pub unpaid_bytes: Option<u64>,
     /// File contents among both.
     pub data_bytes: Option<u64>,
+    /// Whether the device took less than half of the file, although all of it was written
+    /// back: blocks are shared, deduplicated or compressed, and the row is no copy of the data.
+    pub is_shared: Option<bool>,
     /// What the row is set beside.
     pub limit: Option<Limit>,
 }
@@ -52,6 +55,12 @@ pub fn figures(row: &Row<Case>, yardsticks: &[Yardstick]) -> Figures {
     };
     let device = evidence.device.as_ref();
     let after = evidence.device_after_exit.as_ref();
+    let data_bytes = device
+        .zip(after)
+        .map(|(running, after)| running.data.bytes + after.data.bytes);
+    let is_shared = data_bytes
+        .filter(|_| evidence.lost_events == 0)
+        .map(|bytes| bytes < row.case.size_bytes / 2);
     Figures {
         bytes_per_s: median_s
             .filter(|time_s| *time_s > 0.0)
@@ -67,10 +76,12 @@ pub fn figures(row: &Row<Case>, yardsticks: &[Yardstick]) -> Figures {
         user_bytes: user_bytes(&row.case, evidence),
         device_bytes: device.map(|counts| counts.writes().bytes),
         unpaid_bytes: after.map(|counts| counts.writes().bytes),
-        data_bytes: device
-            .zip(after)
-            .map(|(running, after)| running.data.bytes + after.data.bytes),
-        limit: median_s.and_then(|time_s| limit(row, time_s, yardsticks)),
+        data_bytes,
+        is_shared,
+        // What copies nothing is bounded by no copy.
+        limit: median_s
+            .filter(|_| is_shared != Some(true))
+            .and_then(|time_s| limit(row, time_s, yardsticks)),
     }
 }
 
@@ -167,6 +178,8 @@ mod tests {
             "another file system's device says nothing"
         );
         assert_eq!(limits(Made::new(Method::Reflink)), None);
+        let sharing = Made::new(Method::CopyFileRange).writing(0, 4096);
+        assert_eq!(limits(sharing), None, "nothing was copied");
         assert_eq!(
             limits(Made::new(Method::Direct)),
             Some((Measure::DeviceWrite, 80.0))

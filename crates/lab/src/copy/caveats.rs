@@ -81,11 +81,7 @@ fn fewer_bytes(target: &MeasuredTarget, rows: &[CopyRow]) -> Option<String> {
     let mut names: Vec<&str> = rows
         .iter()
         .filter(|row| row.row.target == target.name && row.row.case.method != Method::Reflink)
-        .filter(|row| {
-            let bytes = row.figures.data_bytes;
-            row.row.evidence.lost_events == 0
-                && bytes.is_some_and(|bytes| bytes < row.row.case.size_bytes / 2)
-        })
+        .filter(|row| row.figures.is_shared == Some(true))
         .map(|row| row.row.case.method.as_str())
         .collect();
     names.dedup();

@@ -107,7 +107,11 @@ fn refusal(outcome: Result<(), LabError>) -> Result<Option<String>, LabError> {
         Err(LabError::Engine(EngineError::Failed(failure)))
             if failure.kind == FailureKind::Unsupported =>
         {
-            Ok(Some(failure.message))
+            // The kernel's own answer says it; the message names a file that was only tried.
+            let why = failure.errno.map(std::io::Error::from_raw_os_error);
+            Ok(Some(why.map_or(failure.message, |error| {
+                format!("the kernel or the file system does not do it: {error}")
+            })))
         }
         other => other.map(|()| None),
     }

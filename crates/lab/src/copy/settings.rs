@@ -53,6 +53,9 @@ const SHARING: [Method; 4] = [
 /// Runs of a case unless `--thorough`: a copy of every method takes long enough already.
 const MOST_RUNS: usize = 5;
 
+/// Seconds of copying that a case gets at least before its runs end.
+const LEAST_BUDGET_S: f64 = 6.0;
+
 /// The size of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffer {
@@ -252,6 +255,8 @@ pub(super) fn rules(effort: Effort, rules: Rules) -> Rules {
         Effort::Thorough => rules,
         Effort::Quick | Effort::Normal => Rules {
             max_runs: rules.max_runs.min(MOST_RUNS),
+            // Buffers of 64 B make thousands of calls a copy, and need as many runs as others.
+            budget_s: rules.budget_s.max(LEAST_BUDGET_S),
             ..rules
         },
     }

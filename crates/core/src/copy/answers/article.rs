@@ -41,7 +41,11 @@ pub(super) fn mmap_is_four_times_as_fast(target: &TargetRows<'_>) -> Result<Find
     if let Ok(small) = smaller(target)
         && let Ok(against) = small.time_over(&mmap)
     {
-        parts.push(format!("with {} it is {}", small.name(), against.times()));
+        parts.push(format!(
+            "{} takes {} as long as mmap_memcpy",
+            small.name(),
+            against.times()
+        ));
         rows.push(small);
     }
     parts.extend(nothing_was_forced(&mmap));
@@ -64,12 +68,13 @@ pub(super) fn mmap_is_four_times_as_fast(target: &TargetRows<'_>) -> Result<Find
 
 /// What the mapped copy left to write-back, as the article's did.
 fn nothing_was_forced(mmap: &Numbered<'_>) -> Option<String> {
-    let figures = &mmap.row.figures;
-    let (running, after) = figures.device_bytes.zip(figures.unpaid_bytes)?;
+    let evidence = &mmap.row.row.evidence;
+    let (running, after) = (evidence.device?, evidence.device_after_exit?);
     Some(format!(
-        "a mapped copy is not on the disk when it ends: {} were written while it ran, {} after",
-        short(running),
-        short(after)
+        "a mapped copy is not on the disk when it ends: {} of it were written while it ran, {} \
+         after",
+        short(running.data.bytes),
+        short(after.data.bytes)
     ))
 }
 
@@ -110,8 +115,9 @@ fn memory(target: &TargetRows<'_>, whole: &Numbered<'_>, time: &Compared) -> Opt
     let cached_s = target.yardstick_s(Measure::CachedCopy, whole)?;
     let difference_s = time.median_s[0] - time.median_s[1];
     Some(format!(
-        "of {} more, touching that much new memory takes {}, and copying it once in memory {}, \
-         {} times the {} within 64 KiB that stay in the processor's cache",
+        "the difference is {}; touching that much new memory alone takes {}, and copying it in \
+         memory {}, {} times the {} for as many bytes within 64 KiB, which stay in the \
+         processor's cache",
         duration(difference_s.max(0.0)),
         duration(fresh_s),
         duration(copy_s),
@@ -160,7 +166,7 @@ mod tests {
         assert!(
             finding
                 .because
-                .contains("0 B were written while it ran, 95.4 MiB after"),
+                .contains("0 B of it were written while it ran, 95.4 MiB after"),
             "{}",
             finding.because
         );
@@ -184,7 +190,7 @@ mod tests {
         assert!(
             finding
                 .because
-                .contains("with read_write 64 KiB it is 0.67"),
+                .contains("read_write 64 KiB takes 0.67 times"),
             "{}",
             finding.because
         );
@@ -222,7 +228,7 @@ mod tests {
         );
         assert!(
             slow.because
-                .contains("new memory takes 30.0 ms, and copying it once in memory 20.0 ms, 2.00"),
+                .contains("new memory alone takes 30.0 ms, and copying it in memory 20.0 ms, 2.00"),
             "{}",
             slow.because
         );

@@ -56,12 +56,7 @@ fn copies_inside(row: &Numbered<'_>) -> bool {
         Method::Sendfile | Method::Splice | Method::CopyFileRange
     );
     // A file system that shares blocks copies nothing: that is another question.
-    let shared = row
-        .row
-        .figures
-        .data_bytes
-        .is_some_and(|bytes| bytes < row.case().size_bytes / 2);
-    inside && !(shared && row.case().method == Method::CopyFileRange)
+    inside && row.row.figures.is_shared != Some(true)
 }
 
 /// The quickest of `sendfile`, `splice` and `copy_file_range` against the quickest buffer.
@@ -187,6 +182,7 @@ mod tests {
             Made::new(Method::Sendfile).timed(&around(70.0)),
             Made::new(Method::Splice)
                 .timed(&around(40.0))
+                .writing(0, SIZE_BYTES)
                 .calling("splice", 1, SIZE_BYTES),
         ];
         let finding = judge(the_kernel_is_faster, made).unwrap();
