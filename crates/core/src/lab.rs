@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atime::AtimeResult;
 use crate::buffering::BufferingResult;
+use crate::copy::CopyResult;
 use crate::environment::{Environment, Target};
 use crate::evidence::Evidence;
 use crate::op::Gap;
@@ -34,6 +35,8 @@ pub enum Experiment {
     Sync(SyncResult),
     /// `atime`.
     Atime(AtimeResult),
+    /// `copy`.
+    Copy(CopyResult),
 }
 
 impl Experiment {
@@ -43,6 +46,7 @@ impl Experiment {
             Self::Buffering(result) => result.rows.len(),
             Self::Sync(result) => result.rows.len(),
             Self::Atime(result) => result.rows.len(),
+            Self::Copy(result) => result.rows.len(),
         }
     }
 
@@ -52,6 +56,7 @@ impl Experiment {
             Self::Buffering(result) => &mut result.missing,
             Self::Sync(result) => &mut result.missing,
             Self::Atime(result) => &mut result.missing,
+            Self::Copy(result) => &mut result.missing,
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod answer;
 pub mod atime;
 pub mod buffering;
 pub mod bytes;
+pub mod copy;
 pub mod doctor;
 pub mod environment;
 pub mod evidence;

@@ -36,6 +36,18 @@ pub enum LabError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A copy is not what it was made from.
+    #[error(
+        "the copy {} that {method} made differs from its source; nothing is reported of this \
+         run: check memory and disk, and report it to the file system's developers",
+        .copy.display()
+    )]
+    Differs {
+        /// Which method.
+        method: &'static str,
+        /// The copy.
+        copy: PathBuf,
+    },
     /// A workload process failed.
     #[error(transparent)]
     Engine(#[from] EngineError),

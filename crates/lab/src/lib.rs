@@ -7,6 +7,7 @@
 
 pub mod atime;
 pub mod buffering;
+pub mod copy;
 pub mod engine;
 pub mod error;
 pub mod interrupt;

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use iostrata_core::environment;
 use iostrata_core::lab::MeasuredTarget;
+use rustix::fs::{Access, access, statvfs};
+
+use crate::error::LabError;
 
 const PASSED_ON: &str = "overlayfs passes the data on to files of another file system";
 
@@ -63,4 +66,26 @@ impl Target {
             None
         }
     }
+}
+
+/// Fails before anything is written if a target cannot be written to, or has no room for
+/// `needed_bytes`.
+pub(crate) fn check_room(targets: &[Target], needed_bytes: u64) -> Result<(), LabError> {
+    for Target { dir, .. } in targets {
+        access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| LabError::Denied {
+            dir: dir.clone(),
+            source: errno.into(),
+        })?;
+        let space = statvfs(dir)
+            .map_err(|errno| LabError::io(format!("ask {} for its space", dir.display()), errno))?;
+        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        if free_bytes < needed_bytes {
+            return Err(LabError::NoSpace {
+                dir: dir.clone(),
+                needed_bytes,
+                free_bytes,
+            });
+        }
+    }
+    Ok(())
 }

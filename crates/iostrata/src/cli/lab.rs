@@ -10,6 +10,7 @@ use iostrata_lab::scratch::{ImageKind, TMPFS};
 
 use super::atime::AtimeOptions;
 use super::buffering::BufferingOptions;
+use super::copy::CopyOptions;
 use super::sync::SyncOptions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -20,6 +21,8 @@ pub(crate) enum ExperimentName {
     Sync,
     /// Which operations move a file's access time, what does that cost, and does noatime help?
     Atime,
+    /// Which system calls copy a file fastest, and why?
+    Copy,
 }
 
 impl ExperimentName {
@@ -29,6 +32,7 @@ impl ExperimentName {
             Self::Buffering => "buffering",
             Self::Sync => "sync",
             Self::Atime => "atime",
+            Self::Copy => "copy",
         }
     }
 
@@ -38,6 +42,7 @@ impl ExperimentName {
             Self::Buffering => include_str!("../../../../docs/experiments/buffering.md"),
             Self::Sync => include_str!("../../../../docs/experiments/sync.md"),
             Self::Atime => include_str!("../../../../docs/experiments/atime.md"),
+            Self::Copy => include_str!("../../../../docs/experiments/copy.md"),
         }
     }
 }
@@ -92,6 +97,9 @@ pub(crate) struct Lab {
 
     #[command(flatten)]
     pub(crate) atime: AtimeOptions,
+
+    #[command(flatten)]
+    pub(crate) copy: CopyOptions,
 }
 
 impl Lab {
@@ -101,6 +109,7 @@ impl Lab {
             ExperimentName::Buffering => self.buffering.given(),
             ExperimentName::Sync => self.sync.given(),
             ExperimentName::Atime => self.atime.given(),
+            ExperimentName::Copy => self.copy.given(),
         }
     }
 }
@@ -109,6 +118,7 @@ const EXAMPLES: &str = "\
 Examples:
   iostrata lab buffering                        all modes, 1 B and 100 kB
   iostrata lab buffering --fs host --mode fsync,fdatasync --size 1KiB --count 5000
+  iostrata lab copy --method read_write,mmap_memcpy,cp --buffer 64KiB,whole --size 100MB
   sudo iostrata lab --fs ext4,ext4-nojournal,xfs,btrfs --json result.json";
 
 /// A file system to measure.

@@ -2,6 +2,7 @@
 
 mod atime;
 mod buffering;
+mod copy;
 mod lab;
 mod sync;
 

@@ -1,11 +1,10 @@
 //! What is to be measured, and how thoroughly.
 
 use iostrata_core::buffering::{Case, Mode};
-use rustix::fs::{Access, access, statvfs};
 
 use crate::error::LabError;
 use crate::session::Effort;
-use crate::target::Target;
+use crate::target::{Target, check_room};
 
 /// The article's record sizes, bytes.
 const SIZES: [u64; 2] = [1, 100_000];
@@ -120,24 +119,7 @@ pub(super) fn check(cases: &[Case], targets: &[Target]) -> Result<(), LabError> 
             "nothing to measure: give at least one mode, size and file system",
         ));
     }
-    let needed_bytes = needed_bytes(cases);
-    for Target { dir, .. } in targets {
-        access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| LabError::Denied {
-            dir: dir.clone(),
-            source: errno.into(),
-        })?;
-        let space = statvfs(dir)
-            .map_err(|errno| LabError::io(format!("ask {} for its space", dir.display()), errno))?;
-        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-        if free_bytes < needed_bytes {
-            return Err(LabError::NoSpace {
-                dir: dir.clone(),
-                needed_bytes,
-                free_bytes,
-            });
-        }
-    }
-    Ok(())
+    check_room(targets, needed_bytes(cases))
 }
 
 fn usage(message: &str) -> LabError {

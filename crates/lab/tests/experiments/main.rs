@@ -4,6 +4,7 @@
 
 mod buffering;
 mod child;
+mod copying;
 mod expected_calls;
 mod observed;
 mod places;

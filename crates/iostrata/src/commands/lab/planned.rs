@@ -6,6 +6,7 @@ use iostrata_core::observe::Observer;
 use iostrata_core::sync::{self, DEVICES, Figures};
 use iostrata_lab::atime;
 use iostrata_lab::buffering::{self, Selection};
+use iostrata_lab::copy;
 use iostrata_lab::engine::Progress;
 use iostrata_lab::error::LabError;
 use iostrata_lab::scratch::ImageKind;
@@ -24,6 +25,7 @@ pub(super) enum Planned {
         effort: Effort,
     },
     Atime(atime::Chosen),
+    Copy(copy::Cases),
 }
 
 impl Planned {
@@ -52,6 +54,20 @@ impl Planned {
                     effort,
                 };
                 Ok(Self::Atime(selection.chosen()))
+            }
+            ExperimentName::Copy => {
+                let given = &options.copy;
+                let selection = copy::Selection {
+                    methods: given.method.clone(),
+                    sources: given.source.clone(),
+                    sizes_bytes: options.size.clone(),
+                    buffers: given.buffer.clone(),
+                    destination: given.target.unwrap_or_default(),
+                    durable: given.durable,
+                    named_images: !options.fs.is_empty(),
+                    effort,
+                };
+                Ok(Self::Copy(selection.cases()?))
             }
         }
     }
@@ -86,6 +102,9 @@ impl Planned {
             Self::Buffering(_) | Self::Sync { .. } | Self::Atime(_) => {
                 &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs]
             }
+            Self::Copy(cases) if cases.images.is_empty() => &[],
+            // Those that can share blocks.
+            Self::Copy(_) => &[ImageKind::Xfs, ImageKind::Btrfs],
         }
     }
 
@@ -100,6 +119,7 @@ impl Planned {
             Self::Buffering(cases) => buffering::needed_bytes(cases),
             Self::Sync { cases, effort, .. } => lab_sync::needed_bytes(*effort, cases),
             Self::Atime(_) => atime::needed_bytes(),
+            Self::Copy(cases) => copy::needed_bytes(cases),
         }
     }
 
@@ -121,6 +141,9 @@ impl Planned {
             }
             Self::Atime(chosen) => {
                 atime::run(chosen, run, targets, observer, progress, stop).map(Experiment::Atime)
+            }
+            Self::Copy(cases) => {
+                copy::run(cases, run, targets, observer, progress, stop).map(Experiment::Copy)
             }
         }
     }

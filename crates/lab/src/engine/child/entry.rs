@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use super::{Command, ExecJob, Failure, Job, Message, Report};
 use crate::atime::ReadLoopTask;
 use crate::buffering::{NullTask, ReadTask, StepsTask, WriteTask};
+use crate::copy::{CopyTask, YardstickTask};
 use crate::sync::{DirectTask, SyncTask};
 
 /// Exit code of a child whose input made no sense, as `EX_SOFTWARE` in sysexits.h.
@@ -26,6 +27,8 @@ enum Task {
     Steps(StepsTask),
     Read(ReadTask),
     ReadLoop(ReadLoopTask),
+    Copy(CopyTask),
+    Yardstick(YardstickTask),
     Exec(ExecJob),
     Sync(SyncTask),
     Direct(DirectTask),
@@ -39,6 +42,8 @@ impl Task {
             Job::Steps(job) => Self::Steps(StepsTask::prepare(job)?),
             Job::Read(job) => Self::Read(ReadTask::prepare(job)?),
             Job::ReadLoop(job) => Self::ReadLoop(ReadLoopTask::prepare(job)?),
+            Job::Copy(job) => Self::Copy(CopyTask::prepare(job)),
+            Job::Yardstick(job) => Self::Yardstick(YardstickTask::prepare(job)?),
             Job::Exec(job) => Self::Exec(job),
             Job::Sync(job) => Self::Sync(SyncTask::prepare(&job)?),
             Job::Direct(job) => Self::Direct(DirectTask::prepare(job)?),
@@ -52,6 +57,8 @@ impl Task {
             Self::Steps(task) => task.go().map(Report::Step),
             Self::Read(task) => task.go().map(Report::Read),
             Self::ReadLoop(task) => task.go().map(Report::Loop),
+            Self::Copy(task) => task.go().map(Report::Work),
+            Self::Yardstick(task) => task.go().map(Report::Work),
             Self::Exec(job) => Err(become_program(job)),
             Self::Sync(task) => task.go().map(Report::Sync),
             Self::Direct(task) => task.go().map(Report::Direct),

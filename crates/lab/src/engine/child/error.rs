@@ -41,7 +41,11 @@ impl Failure {
     /// A failure of `doing`, such as `write record 7 to /x`.
     pub(crate) fn from_io(doing: &str, error: &io::Error) -> Self {
         let errno = error.raw_os_error();
-        let kind = errno.map_or(FailureKind::Io, kind_of);
+        let kind = match errno {
+            Some(errno) => kind_of(errno),
+            None if error.kind() == io::ErrorKind::Unsupported => FailureKind::Unsupported,
+            None => FailureKind::Io,
+        };
         let remedy = match kind {
             FailureKind::NoSpace => {
                 "; free space there, choose another directory, or ask for fewer or smaller records"
@@ -88,7 +92,7 @@ fn kind_of(errno: i32) -> FailureKind {
     match Errno::from_raw_os_error(errno) {
         Errno::NOSPC | Errno::DQUOT => FailureKind::NoSpace,
         Errno::ROFS | Errno::ACCESS | Errno::PERM => FailureKind::Denied,
-        Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL => FailureKind::Unsupported,
+        Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NOTTY => FailureKind::Unsupported,
         Errno::NOMEM => FailureKind::Memory,
         _ => FailureKind::Io,
     }

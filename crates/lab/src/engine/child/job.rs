@@ -9,6 +9,7 @@ use iostrata_core::buffering::{Case, Mode};
 use iostrata_core::timing::Sample;
 use serde::{Deserialize, Serialize};
 
+use crate::copy::{CopyJob, YardstickJob};
 use crate::sync::{DirectJob, DirectReport, SyncJob, SyncReport};
 
 /// The work of one child.
@@ -25,6 +26,10 @@ pub enum Job {
     Read(ReadJob),
     /// Reads files in a loop and syncs their file system.
     ReadLoop(ReadLoopJob),
+    /// Copies a file for `lab copy`.
+    Copy(CopyJob),
+    /// What the machine does at best, for `lab copy`.
+    Yardstick(YardstickJob),
     /// Becomes another program at `go`.
     Exec(ExecJob),
     /// Writes and syncs as a case of `lab sync`.
@@ -101,7 +106,8 @@ pub struct ExecJob {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
-    /// [`Job::Write`] or [`Job::Null`] is done.
+    /// A job that only works is done: [`Job::Write`], [`Job::Null`], [`Job::Copy`],
+    /// [`Job::Yardstick`].
     Work(Work),
     /// A step of [`Job::Steps`] is done.
     Step(StepReport),

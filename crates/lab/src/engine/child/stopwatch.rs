@@ -1,7 +1,7 @@
 //! Elapsed time, CPU time and faults of one piece of work.
 
 use iostrata_core::timing::Sample;
-use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::resource::{UsageWho, getrusage};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{Failure, Work};
@@ -9,7 +9,7 @@ use crate::engine::noise::seconds;
 
 /// Started before the work and read after it.
 pub(crate) struct Stopwatch {
-    usage: Usage,
+    usage: Used,
     started_ns: u64,
 }
 
@@ -27,25 +27,43 @@ impl Stopwatch {
     pub(crate) fn stop(self) -> Result<Work, Failure> {
         let ended_ns = monotonic_ns();
         let usage = usage()?;
-        let cpu = |time: fn(&Usage) -> f64| (time(&usage) - time(&self.usage)).max(0.0);
-        let count = |faults: fn(&Usage) -> i64| {
+        let cpu = |time: fn(&Used) -> f64| (time(&usage) - time(&self.usage)).max(0.0);
+        let count = |faults: fn(&Used) -> i64| {
             u64::try_from(faults(&usage) - faults(&self.usage)).unwrap_or(0)
         };
         Ok(Work {
             sample: Sample {
                 real_s: ended_ns.saturating_sub(self.started_ns) as f64 / 1e9,
-                user_s: cpu(|usage| seconds(usage.user_time())),
-                system_s: cpu(|usage| seconds(usage.system_time())),
+                user_s: cpu(|used| used.user_s),
+                system_s: cpu(|used| used.system_s),
             },
-            minor_faults: count(Usage::minor_page_faults),
-            major_faults: count(Usage::major_page_faults),
+            minor_faults: count(|used| used.minor_faults),
+            major_faults: count(|used| used.major_faults),
         })
     }
 }
 
-fn usage() -> Result<Usage, Failure> {
-    getrusage(UsageWho::RUSAGE_SELF)
-        .map_err(|errno| Failure::from_io("read the process's resource usage", &errno.into()))
+/// What this process used, and programs that it started and waited for.
+#[derive(Default)]
+struct Used {
+    user_s: f64,
+    system_s: f64,
+    minor_faults: i64,
+    major_faults: i64,
+}
+
+fn usage() -> Result<Used, Failure> {
+    let mut used = Used::default();
+    for who in [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN] {
+        let usage = getrusage(who).map_err(|errno| {
+            Failure::from_io("read the process's resource usage", &errno.into())
+        })?;
+        used.user_s += seconds(usage.user_time());
+        used.system_s += seconds(usage.system_time());
+        used.minor_faults += usage.minor_page_faults();
+        used.major_faults += usage.major_page_faults();
+    }
+    Ok(used)
 }
 
 /// `CLOCK_MONOTONIC`, the clock of the observer's events, in nanoseconds.

@@ -3,6 +3,7 @@
 mod answers;
 mod atime;
 mod buffering;
+mod copy;
 mod facts;
 mod footnotes;
 mod heading;
@@ -39,6 +40,9 @@ pub fn draw(result: &LabResult, width: usize, style: Style) -> String {
             }
             Experiment::Atime(measured) => {
                 atime::draw(&mut page, &result.environment, measured);
+            }
+            Experiment::Copy(measured) => {
+                copy::draw(&mut page, &result.environment, measured, style.all_rows);
             }
         }
     }

@@ -1,0 +1,250 @@
+//! The article's verdict on mmap, and the reasons for its figures.
+
+use super::view::{Numbered, TargetRows, is_plain};
+use super::{compared, numbers};
+use crate::answer::Verdict;
+use crate::bytes::{grouped, short};
+use crate::copy::{Measure, Method};
+use crate::judge::figures::{duration, number};
+use crate::judge::{Compared, Finding, Missing};
+
+/// The article's factor: 1.40 s over 0.30 s, which it calls four to five times.
+const ARTICLES_FACTOR: f64 = 4.0;
+
+/// The article's program: one buffer that takes the whole file.
+fn whole<'a>(target: &TargetRows<'a>) -> Result<Numbered<'a>, Missing> {
+    target.best("read_write with one buffer for the file", |case| {
+        case.method == Method::ReadWrite && is_plain(case) && case.has_whole_buffer()
+    })
+}
+
+fn smaller<'a>(target: &TargetRows<'a>) -> Result<Numbered<'a>, Missing> {
+    target.best("read_write with a smaller buffer", |case| {
+        case.method == Method::ReadWrite && is_plain(case) && !case.has_whole_buffer()
+    })
+}
+
+/// Both files mapped, against one read and one write of the whole file.
+pub(super) fn mmap_is_four_times_as_fast(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let mmap = target.plain(Method::MmapMemcpy)?;
+    let whole = whole(target)?;
+    let time = whole.time_over(&mmap)?;
+    let verdict = if time.bounds.low >= ARTICLES_FACTOR {
+        Verdict::Holds
+    } else if time.bounds.high < ARTICLES_FACTOR {
+        Verdict::Refuted
+    } else {
+        Verdict::Inconclusive
+    };
+    let mut parts = vec![compared([&whole, &mmap], &time)];
+    let mut rows = vec![whole, mmap];
+    if let Ok(small) = smaller(target)
+        && let Ok(against) = small.time_over(&mmap)
+    {
+        parts.push(format!(
+            "{} takes {} as long as mmap_memcpy",
+            small.name(),
+            against.times()
+        ));
+        rows.push(small);
+    }
+    parts.extend(nothing_was_forced(&mmap));
+    if let Ok(durable) = target.counterpart(&mmap, "mmap_memcpy", |case| case.durable = true)
+        && let Ok(against) = durable.time_over(&mmap)
+    {
+        parts.push(format!(
+            "made durable it takes {}, {}",
+            duration(against.median_s[0]),
+            against.times()
+        ));
+        rows.push(durable);
+    }
+    Ok(Finding {
+        verdict,
+        because: parts.join("; "),
+        rows: numbers(&rows),
+    })
+}
+
+/// What the mapped copy left to write-back, as the article's did.
+fn nothing_was_forced(mmap: &Numbered<'_>) -> Option<String> {
+    let evidence = &mmap.row.row.evidence;
+    let (running, after) = (evidence.device?, evidence.device_after_exit?);
+    Some(format!(
+        "a mapped copy is not on the disk when it ends: {} of it were written while it ran, {} \
+         after",
+        short(running.data.bytes),
+        short(after.data.bytes)
+    ))
+}
+
+/// One buffer for the file against the best smaller one, with what its memory costs.
+pub(super) fn the_whole_buffer_is_slow(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let whole = whole(target)?;
+    let small = target.best("read_write with a smaller buffer", |case| {
+        case.method == Method::ReadWrite
+            && is_plain(case)
+            && !case.has_whole_buffer()
+            && case.size_bytes == whole.case().size_bytes
+    })?;
+    let time = whole.time_over(&small)?;
+    let mut parts = vec![compared([&whole, &small], &time)];
+    parts.extend(faults(&whole, &small));
+    parts.extend(memory(target, &whole, &time));
+    Ok(Finding {
+        verdict: time.longer(),
+        because: parts.join("; "),
+        rows: numbers(&[whole, small]),
+    })
+}
+
+fn faults(whole: &Numbered<'_>, small: &Numbered<'_>) -> Option<String> {
+    let (many, few) = whole.row.figures.faults.zip(small.row.figures.faults)?;
+    Some(format!(
+        "page faults {} and {}",
+        grouped(many),
+        grouped(few)
+    ))
+}
+
+/// What the buffer's own memory costs, measured without any file: its page faults, and
+/// that it is read back from memory instead of from the processor's cache.
+fn memory(target: &TargetRows<'_>, whole: &Numbered<'_>, time: &Compared) -> Option<String> {
+    let fresh_s = target.yardstick_s(Measure::FreshMemory, whole)?;
+    let copy_s = target.yardstick_s(Measure::MemoryCopy, whole)?;
+    let cached_s = target.yardstick_s(Measure::CachedCopy, whole)?;
+    let difference_s = time.median_s[0] - time.median_s[1];
+    Some(format!(
+        "the difference is {}; touching that much new memory alone takes {}, and copying it in \
+         memory {}, {} times the {} for as many bytes within 64 KiB, which stay in the \
+         processor's cache",
+        duration(difference_s.max(0.0)),
+        duration(fresh_s),
+        duration(copy_s),
+        number(copy_s / cached_s),
+        duration(cached_s)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{Made, SIZE_BYTES, around, judge, noisy};
+    use super::*;
+
+    fn pair(mmap_ms: &[f64], whole_ms: &[f64]) -> Vec<Made> {
+        vec![
+            Made::new(Method::MmapMemcpy)
+                .timed(mmap_ms)
+                .writing(0, SIZE_BYTES),
+            Made::new(Method::ReadWrite)
+                .buffer(SIZE_BYTES)
+                .timed(whole_ms)
+                .faults(24_414),
+        ]
+    }
+
+    #[test]
+    fn the_articles_own_figures_hold_and_equal_times_refute() {
+        let verdict = |mmap: &[f64], whole: &[f64]| {
+            judge(mmap_is_four_times_as_fast, pair(mmap, whole))
+                .unwrap()
+                .verdict
+        };
+        assert_eq!(verdict(&around(300.0), &around(1400.0)), Verdict::Holds);
+        assert_eq!(verdict(&around(60.0), &around(70.0)), Verdict::Refuted);
+        assert_eq!(verdict(&around(70.0), &around(60.0)), Verdict::Refuted);
+        assert_eq!(verdict(&noisy(60.0), &noisy(240.0)), Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn the_reason_is_what_was_left_to_write_back() {
+        let finding = judge(
+            mmap_is_four_times_as_fast,
+            pair(&around(60.0), &around(70.0)),
+        )
+        .unwrap();
+        assert!(
+            finding
+                .because
+                .contains("0 B of it were written while it ran, 95.4 MiB after"),
+            "{}",
+            finding.because
+        );
+    }
+
+    #[test]
+    fn a_durable_row_and_a_smaller_buffer_are_named_with_it() {
+        let mut made = pair(&around(60.0), &around(70.0));
+        made.push(
+            Made::new(Method::ReadWrite)
+                .buffer(65_536)
+                .timed(&around(40.0)),
+        );
+        made.push(
+            Made::new(Method::MmapMemcpy)
+                .durable()
+                .timed(&around(240.0)),
+        );
+        let finding = judge(mmap_is_four_times_as_fast, made).unwrap();
+        assert_eq!(finding.rows, [2, 1, 3, 4]);
+        assert!(
+            finding
+                .because
+                .contains("read_write 64 KiB takes 0.67 times"),
+            "{}",
+            finding.because
+        );
+        assert!(
+            finding
+                .because
+                .contains("made durable it takes 240 ms, 4.00"),
+            "{}",
+            finding.because
+        );
+    }
+
+    fn buffers(whole_ms: &[f64], small_ms: &[f64]) -> Result<Finding, Missing> {
+        let made = vec![
+            Made::new(Method::ReadWrite)
+                .buffer(SIZE_BYTES)
+                .timed(whole_ms)
+                .faults(24_414),
+            Made::new(Method::ReadWrite)
+                .buffer(65_536)
+                .timed(small_ms)
+                .faults(20),
+        ];
+        judge(the_whole_buffer_is_slow, made)
+    }
+
+    #[test]
+    fn a_whole_buffer_is_judged_by_its_time() {
+        let slow = buffers(&around(70.0), &around(40.0)).unwrap();
+        assert_eq!(slow.verdict, Verdict::Holds);
+        assert!(
+            slow.because.contains("page faults 24,414 and 20"),
+            "{}",
+            slow.because
+        );
+        assert!(
+            slow.because
+                .contains("new memory alone takes 30.0 ms, and copying it in memory 20.0 ms, 2.00"),
+            "{}",
+            slow.because
+        );
+        assert_eq!(
+            buffers(&around(40.0), &around(70.0)).unwrap().verdict,
+            Verdict::Refuted
+        );
+        assert_eq!(
+            buffers(&noisy(70.0), &noisy(60.0)).unwrap().verdict,
+            Verdict::Inconclusive
+        );
+    }
+
+    #[test]
+    fn two_runs_are_too_few() {
+        let few = buffers(&[70.0, 71.0], &[40.0, 41.0]).unwrap_err();
+        assert!(few.why().contains("too few"), "{}", few.why());
+    }
+}

@@ -1,0 +1,132 @@
+//! Whether the size of the buffer matters, and from where on it does not.
+
+use super::numbers;
+use super::view::{Numbered, TargetRows, is_plain};
+use crate::bytes;
+use crate::copy::Method;
+use crate::judge::figures::duration;
+use crate::judge::{Finding, Missing, SAME_WITHIN};
+
+/// The slowest buffer against the quickest; the smallest one that is as good as the
+/// quickest is where it stops to matter.
+pub(super) fn its_size_matters(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let rows = by_size(target);
+    let timed = |rows: &[Numbered<'_>]| rows.iter().all(|row| row.row.row.timing.is_some());
+    if rows.len() < 2 {
+        return Err(Missing::Rows(format!(
+            "fewer than two buffers of read_write on {}",
+            target.name
+        )));
+    }
+    if !timed(&rows) {
+        return Err(Missing::Evidence(
+            "not every buffer of read_write was timed".to_owned(),
+        ));
+    }
+    let by_time =
+        |one: &&Numbered<'_>, other: &&Numbered<'_>| one.median_s().total_cmp(&other.median_s());
+    let no_row = || Missing::Rows("no row of read_write".to_owned());
+    let quickest = rows.iter().copied().min_by(|a, b| by_time(&a, &b));
+    let quickest = quickest.ok_or_else(no_row)?;
+    let slowest = rows.iter().copied().max_by(|a, b| by_time(&a, &b));
+    let slowest = slowest.ok_or_else(no_row)?;
+    let time = slowest.time_over(&quickest)?;
+    let as_good = |row: &&Numbered<'_>| row.median_s() <= quickest.median_s() * SAME_WITHIN;
+    let from = rows.iter().find(as_good).ok_or_else(no_row)?;
+    let times: Vec<String> = rows.iter().map(figure).collect();
+    Ok(Finding {
+        verdict: time.longer(),
+        because: format!(
+            "{}; slowest over quickest {}; from {} on a larger buffer gains less than 10 %",
+            times.join(", "),
+            time.times(),
+            size(from)
+        ),
+        rows: numbers(&rows),
+    })
+}
+
+/// Plain `read_write` rows of the largest file, by buffer.
+fn by_size<'a>(target: &TargetRows<'a>) -> Vec<Numbered<'a>> {
+    let wanted =
+        |row: &&Numbered<'_>| row.case().method == Method::ReadWrite && is_plain(row.case());
+    let largest = target.rows.iter().filter(wanted);
+    let largest = largest.map(|row| row.case().size_bytes).max();
+    let mut rows: Vec<Numbered<'a>> = target
+        .rows
+        .iter()
+        .filter(|row| wanted(row) && Some(row.case().size_bytes) == largest)
+        .copied()
+        .collect();
+    rows.sort_by_key(|row| row.case().buffer_bytes);
+    rows
+}
+
+fn size(row: &Numbered<'_>) -> String {
+    if row.case().has_whole_buffer() {
+        "the whole file".to_owned()
+    } else {
+        row.case()
+            .buffer_bytes
+            .map_or_else(String::new, bytes::exact)
+    }
+}
+
+fn figure(row: &Numbered<'_>) -> String {
+    format!("{} {}", size(row), duration(row.median_s()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{Made, SIZE_BYTES, around, judge, noisy};
+    use super::*;
+    use crate::answer::Verdict;
+
+    fn buffers(times: [&[f64]; 4]) -> Vec<Made> {
+        [64, 4096, 1 << 16, SIZE_BYTES]
+            .into_iter()
+            .zip(times)
+            .map(|(bytes, times)| Made::new(Method::ReadWrite).buffer(bytes).timed(times))
+            .collect()
+    }
+
+    #[test]
+    fn where_it_stops_to_matter_is_the_first_that_is_as_good() {
+        let made = buffers([&around(900.0), &around(70.0), &around(42.0), &around(40.0)]);
+        let finding = judge(its_size_matters, made).unwrap();
+        assert_eq!(finding.verdict, Verdict::Holds);
+        assert!(
+            finding.because.starts_with(
+                "64 B 900 ms, 4 KiB 70.0 ms, 64 KiB 42.0 ms, the whole file 40.0 ms; "
+            ),
+            "{}",
+            finding.because
+        );
+        assert!(
+            finding.because.contains("from 64 KiB on"),
+            "{}",
+            finding.because
+        );
+    }
+
+    #[test]
+    fn buffers_inside_the_noise_are_inconclusive() {
+        let made = buffers([&noisy(42.0), &noisy(41.0), &noisy(40.0), &noisy(41.0)]);
+        let finding = judge(its_size_matters, made).unwrap();
+        assert_eq!(finding.verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn one_buffer_says_nothing_and_one_without_times_little() {
+        let one = vec![Made::new(Method::ReadWrite).timed(&around(40.0))];
+        assert!(matches!(
+            judge(its_size_matters, one),
+            Err(Missing::Rows(_))
+        ));
+        let untimed = buffers([&[], &around(70.0), &around(42.0), &around(40.0)]);
+        assert!(matches!(
+            judge(its_size_matters, untimed),
+            Err(Missing::Evidence(_))
+        ));
+    }
+}

@@ -1,0 +1,207 @@
+//! What durability and a cold source cost.
+
+use super::view::{Numbered, TargetRows};
+use super::{compared, numbers};
+use crate::answer::Verdict;
+use crate::bytes::short;
+use crate::copy::{Method, Source};
+use crate::judge::figures::{duration, number};
+use crate::judge::{Finding, Missing};
+
+/// Methods that are compared, the first that has both rows.
+const METHODS: [Method; 7] = [
+    Method::ReadWrite,
+    Method::CopyFileRange,
+    Method::Sendfile,
+    Method::Splice,
+    Method::MmapMemcpy,
+    Method::MmapWrite,
+    Method::Cp,
+];
+
+/// The same copy with and without the `fsync` at its end; and whether the method still
+/// makes a difference with it.
+pub(super) fn it_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let (durable, plain) = pair(target, "a durable copy", |row| row.case().durable)?;
+    let time = durable.time_over(&plain)?;
+    let mut because = format!("durable over not: {}", compared([&durable, &plain], &time));
+    if let Ok(bytes) = durable.data_bytes() {
+        because = format!("{because}; the device took {} of contents", short(bytes));
+    }
+    let (quickest, slowest) = extremes(target, &durable);
+    let mut rows = vec![durable, plain];
+    if let Some((quickest, slowest)) = quickest.zip(slowest)
+        && quickest.number != slowest.number
+        && let Ok(apart) = slowest.time_over(&quickest)
+    {
+        let rate = slowest.case().size_bytes as f64 / (1 << 20) as f64 / quickest.median_s();
+        because = format!(
+            "{because}; durable, {} is the slowest with {} and {} the quickest with {} \
+             ({} MiB/s), {}",
+            slowest.name(),
+            duration(apart.median_s[0]),
+            quickest.name(),
+            duration(apart.median_s[1]),
+            number(rate),
+            apart.times()
+        );
+        rows.extend([slowest, quickest]);
+    }
+    let mut rows = numbers(&rows);
+    rows.sort_unstable();
+    rows.dedup();
+    Ok(Finding {
+        verdict: time.longer(),
+        because,
+        rows,
+    })
+}
+
+/// Quickest and slowest of the durable rows of the same size and source that copy data.
+fn extremes<'a>(
+    target: &TargetRows<'a>,
+    like: &Numbered<'_>,
+) -> (Option<Numbered<'a>>, Option<Numbered<'a>>) {
+    let rows = || {
+        target.rows.iter().copied().filter(|row| {
+            let case = row.case();
+            case.durable
+                && (case.size_bytes, case.source) == (like.case().size_bytes, like.case().source)
+                && case.method != Method::Reflink
+                && row.row.row.timing.is_some()
+        })
+    };
+    let by_time =
+        |one: &Numbered<'_>, other: &Numbered<'_>| one.median_s().total_cmp(&other.median_s());
+    (rows().min_by(by_time), rows().max_by(by_time))
+}
+
+/// The same copy from a source that was not in the page cache. A cold row whose source
+/// was not read from the device is no evidence.
+pub(super) fn cold_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let (cold, warm) = pair(target, "a cold source", |row| {
+        row.case().source == Source::Cold
+    })?;
+    let time = cold.time_over(&warm)?;
+    let mut because = format!("cold over warm: {}", compared([&cold, &warm], &time));
+    if let Some(device) = &cold.row.row.evidence.device {
+        because = format!("{because}; the device read {}", short(device.reads.bytes));
+        // Less than half: the state was lost before the copy, whatever was asked for.
+        if device.reads.bytes < cold.case().size_bytes / 2 {
+            return Ok(Finding {
+                verdict: Verdict::Inconclusive,
+                because: format!("{because}, less than the file"),
+                rows: numbers(&[cold, warm]),
+            });
+        }
+    }
+    Ok(Finding {
+        verdict: time.longer(),
+        because,
+        rows: numbers(&[cold, warm]),
+    })
+}
+
+/// A row that `is` so, and its counterpart that is warm and not durable.
+fn pair<'a>(
+    target: &TargetRows<'a>,
+    what: &str,
+    is: impl Fn(&Numbered<'_>) -> bool,
+) -> Result<(Numbered<'a>, Numbered<'a>), Missing> {
+    for method in METHODS {
+        let special = target
+            .rows
+            .iter()
+            .filter(|row| row.case().method == method && is(row) && !row.case().has_whole_buffer());
+        for row in special {
+            let plain = target.counterpart(row, what, |case| {
+                case.durable = false;
+                case.source = Source::Warm;
+            });
+            if let Ok(plain) = plain {
+                return Ok((*row, plain));
+            }
+        }
+    }
+    Err(Missing::Rows(format!(
+        "no row of {what} and the same without on {}",
+        target.name
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Judge;
+    use super::super::fixture::{Made, SIZE_BYTES, around, judge, noisy};
+    use super::*;
+
+    fn verdicts(by: Judge, special: &Made) -> [Verdict; 3] {
+        let plain = Made::new(Method::ReadWrite);
+        let verdict = |one: &[f64], other: &[f64]| {
+            let made = vec![special.clone().timed(one), plain.clone().timed(other)];
+            judge(by, made).unwrap().verdict
+        };
+        [
+            verdict(&around(90.0), &around(40.0)),
+            verdict(&around(40.0), &around(90.0)),
+            verdict(&noisy(40.0), &noisy(41.0)),
+        ]
+    }
+
+    #[test]
+    fn opposite_times_flip_both_verdicts() {
+        let flips = [Verdict::Holds, Verdict::Refuted, Verdict::Inconclusive];
+        let made = Made::new(Method::ReadWrite);
+        assert_eq!(verdicts(it_takes_longer, &made.clone().durable()), flips);
+        assert_eq!(verdicts(cold_takes_longer, &made.cold()), flips);
+    }
+
+    #[test]
+    fn a_source_that_was_not_read_from_the_device_was_not_cold() {
+        let cold = Made::new(Method::ReadWrite)
+            .cold()
+            .timed(&around(90.0))
+            .writing(0, SIZE_BYTES);
+        let warm = Made::new(Method::ReadWrite).timed(&around(40.0));
+        let finding = judge(cold_takes_longer, vec![cold, warm]).unwrap();
+        assert_eq!(finding.verdict, Verdict::Inconclusive);
+        assert!(
+            finding.because.contains("the device read 0 B, less"),
+            "{}",
+            finding.because
+        );
+    }
+
+    #[test]
+    fn durable_methods_are_set_beside_each_other() {
+        let made = vec![
+            Made::new(Method::ReadWrite).durable().timed(&around(200.0)),
+            Made::new(Method::ReadWrite).timed(&around(40.0)),
+            Made::new(Method::MmapMemcpy)
+                .durable()
+                .timed(&around(400.0)),
+            Made::new(Method::Reflink).durable().timed(&around(1.0)),
+        ];
+        let finding = judge(it_takes_longer, made).unwrap();
+        assert_eq!(finding.rows, [1, 2, 3]);
+        assert!(
+            finding
+                .because
+                .contains("mmap_memcpy is the slowest with 400 ms and read_write 1 MiB"),
+            "{}",
+            finding.because
+        );
+    }
+
+    #[test]
+    fn without_a_counterpart_nothing_is_said() {
+        let lone = vec![
+            Made::new(Method::ReadWrite).durable().timed(&around(200.0)),
+            Made::new(Method::Sendfile).timed(&around(40.0)),
+        ];
+        assert!(matches!(
+            judge(it_takes_longer, lone),
+            Err(Missing::Rows(_))
+        ));
+    }
+}

@@ -1,0 +1,246 @@
+//! What follows from a row's times and counts.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Case, Measure, Method, Source, Yardstick};
+use crate::evidence::Evidence;
+use crate::lab::Row;
+
+/// Figures of a row. `null` where the times or the evidence are missing.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Figures {
+    /// Bytes copied per second, from the median time.
+    pub bytes_per_s: Option<f64>,
+    /// System calls of the copy.
+    pub calls: Option<u64>,
+    /// Those of them that failed.
+    pub errors: Option<u64>,
+    /// Time inside them under observation, seconds.
+    pub in_calls_s: Option<f64>,
+    /// Minor and major page faults.
+    pub faults: Option<u64>,
+    /// Bytes that went into the program's memory or out of it.
+    pub user_bytes: Option<u64>,
+    /// Bytes written to the device while the program ran.
+    pub device_bytes: Option<u64>,
+    /// Bytes written to the device after the program had ended.
+    pub unpaid_bytes: Option<u64>,
+    /// File contents among both.
+    pub data_bytes: Option<u64>,
+    /// Whether the device took less than half of the file, although all of it was written
+    /// back: blocks are shared, deduplicated or compressed, and the row is no copy of the data.
+    pub is_shared: Option<bool>,
+    /// What the row is set beside.
+    pub limit: Option<Limit>,
+}
+
+/// The slowest step that a copy of this kind cannot leave out, done alone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// Which.
+    pub measure: Measure,
+    /// Its median time for as many bytes, seconds.
+    pub time_s: f64,
+    /// That time over the row's: 1 would be as fast as the limit.
+    pub share: f64,
+}
+
+/// Computes them.
+pub fn figures(row: &Row<Case>, yardsticks: &[Yardstick]) -> Figures {
+    let evidence = &row.evidence;
+    let median_s = row.timing.as_ref().map(|timing| timing.median_s);
+    let calls = evidence.syscalls.as_ref();
+    let sum = |pick: fn(&crate::evidence::CallCount) -> u64| {
+        calls.map(|calls| calls.values().map(pick).sum())
+    };
+    let device = evidence.device.as_ref();
+    let after = evidence.device_after_exit.as_ref();
+    let data_bytes = device
+        .zip(after)
+        .map(|(running, after)| running.data.bytes + after.data.bytes);
+    let is_shared = data_bytes
+        .filter(|_| evidence.lost_events == 0)
+        .map(|bytes| bytes < row.case.size_bytes / 2);
+    Figures {
+        bytes_per_s: median_s
+            .filter(|time_s| *time_s > 0.0)
+            .map(|time_s| row.case.size_bytes as f64 / time_s),
+        calls: sum(|call| call.count),
+        errors: sum(|call| call.errors),
+        in_calls_s: calls.map(|calls| calls.values().map(|call| call.time_s).sum()),
+        faults: evidence
+            .faults
+            .minor
+            .zip(evidence.faults.major)
+            .map(|(minor, major)| minor + major),
+        user_bytes: user_bytes(&row.case, evidence),
+        device_bytes: device.map(|counts| counts.writes().bytes),
+        unpaid_bytes: after.map(|counts| counts.writes().bytes),
+        data_bytes,
+        is_shared,
+        // What copies nothing is bounded by no copy.
+        limit: median_s
+            .filter(|_| is_shared != Some(true))
+            .and_then(|time_s| limit(row, time_s, yardsticks)),
+    }
+}
+
+/// What calls returned of bytes that they moved to or from user memory. Two methods move
+/// bytes without such a call: a copy between mappings reads and writes the page cache's
+/// own pages, once for each byte, and the requests of `io_uring` each end in a completion
+/// that no call returns.
+fn user_bytes(case: &Case, evidence: &Evidence) -> Option<u64> {
+    match case.method {
+        Method::MmapMemcpy => return Some(case.size_bytes),
+        Method::IoUring => return Some(2 * case.size_bytes),
+        _ => {}
+    }
+    let calls = evidence.syscalls.as_ref()?;
+    let moving = calls.iter().filter(|(name, _)| {
+        matches!(
+            name.as_str(),
+            "read" | "pread64" | "readv" | "preadv" | "write" | "pwrite64" | "writev" | "pwritev"
+        )
+    });
+    Some(moving.map(|(_, call)| call.bytes).sum())
+}
+
+fn limit(row: &Row<Case>, time_s: f64, yardsticks: &[Yardstick]) -> Option<Limit> {
+    let case = &row.case;
+    if time_s <= 0.0 {
+        return None;
+    }
+    needed(case)
+        .into_iter()
+        .filter_map(|measure| Some((measure, median_s(row, measure, yardsticks)?)))
+        .max_by(|(_, one), (_, other)| one.total_cmp(other))
+        .map(|(measure, limit_s)| Limit {
+            measure,
+            time_s: limit_s,
+            share: limit_s / time_s,
+        })
+}
+
+/// Steps that a copy of this kind cannot leave out.
+fn needed(case: &Case) -> Vec<Measure> {
+    match case.method {
+        // Nothing is moved.
+        Method::Reflink => Vec::new(),
+        // Past the page cache in both directions, whatever is in it.
+        Method::Direct => vec![Measure::DeviceRead, Measure::DeviceWrite],
+        _ => {
+            let mut needed = vec![Measure::MemoryCopy];
+            if case.durable {
+                needed.push(Measure::DeviceWrite);
+            }
+            if case.source == Source::Cold {
+                needed.push(Measure::DeviceRead);
+            }
+            needed
+        }
+    }
+}
+
+fn median_s(row: &Row<Case>, measure: Measure, yardsticks: &[Yardstick]) -> Option<f64> {
+    let of_row = |yardstick: &&Yardstick| {
+        yardstick.measure == measure
+            && yardstick.size_bytes == row.case.size_bytes
+            && (!measure.is_of_target() || yardstick.target.as_deref() == Some(&row.target))
+    };
+    Some(yardsticks.iter().find(of_row)?.timing.median_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answers::fixture::{Made, SIZE_BYTES, result, yardstick};
+    use super::*;
+
+    #[test]
+    fn a_row_is_set_beside_the_slowest_step_it_needs() {
+        let limits = |made: Made| {
+            let made = result(vec![made.timed(&[100.0; 5])]);
+            let limit = made.rows[0].figures.limit;
+            limit.map(|limit| (limit.measure, (limit.share * 100.0).round()))
+        };
+        let warm = Made::new(Method::Sendfile);
+        assert_eq!(limits(warm.clone()), Some((Measure::MemoryCopy, 20.0)));
+        assert_eq!(
+            limits(warm.clone().durable()),
+            Some((Measure::DeviceWrite, 80.0))
+        );
+        assert_eq!(
+            limits(warm.clone().cold()),
+            Some((Measure::DeviceRead, 50.0))
+        );
+        assert_eq!(
+            limits(warm.durable().on("xfs")),
+            Some((Measure::MemoryCopy, 20.0)),
+            "another file system's device says nothing"
+        );
+        assert_eq!(limits(Made::new(Method::Reflink)), None);
+        let sharing = Made::new(Method::CopyFileRange).writing(0, 4096);
+        assert_eq!(limits(sharing), None, "nothing was copied");
+        assert_eq!(
+            limits(Made::new(Method::Direct)),
+            Some((Measure::DeviceWrite, 80.0))
+        );
+    }
+
+    #[test]
+    fn a_yardstick_of_another_size_is_none() {
+        let mut result = result(vec![Made::new(Method::Sendfile).timed(&[100.0; 5])]);
+        let mut other = yardstick(Measure::MemoryCopy, 20.0);
+        other.size_bytes = SIZE_BYTES * 2;
+        let row = result.rows.remove(0).row;
+        assert_eq!(figures(&row, &[other]).limit, None);
+    }
+
+    #[test]
+    fn bytes_through_user_memory_are_what_the_calls_moved() {
+        let made = |method| {
+            Made::new(method)
+                .calling("read", 10, SIZE_BYTES)
+                .calling("write", 10, SIZE_BYTES)
+                .calling("sendfile", 1, 7)
+        };
+        let bytes = |made: Made| result(vec![made]).rows[0].figures.user_bytes;
+        assert_eq!(bytes(made(Method::ReadWrite)), Some(2 * SIZE_BYTES));
+        assert_eq!(
+            bytes(Made::new(Method::Sendfile).calling("sendfile", 1, SIZE_BYTES)),
+            Some(0)
+        );
+        assert_eq!(bytes(Made::new(Method::MmapMemcpy)), Some(SIZE_BYTES));
+        assert_eq!(bytes(Made::new(Method::IoUring)), Some(2 * SIZE_BYTES));
+        assert_eq!(bytes(Made::new(Method::ReadWrite)), None, "not observed");
+    }
+
+    #[test]
+    fn what_was_not_seen_is_not_zero() {
+        let row = result(vec![Made::new(Method::ReadWrite)]).rows.remove(0);
+        assert_eq!(row.figures, Figures::default());
+    }
+
+    #[test]
+    fn calls_faults_and_bytes_are_summed() {
+        let made = Made::new(Method::ReadWrite)
+            .calling("read", 11, SIZE_BYTES)
+            .failing("ioctl", 1)
+            .faults(24_000)
+            .writing(1000, 200)
+            .timed(&[50.0; 5]);
+        let figures = result(vec![made]).rows.remove(0).figures;
+        assert_eq!((figures.calls, figures.errors), (Some(12), Some(1)));
+        assert_eq!(figures.faults, Some(24_000));
+        assert_eq!(
+            (figures.device_bytes, figures.unpaid_bytes),
+            (Some(1000), Some(200))
+        );
+        assert_eq!(figures.data_bytes, Some(1200));
+        let rate = SIZE_BYTES as f64 / 0.05;
+        assert!(
+            figures
+                .bytes_per_s
+                .is_some_and(|seen| (seen - rate).abs() < 1.0)
+        );
+    }
+}

@@ -1,0 +1,317 @@
+//! `lab copy`: which system calls copy a file fastest, and why?
+
+mod answers;
+mod figures;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Answer;
+use crate::lab::{MeasuredTarget, Row};
+use crate::op::Gap;
+use crate::timing::Timing;
+pub use answers::answers;
+pub use figures::{Figures, Limit, figures};
+
+/// The question the experiment answers.
+pub const QUESTION: &str = "which system calls copy a file fastest, and why?";
+
+/// How the bytes get from one file into the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// The C library's `fgetc` and `fputc`, one call a byte.
+    FgetcFputc,
+    /// The C library's `getc_unlocked` and `putc_unlocked`, which take no lock.
+    GetcUnlocked,
+    /// `read` and `write` with one buffer.
+    ReadWrite,
+    /// `readv` and `writev` with the buffer in [`PIECES`] pieces.
+    ReadvWritev,
+    /// Both files mapped, copied in user space.
+    MmapMemcpy,
+    /// The source mapped, and handed to `write`.
+    MmapWrite,
+    /// `sendfile`.
+    Sendfile,
+    /// `splice` into a pipe and out of it.
+    Splice,
+    /// `copy_file_range`, which may share blocks where the file system can.
+    CopyFileRange,
+    /// `FICLONE`: the target gets the source's blocks, shared until one is changed.
+    Reflink,
+    /// `io_uring`: reads and writes, several under way at once.
+    IoUring,
+    /// `read` and `write` with `O_DIRECT` on both files.
+    Direct,
+    /// The program `cp`, as the yardstick.
+    Cp,
+}
+
+/// Pieces of the buffer in [`Method::ReadvWritev`].
+pub const PIECES: u64 = 8;
+
+/// Bytes that addresses, lengths and offsets of [`Method::Direct`] are multiples of: the
+/// largest logical block of disks in use.
+pub const DIRECT_ALIGNMENT_BYTES: u64 = 4096;
+
+impl Method {
+    /// Every method, in the order of the table.
+    pub const ALL: [Self; 13] = [
+        Self::FgetcFputc,
+        Self::GetcUnlocked,
+        Self::ReadWrite,
+        Self::ReadvWritev,
+        Self::MmapMemcpy,
+        Self::MmapWrite,
+        Self::Sendfile,
+        Self::Splice,
+        Self::CopyFileRange,
+        Self::Reflink,
+        Self::IoUring,
+        Self::Direct,
+        Self::Cp,
+    ];
+
+    /// The name on the command line, in JSON and in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FgetcFputc => "fgetc_fputc",
+            Self::GetcUnlocked => "getc_unlocked",
+            Self::ReadWrite => "read_write",
+            Self::ReadvWritev => "readv_writev",
+            Self::MmapMemcpy => "mmap_memcpy",
+            Self::MmapWrite => "mmap_write",
+            Self::Sendfile => "sendfile",
+            Self::Splice => "splice",
+            Self::CopyFileRange => "copy_file_range",
+            Self::Reflink => "reflink",
+            Self::IoUring => "io_uring",
+            Self::Direct => "direct",
+            Self::Cp => "cp",
+        }
+    }
+
+    /// Whether its buffer's size is chosen, and not its own affair.
+    pub fn has_buffer(self) -> bool {
+        matches!(
+            self,
+            Self::ReadWrite | Self::ReadvWritev | Self::IoUring | Self::Direct
+        )
+    }
+}
+
+/// Where the source's bytes are when the copy begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// In no page of the page cache.
+    Cold,
+    /// All in the page cache.
+    Warm,
+}
+
+impl Source {
+    /// Both, in the order of the table.
+    pub const ALL: [Self; 2] = [Self::Warm, Self::Cold];
+
+    /// The name on the command line, in JSON and in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cold => "cold",
+            Self::Warm => "warm",
+        }
+    }
+}
+
+/// What the copy is written over.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Destination {
+    /// Nothing: the copy makes its file.
+    #[default]
+    Fresh,
+    /// A file of the same size, whose blocks are overwritten.
+    Existing,
+}
+
+impl Destination {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Fresh, Self::Existing];
+
+    /// The name on the command line and in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fresh => "fresh",
+            Self::Existing => "existing",
+        }
+    }
+}
+
+/// One case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Case {
+    /// How.
+    pub method: Method,
+    /// Bytes of the program's buffer; `None` where there is none or its size is
+    /// another's affair.
+    pub buffer_bytes: Option<u64>,
+    /// Whether the source was in the page cache.
+    pub source: Source,
+    /// Whether the copy ends with an `fsync` of the target, which is in the time.
+    pub durable: bool,
+    /// Bytes that are copied.
+    pub size_bytes: u64,
+    /// What is written over.
+    #[serde(default)]
+    pub destination: Destination,
+}
+
+impl Case {
+    /// Whether one buffer takes the whole file.
+    pub fn has_whole_buffer(&self) -> bool {
+        self.buffer_bytes == Some(self.size_bytes)
+    }
+}
+
+/// The result of the experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CopyResult {
+    /// [`QUESTION`].
+    pub question: String,
+    /// File systems measured.
+    pub targets: Vec<MeasuredTarget>,
+    /// One row per case and target.
+    pub rows: Vec<CopyRow>,
+    /// What this machine could do at best, measured between the copies.
+    pub yardsticks: Vec<Yardstick>,
+    /// Verdicts.
+    pub answers: Vec<Answer>,
+    /// Properties of this machine that limit what the rows mean.
+    pub caveats: Vec<String>,
+    /// Cases that are not there, and why.
+    #[serde(default)]
+    pub missing: Vec<Gap>,
+    /// How the timing runs were made.
+    pub method: Procedure,
+}
+
+/// How the figures were made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Procedure {
+    /// Timing runs per case: fewest and most.
+    pub timing_runs: (usize, usize),
+    /// Runs made before those, one a case, that are not among the samples.
+    pub warm_up_runs: usize,
+    /// Copies made in all, each with its hash compared with the source's.
+    pub verified_copies: u64,
+    /// Whether the run ended before all rows were done.
+    pub interrupted: bool,
+    /// Rows that were asked for.
+    pub planned_rows: usize,
+}
+
+/// A row with what follows from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CopyRow {
+    /// Case, timing, evidence.
+    #[serde(flatten)]
+    pub row: Row<Case>,
+    /// Whether every copy of the row, those of the timing runs included, had the
+    /// source's BLAKE3 hash. A run in which one had not is an error and gives no row.
+    pub verified: bool,
+    /// Figures computed from timing and evidence.
+    pub figures: Figures,
+}
+
+/// What a yardstick measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Copying as many bytes once in memory, from and to memory that was touched before.
+    MemoryCopy,
+    /// Copying as many bytes within [`CACHED_BYTES`], which the processor's cache holds.
+    CachedCopy,
+    /// Touching every page of as many bytes of new memory: what its page faults cost.
+    FreshMemory,
+    /// Writing as many bytes to a new file with `O_DIRECT`, and `fdatasync`.
+    DeviceWrite,
+    /// Reading as many bytes of the source with `O_DIRECT`.
+    DeviceRead,
+    /// Starting `cp` and letting it end with nothing copied.
+    ProgramStart,
+}
+
+/// Memory of [`Measure::CachedCopy`]: source and copy together fit a second-level cache.
+pub const CACHED_BYTES: u64 = 64 << 10;
+
+impl Measure {
+    /// Every measure, in the order of the table.
+    pub const ALL: [Self; 6] = [
+        Self::MemoryCopy,
+        Self::CachedCopy,
+        Self::FreshMemory,
+        Self::DeviceWrite,
+        Self::DeviceRead,
+        Self::ProgramStart,
+    ];
+
+    /// The name in tables and sentences.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MemoryCopy => "memory copy",
+            Self::CachedCopy => "memory copy within 64 KiB",
+            Self::FreshMemory => "touching new memory",
+            Self::DeviceWrite => "device write",
+            Self::DeviceRead => "device read",
+            Self::ProgramStart => "starting cp",
+        }
+    }
+
+    /// Whether it belongs to a file system and not to the machine.
+    pub fn is_of_target(self) -> bool {
+        matches!(self, Self::DeviceWrite | Self::DeviceRead)
+    }
+}
+
+/// What this machine can do, for the rows to be set beside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Yardstick {
+    /// What was measured.
+    pub measure: Measure,
+    /// File system it was measured on; `None` for what needs none.
+    pub target: Option<String>,
+    /// Bytes moved or touched; 0 where none are.
+    pub size_bytes: u64,
+    /// Times, interleaved with those of the rows.
+    pub timing: Timing,
+    /// Bytes per second, from the median time; `None` where no bytes are moved.
+    pub bytes_per_s: Option<f64>,
+}
+
+impl Yardstick {
+    /// Computes the rate.
+    pub fn new(measure: Measure, target: Option<String>, size_bytes: u64, timing: Timing) -> Self {
+        let rate = size_bytes as f64 / timing.median_s;
+        Self {
+            measure,
+            target,
+            size_bytes,
+            bytes_per_s: (size_bytes > 0 && timing.median_s > 0.0).then_some(rate),
+            timing,
+        }
+    }
+}
+
+impl CopyRow {
+    /// Computes the figures of a row whose copies were all verified.
+    pub fn new(row: Row<Case>, yardsticks: &[Yardstick]) -> Self {
+        let figures = figures(&row, yardsticks);
+        Self {
+            row,
+            verified: true,
+            figures,
+        }
+    }
+}

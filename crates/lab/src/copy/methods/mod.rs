@@ -1,0 +1,143 @@
+//! The ways of copying a file, as the workload process does them.
+
+mod buffered;
+mod kernel;
+mod memory;
+mod program;
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use iostrata_core::copy::{Case, Destination, Method};
+use nix::fcntl::OFlag;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Failure, Stopwatch, Work};
+
+pub(super) use program::start_and_end;
+
+/// A file to copy, and where to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CopyJob {
+    /// How.
+    pub case: Case,
+    /// The source, as large as the case says.
+    pub from: OsString,
+    /// The copy. It must not exist, or must, as the case says.
+    pub to: OsString,
+}
+
+/// A copy that has not begun. Nothing is opened before: a copy goes from path to path, as
+/// that of `cp` does.
+pub(crate) struct CopyTask {
+    case: Case,
+    from: PathBuf,
+    to: PathBuf,
+}
+
+impl CopyTask {
+    /// Takes the job.
+    pub(crate) fn prepare(job: CopyJob) -> Self {
+        Self {
+            case: job.case,
+            from: job.from.into(),
+            to: job.to.into(),
+        }
+    }
+
+    /// Copies, timed from the first open to the last close.
+    pub(crate) fn go(&self) -> Result<Work, Failure> {
+        let watch = Stopwatch::start()?;
+        self.copy()?;
+        watch.stop()
+    }
+
+    fn copy(&self) -> Result<(), Failure> {
+        if self.case.method == Method::Cp {
+            return program::copy(&self.case, &self.from, &self.to);
+        }
+        self.by_method().map_err(|error| {
+            let doing = format!(
+                "copy {} to {} by {}",
+                self.from.display(),
+                self.to.display(),
+                self.case.method.as_str()
+            );
+            Failure::from_io(&doing, &error)
+        })
+    }
+
+    fn by_method(&self) -> io::Result<()> {
+        let case = &self.case;
+        let plain = |copy: fn(&File, &File, &Case) -> io::Result<()>| {
+            let from = File::open(&self.from)?;
+            let to = create(&self.to, case, OFlag::empty())?;
+            copy(&from, &to, case)?;
+            finish(&to, case)
+        };
+        match case.method {
+            Method::FgetcFputc | Method::GetcUnlocked => {
+                buffered::characters(&self.from, &self.to, case)
+            }
+            Method::ReadWrite => plain(buffered::read_write),
+            Method::ReadvWritev => plain(buffered::readv_writev),
+            Method::MmapMemcpy => plain(memory::mmap_memcpy),
+            Method::MmapWrite => plain(memory::mmap_write),
+            Method::Sendfile => plain(kernel::sendfile),
+            Method::Splice => plain(kernel::splice),
+            Method::CopyFileRange => plain(kernel::copy_file_range),
+            Method::Reflink => plain(kernel::reflink),
+            Method::IoUring => plain(memory::io_uring),
+            Method::Direct => {
+                let from = open_direct(&self.from)?;
+                let to = create(&self.to, case, OFlag::O_DIRECT)?;
+                buffered::direct(&from, &to, case)?;
+                finish(&to, case)
+            }
+            Method::Cp => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+}
+
+/// Opens a file to be read past the page cache.
+pub(super) fn open_direct(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlag::O_DIRECT.bits())
+        .open(path)
+}
+
+/// Opens the copy, for reading too because a shared mapping needs that (mmap(2), `EACCES`).
+fn create(path: &Path, case: &Case, flags: OFlag) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(flags.bits());
+    match case.destination {
+        Destination::Fresh => options.create_new(true),
+        Destination::Existing => &mut options,
+    };
+    options.open(path)
+}
+
+/// Cuts off what a longer file had behind the copy, and syncs as the case says.
+fn finish(to: &File, case: &Case) -> io::Result<()> {
+    if case.destination == Destination::Existing && to.metadata()?.len() > case.size_bytes {
+        to.set_len(case.size_bytes)?;
+    }
+    sync(to, case)
+}
+
+fn sync(to: &File, case: &Case) -> io::Result<()> {
+    if case.durable {
+        to.sync_all()?;
+    }
+    Ok(())
+}
+
+/// The size of the case's buffer.
+fn buffer_bytes(case: &Case) -> io::Result<usize> {
+    let bytes = case.buffer_bytes.unwrap_or(1 << 20);
+    usize::try_from(bytes).map_err(|_too_large| io::ErrorKind::OutOfMemory.into())
+}

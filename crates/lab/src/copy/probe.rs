@@ -1,0 +1,139 @@
+//! What cannot be done here is found before anything is timed: each method once, with a
+//! small file, and one eviction.
+
+use iostrata_core::Gap;
+use iostrata_core::copy::{Case, Measure, Method, Source};
+
+use super::item::{Item, YardstickItem};
+use super::source::SourceFile;
+use crate::engine::{EngineError, FailureKind};
+use crate::error::LabError;
+use crate::session::Session;
+use crate::target::Target;
+
+/// Bytes of the file that is tried: not a whole number of blocks.
+const PROBE_BYTES: u64 = (64 << 10) + 1;
+
+/// Buffer with which it is tried.
+const PROBE_BUFFER_BYTES: u64 = 8 << 10;
+
+/// What a target can do.
+#[derive(Debug, Default)]
+pub(super) struct Abilities {
+    refused: Vec<(Method, String)>,
+    no_cold: Option<String>,
+    no_device: Option<String>,
+}
+
+impl Abilities {
+    /// Finds them, for the methods and states of `cases`.
+    pub(super) fn find(
+        session: &mut Session<'_>,
+        target: &Target,
+        cases: &[Case],
+    ) -> Result<Self, LabError> {
+        session.ledger.step(&format!("trying out {}", target.name));
+        let source = SourceFile::make(target, PROBE_BYTES, session.stop)?;
+        let mut found = Self::default();
+        for method in Method::ALL {
+            let Some(case) = cases.iter().find(|case| case.method == method) else {
+                continue;
+            };
+            let case = Case {
+                size_bytes: PROBE_BYTES,
+                buffer_bytes: case.buffer_bytes.map(|_| PROBE_BUFFER_BYTES),
+                source: Source::Warm,
+                ..*case
+            };
+            let item = Item {
+                target,
+                source: &source,
+                case,
+            };
+            if let Some(why) = refusal(item.run(session).map(drop))? {
+                found.refused.push((method, why));
+            }
+        }
+        if cases.iter().any(|case| case.source == Source::Cold) {
+            found.no_cold = why_not_cold(&source, target)?;
+        }
+        let device = YardstickItem {
+            measure: Measure::DeviceWrite,
+            size_bytes: PROBE_BYTES,
+            place: Some((target, &source)),
+        };
+        found.no_device = if target.is_memory() {
+            Some(format!("{} has no device", target.storage.filesystem))
+        } else {
+            refusal(device.run(session).map(drop))?
+        };
+        Ok(found)
+    }
+
+    /// Whether a case can be measured.
+    pub(super) fn allow(&self, case: &Case) -> bool {
+        let refused = self
+            .refused
+            .iter()
+            .any(|(method, _)| *method == case.method);
+        !refused && (case.source == Source::Warm || self.no_cold.is_none())
+    }
+
+    /// Whether the device can be written to and read from past the page cache.
+    pub(super) fn has_device(&self) -> bool {
+        self.no_device.is_none()
+    }
+
+    /// What is left out, and why.
+    pub(super) fn gaps(&self, target: &Target) -> Vec<Gap> {
+        let name = &target.name;
+        let methods = self.refused.iter();
+        let mut gaps: Vec<Gap> = methods
+            .map(|(method, why)| Gap::new(format!("{} on {name}", method.as_str()), why))
+            .collect();
+        if let Some(why) = &self.no_cold {
+            gaps.push(Gap::new(format!("cold source on {name}"), why));
+        }
+        if let Some(why) = &self.no_device {
+            gaps.push(Gap::new(format!("device limit on {name}"), why));
+        }
+        gaps
+    }
+}
+
+/// Why a method cannot be used here; other failures are errors.
+fn refusal(outcome: Result<(), LabError>) -> Result<Option<String>, LabError> {
+    match outcome {
+        Err(LabError::Engine(EngineError::Failed(failure)))
+            if failure.kind == FailureKind::Unsupported =>
+        {
+            // The kernel's own answer says it; the message names a file that was only tried.
+            let why = failure.errno.map(std::io::Error::from_raw_os_error);
+            Ok(Some(why.map_or(failure.message, |error| {
+                format!("the kernel or the file system does not do it: {error}")
+            })))
+        }
+        other => other.map(|()| None),
+    }
+}
+
+fn why_not_cold(source: &SourceFile, target: &Target) -> Result<Option<String>, LabError> {
+    let seen = source.prepare(Source::Cold, target)?;
+    Ok(match seen {
+        Some(seen) if seen.is_cold() => None,
+        Some(_) if target.is_memory() => Some(format!(
+            "{} has no other place for its files than memory",
+            target.storage.filesystem
+        )),
+        Some(seen) => Some(format!(
+            "asked to evict a file, but {} of {} pages stayed resident",
+            seen.resident_pages, seen.pages
+        )),
+        None => Some(
+            target
+                .unknown_cache()
+                .unwrap_or("this kernel does not tell what is resident (cachestat, Linux 6.5)")
+                .to_owned(),
+        ),
+    })
+}

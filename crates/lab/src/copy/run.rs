@@ -1,0 +1,431 @@
+//! The experiment from end to end.
+
+use iostrata_core::Gap;
+use iostrata_core::bytes::grouped;
+use iostrata_core::copy::{
+    self, Case, CopyResult, CopyRow, Measure, Method, Procedure, Source, Yardstick,
+};
+use iostrata_core::lab::{Interference, Row};
+use iostrata_core::observe::Observer;
+
+use super::item::{Item, YardstickItem};
+use super::observed::{Observed, observe};
+use super::probe::Abilities;
+use super::settings::{self, Cases};
+use super::source::SourceFile;
+use super::{caveats, needed_bytes};
+use crate::engine::{Ledger, Progress, Residency};
+use crate::error::LabError;
+use crate::session::{Pass, RunSettings, Session, Timed, time, until_stopped};
+use crate::target::{Target, check_room};
+
+/// Runs `lab copy` on `targets`.
+///
+/// `stop` is asked often; once it says yes, what is running is ended and the rows that were
+/// timed are returned, with [`Procedure::interrupted`] set. Nothing is written when a target
+/// has no room or cannot be written to. A copy that differs from its source is
+/// [`LabError::Differs`].
+pub fn run(
+    cases: &Cases,
+    run: &RunSettings,
+    targets: &[Target],
+    observer: Option<&mut dyn Observer>,
+    progress: &mut dyn Progress,
+    stop: &dyn Fn() -> bool,
+) -> Result<CopyResult, LabError> {
+    if targets.iter().all(|target| cases.of(target).is_empty()) {
+        return Err(LabError::Usage(
+            "nothing to copy: give at least one method, size and file system".to_owned(),
+        ));
+    }
+    check_room(targets, needed_bytes(cases))?;
+    let run = RunSettings {
+        rules: settings::rules(run.effort, run.rules),
+        ..run.clone()
+    };
+    let planned_rows: usize = targets.iter().map(|target| cases.of(target).len()).sum();
+    let mut session = Session {
+        run: &run,
+        observer: observer.map(|observer| observer as &mut dyn Observer),
+        ledger: Ledger::new(progress, planned_rows * (2 + run.rules.max_runs)),
+        stop,
+    };
+    let mut interrupted = false;
+    let ground = until_stopped(stop, &mut interrupted, || {
+        Ground::prepare(&mut session, cases, targets)
+    })?;
+    let ground = ground.unwrap_or_default();
+    let items = ground.items();
+    let measured = measure(
+        &mut session,
+        &items,
+        &ground.yardsticks(&items),
+        interrupted,
+    )?;
+    let mut missing = session.gaps();
+    missing.extend(ground.gaps());
+    let mut result = CopyResult {
+        question: copy::QUESTION.to_owned(),
+        targets: targets.iter().map(Target::measured).collect(),
+        caveats: caveats::caveats(targets, run.virtualization.as_deref(), &measured.rows),
+        rows: measured.rows,
+        yardsticks: measured.yardsticks,
+        answers: Vec::new(),
+        missing,
+        method: Procedure {
+            timing_runs: (run.rules.min_runs, run.rules.max_runs),
+            warm_up_runs: measured.warm_up_runs,
+            verified_copies: measured.verified_copies,
+            interrupted: measured.interrupted,
+            planned_rows: planned_rows - ground.left_out,
+        },
+    };
+    result.answers = copy::answers(&result);
+    Ok(result)
+}
+
+/// Targets with what they can do and their sources.
+#[derive(Default)]
+struct Ground<'a> {
+    places: Vec<Place<'a>>,
+    /// Cases that cannot be measured here.
+    left_out: usize,
+}
+
+struct Place<'a> {
+    target: &'a Target,
+    abilities: Abilities,
+    cases: Vec<Case>,
+    sources: Vec<SourceFile>,
+}
+
+impl<'a> Ground<'a> {
+    fn prepare(
+        session: &mut Session<'_>,
+        cases: &Cases,
+        targets: &'a [Target],
+    ) -> Result<Self, LabError> {
+        let mut ground = Self::default();
+        for target in targets {
+            let wanted = cases.of(target);
+            let abilities = Abilities::find(session, target, wanted)?;
+            let allowed = wanted.iter().filter(|case| abilities.allow(case));
+            let cases: Vec<Case> = allowed.copied().collect();
+            ground.left_out += wanted.len() - cases.len();
+            let mut sources = Vec::new();
+            for size_bytes in settings::sizes(&cases) {
+                session
+                    .ledger
+                    .step(&format!("writing the source on {}", target.name));
+                sources.push(SourceFile::make(target, size_bytes, session.stop)?);
+            }
+            ground.places.push(Place {
+                target,
+                abilities,
+                cases,
+                sources,
+            });
+        }
+        Ok(ground)
+    }
+
+    fn items(&self) -> Vec<Item<'_>> {
+        let mut items = Vec::new();
+        for place in &self.places {
+            for case in &place.cases {
+                let sources = place.sources.iter();
+                let mut fitting = sources.filter(|source| source.size_bytes == case.size_bytes);
+                if let Some(source) = fitting.next() {
+                    items.push(Item {
+                        target: place.target,
+                        source,
+                        case: *case,
+                    });
+                }
+            }
+        }
+        items
+    }
+
+    /// What the rows are set beside: the machine's once for each size, the device's on each
+    /// target that has rows which need it.
+    fn yardsticks(&self, items: &[Item<'_>]) -> Vec<YardstickItem<'_>> {
+        let mut yardsticks = Vec::new();
+        let cases: Vec<Case> = items.iter().map(|item| item.case).collect();
+        for size_bytes in settings::sizes(&cases) {
+            for measure in [
+                Measure::MemoryCopy,
+                Measure::CachedCopy,
+                Measure::FreshMemory,
+            ] {
+                yardsticks.push(YardstickItem {
+                    measure,
+                    size_bytes,
+                    place: None,
+                });
+            }
+        }
+        for place in self
+            .places
+            .iter()
+            .filter(|place| place.abilities.has_device())
+        {
+            for source in &place.sources {
+                let of_size = |case: &&Case| case.size_bytes == source.size_bytes;
+                let needs = |is: fn(&Case) -> bool| place.cases.iter().filter(of_size).any(is);
+                let direct = needs(|case| case.method == Method::Direct);
+                for (measure, needed) in [
+                    (Measure::DeviceWrite, direct || needs(|case| case.durable)),
+                    (
+                        Measure::DeviceRead,
+                        direct || needs(|case| case.source == Source::Cold),
+                    ),
+                ] {
+                    yardsticks.extend(needed.then_some(YardstickItem {
+                        measure,
+                        size_bytes: source.size_bytes,
+                        place: Some((place.target, source)),
+                    }));
+                }
+            }
+        }
+        if cases.iter().any(|case| case.method == Method::Cp) {
+            yardsticks.push(YardstickItem {
+                measure: Measure::ProgramStart,
+                size_bytes: 0,
+                place: None,
+            });
+        }
+        yardsticks
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        let places = self.places.iter();
+        places
+            .flat_map(|place| place.abilities.gaps(place.target))
+            .collect()
+    }
+}
+
+/// What both passes gave.
+struct Measurements {
+    rows: Vec<CopyRow>,
+    yardsticks: Vec<Yardstick>,
+    warm_up_runs: usize,
+    verified_copies: u64,
+    interrupted: bool,
+}
+
+fn measure(
+    session: &mut Session<'_>,
+    items: &[Item<'_>],
+    yardsticks: &[YardstickItem<'_>],
+    interrupted: bool,
+) -> Result<Measurements, LabError> {
+    if interrupted {
+        return Ok(Measurements {
+            rows: Vec::new(),
+            yardsticks: Vec::new(),
+            warm_up_runs: 0,
+            verified_copies: 0,
+            interrupted,
+        });
+    }
+    let labels: Vec<String> = items
+        .iter()
+        .map(Item::label)
+        .chain(yardsticks.iter().map(YardstickItem::label))
+        .collect();
+    let mut states = vec![States::default(); items.len()];
+    let mut verified_copies = 0;
+    let Pass {
+        items: mut timed,
+        warm_ups,
+        mut interrupted,
+    } = time(session, &labels, items.len(), |session, index| {
+        let Some(item) = items.get(index) else {
+            return yardsticks[index - items.len()].run(session);
+        };
+        let (sample, state) = item.run(session)?;
+        states[index].add(&item.case, state.as_ref());
+        verified_copies += 1;
+        Ok(sample)
+    })?;
+    let of_yardsticks = timed.split_off(items.len());
+    let yardsticks: Vec<Yardstick> = yardsticks
+        .iter()
+        .zip(of_yardsticks)
+        .filter_map(|(item, timed)| {
+            let target = item.place.map(|(target, _)| target.name.clone());
+            let timing = timed.timing?;
+            Some(Yardstick::new(
+                item.measure,
+                target,
+                item.size_bytes,
+                timing,
+            ))
+        })
+        .collect();
+    let mut rows = Vec::new();
+    let enough = items
+        .iter()
+        .zip(timed)
+        .zip(states)
+        .filter(|((_, timed), _)| timed.enough);
+    for ((item, timed), mut states) in enough {
+        let stop = session.stop;
+        let observed = until_stopped(stop, &mut interrupted, || observe(session, item))?;
+        verified_copies += u64::from(observed.is_some());
+        let observed = observed.unwrap_or_else(Observed::interrupted);
+        states.add(&item.case, observed.state.as_ref());
+        rows.push(row(item, timed, observed, &states, &yardsticks));
+    }
+    Ok(Measurements {
+        rows,
+        yardsticks,
+        warm_up_runs: warm_ups,
+        verified_copies,
+        interrupted,
+    })
+}
+
+fn row(
+    item: &Item<'_>,
+    timed: Timed,
+    observed: Observed,
+    states: &States,
+    yardsticks: &[Yardstick],
+) -> CopyRow {
+    let row = Row {
+        case: item.case,
+        target: item.target.name.clone(),
+        timing: timed.timing,
+        evidence: observed.evidence,
+        interference: Interference {
+            other_requests: observed.other_requests,
+            ..timed.interference
+        },
+        notes: states.notes(&item.case),
+    };
+    CopyRow::new(row, yardsticks)
+}
+
+/// Whether the source was in the state that the case names, over all runs of a row.
+#[derive(Debug, Clone, Default)]
+struct States {
+    runs: u64,
+    /// Runs before which the source was in another state.
+    other: u64,
+    /// Pages that stayed at most, or lacked.
+    pages: u64,
+    mapped_by: Vec<String>,
+    unknown: bool,
+}
+
+impl States {
+    fn add(&mut self, case: &Case, seen: Option<&Residency>) {
+        self.runs += 1;
+        let Some(seen) = seen else {
+            self.unknown = true;
+            return;
+        };
+        let wrong_pages = match case.source {
+            Source::Cold => seen.resident_pages,
+            Source::Warm => seen.pages.saturating_sub(seen.resident_pages),
+        };
+        self.other += u64::from(wrong_pages > 0);
+        self.pages = self.pages.max(wrong_pages);
+        for name in &seen.mapped_by {
+            if !self.mapped_by.contains(name) {
+                self.mapped_by.push(name.clone());
+            }
+        }
+    }
+
+    fn notes(&self, case: &Case) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.unknown {
+            notes.push(format!(
+                "asked for a {} source; the kernel did not tell whether it was",
+                case.source.as_str()
+            ));
+        }
+        if self.other > 0 {
+            let (what, verb) = match case.source {
+                Source::Cold => ("cold", "stayed resident"),
+                Source::Warm => ("warm", "were not resident"),
+            };
+            let mappers = if self.mapped_by.is_empty() {
+                String::new()
+            } else {
+                format!(", mapped by {}", self.mapped_by.join(", "))
+            };
+            notes.push(format!(
+                "not {what}: before {} of {} runs up to {} pages of the source {verb}{mappers}",
+                self.other,
+                self.runs,
+                grouped(self.pages)
+            ));
+        }
+        notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iostrata_core::copy::Destination;
+
+    use super::*;
+
+    fn case(source: Source) -> Case {
+        Case {
+            method: Method::Sendfile,
+            buffer_bytes: None,
+            source,
+            durable: false,
+            size_bytes: 4096,
+            destination: Destination::Fresh,
+        }
+    }
+
+    fn seen(resident_pages: u64) -> Residency {
+        Residency {
+            pages: 2000,
+            resident_pages,
+            mapped_by: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_source_in_the_named_state_needs_no_note() {
+        let mut states = States::default();
+        states.add(&case(Source::Cold), Some(&seen(0)));
+        assert!(states.notes(&case(Source::Cold)).is_empty());
+        let mut states = States::default();
+        states.add(&case(Source::Warm), Some(&seen(2000)));
+        assert!(states.notes(&case(Source::Warm)).is_empty());
+    }
+
+    #[test]
+    fn another_state_is_told_with_its_pages_and_mappers() {
+        let mut states = States::default();
+        states.add(&case(Source::Cold), Some(&seen(0)));
+        let mapped = Residency {
+            mapped_by: vec!["python3 (4211)".to_owned()],
+            ..seen(1234)
+        };
+        states.add(&case(Source::Cold), Some(&mapped));
+        assert_eq!(
+            states.notes(&case(Source::Cold)),
+            [
+                "not cold: before 1 of 2 runs up to 1,234 pages of the source stayed resident, \
+                 mapped by python3 (4211)"
+            ]
+        );
+        let mut states = States::default();
+        states.add(&case(Source::Warm), Some(&seen(1999)));
+        assert!(states.notes(&case(Source::Warm))[0].starts_with("not warm: before 1 of 1 runs"));
+        states.add(&case(Source::Warm), None);
+        assert!(states.notes(&case(Source::Warm))[0].contains("did not tell"));
+    }
+}

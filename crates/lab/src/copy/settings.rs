@@ -1,0 +1,417 @@
+//! What is to be copied, how, and how thoroughly.
+
+use iostrata_core::copy::{Case, DIRECT_ALIGNMENT_BYTES, Destination, Method, Source};
+
+use crate::engine::Rules;
+use crate::error::LabError;
+use crate::session::Effort;
+use crate::target::Target;
+
+/// The article's file: 204,800 blocks of 512 bytes.
+const ARTICLES_BYTES: u64 = 100 << 20;
+
+/// With `--quick`: still larger than a second-level cache.
+const QUICK_BYTES: u64 = 16 << 20;
+
+/// Buffers of `read` and `write`.
+const BUFFERS: [Buffer; 5] = [
+    Buffer::Bytes(64),
+    Buffer::Bytes(4 << 10),
+    Buffer::Bytes(64 << 10),
+    Buffer::Bytes(1 << 20),
+    Buffer::Whole,
+];
+
+/// Buffer of every other method that has one.
+const USUAL_BUFFER: Buffer = Buffer::Bytes(1 << 20);
+
+/// Methods that are also made durable, unless something else is asked for.
+const DURABLE: [Method; 5] = [
+    Method::ReadWrite,
+    Method::MmapMemcpy,
+    Method::CopyFileRange,
+    Method::Direct,
+    Method::Cp,
+];
+
+/// Methods that also copy from a cold source.
+const COLD: [Method; 4] = [
+    Method::ReadWrite,
+    Method::MmapMemcpy,
+    Method::CopyFileRange,
+    Method::Cp,
+];
+
+/// Methods on the images that are made to show what sharing blocks does.
+const SHARING: [Method; 4] = [
+    Method::ReadWrite,
+    Method::CopyFileRange,
+    Method::Reflink,
+    Method::Cp,
+];
+
+/// Runs of a case unless `--thorough`: a copy of every method takes long enough already.
+const MOST_RUNS: usize = 5;
+
+/// Seconds of copying that a case gets at least before its runs end.
+const LEAST_BUDGET_S: f64 = 6.0;
+
+/// The size of a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Buffer {
+    /// So many bytes.
+    Bytes(u64),
+    /// As many as the file has.
+    Whole,
+}
+
+/// What the user chose; empty lists and `None` mean the defaults of the effort.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Methods.
+    pub methods: Vec<Method>,
+    /// States of the source.
+    pub sources: Vec<Source>,
+    /// Bytes of the file.
+    pub sizes_bytes: Vec<u64>,
+    /// Buffers of the methods that have one.
+    pub buffers: Vec<Buffer>,
+    /// What is written over.
+    pub destination: Destination,
+    /// Whether every copy ends with an `fsync`; otherwise some do in rows of their own.
+    pub durable: bool,
+    /// Whether images were asked for by name, and get what the host gets.
+    pub named_images: bool,
+    /// How thoroughly.
+    pub effort: Effort,
+}
+
+/// The cases of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cases {
+    /// On the directory's own file system.
+    pub host: Vec<Case>,
+    /// On each image. Empty when there is nothing to be seen there.
+    pub images: Vec<Case>,
+}
+
+impl Cases {
+    /// Those of a target.
+    pub(super) fn of(&self, target: &Target) -> &[Case] {
+        if target.image {
+            &self.images
+        } else {
+            &self.host
+        }
+    }
+}
+
+impl Selection {
+    /// The cases, by state and within it by method and buffer. Fails with a usage error for
+    /// what cannot be copied.
+    pub fn cases(&self) -> Result<Cases, LabError> {
+        let mut host = Vec::new();
+        let mut images = Vec::new();
+        for size_bytes in self.sizes() {
+            if size_bytes == 0 {
+                return Err(usage("--size 0 copies nothing; give 1 byte or more"));
+            }
+            if i64::try_from(size_bytes).is_err() {
+                return Err(usage("no file is as large as --size; ask for less"));
+            }
+            self.check_buffers()?;
+            self.add_host(size_bytes, &mut host);
+            let sharing = SHARING.into_iter().filter(|method| self.has(*method));
+            for method in sharing {
+                self.add(&mut images, method, size_bytes, Source::Warm, false, false);
+            }
+        }
+        if self.named_images {
+            images.clone_from(&host);
+        } else if !images.iter().any(|case| case.method == Method::Reflink) || self.is_exact() {
+            images.clear();
+        }
+        Ok(Cases { host, images })
+    }
+
+    /// Whether state or durability were asked for, so that no other rows are added.
+    fn is_exact(&self) -> bool {
+        self.durable || !self.sources.is_empty()
+    }
+
+    fn add_host(&self, size_bytes: u64, cases: &mut Vec<Case>) {
+        let methods = || Method::ALL.into_iter().filter(|method| self.has(*method));
+        if self.is_exact() {
+            let warm = [Source::Warm];
+            let sources = if self.sources.is_empty() {
+                &warm[..]
+            } else {
+                &self.sources
+            };
+            for &source in sources {
+                for method in methods() {
+                    self.add(cases, method, size_bytes, source, self.durable, true);
+                }
+            }
+            return;
+        }
+        for method in methods() {
+            self.add(cases, method, size_bytes, Source::Warm, false, true);
+        }
+        for method in methods().filter(|method| DURABLE.contains(method)) {
+            self.add(cases, method, size_bytes, Source::Warm, true, false);
+        }
+        for method in methods().filter(|method| COLD.contains(method)) {
+            self.add(cases, method, size_bytes, Source::Cold, false, false);
+        }
+    }
+
+    /// Adds a method with its buffers: `all` of them, or the usual one.
+    fn add(
+        &self,
+        cases: &mut Vec<Case>,
+        method: Method,
+        size_bytes: u64,
+        source: Source,
+        durable: bool,
+        all: bool,
+    ) {
+        for buffer_bytes in self.buffers_of(method, size_bytes, all) {
+            let case = Case {
+                method,
+                buffer_bytes,
+                source,
+                durable,
+                size_bytes,
+                destination: self.destination,
+            };
+            if !cases.contains(&case) {
+                cases.push(case);
+            }
+        }
+    }
+
+    fn buffers_of(&self, method: Method, size_bytes: u64, all: bool) -> Vec<Option<u64>> {
+        if !method.has_buffer() {
+            return vec![None];
+        }
+        let chosen = match (self.buffers.as_slice(), all && method == Method::ReadWrite) {
+            ([], true) => &BUFFERS[..],
+            ([], false) => &[USUAL_BUFFER],
+            (given, _) => given,
+        };
+        let bytes = chosen.iter().map(|buffer| {
+            let bytes = match buffer {
+                // A larger one is never filled.
+                Buffer::Bytes(bytes) => (*bytes).min(size_bytes),
+                Buffer::Whole => size_bytes,
+            };
+            Some(match method {
+                Method::Direct => bytes.next_multiple_of(DIRECT_ALIGNMENT_BYTES),
+                _ => bytes,
+            })
+        });
+        bytes.collect()
+    }
+
+    fn check_buffers(&self) -> Result<(), LabError> {
+        for buffer in &self.buffers {
+            let Buffer::Bytes(bytes) = *buffer else {
+                continue;
+            };
+            if bytes == 0 {
+                return Err(usage("--buffer 0 holds nothing; give 1 byte or more"));
+            }
+            if self.methods.contains(&Method::Direct)
+                && !bytes.is_multiple_of(DIRECT_ALIGNMENT_BYTES)
+            {
+                return Err(usage(&format!(
+                    "--buffer {bytes} is no use for direct: O_DIRECT moves whole blocks; give \
+                     multiples of {DIRECT_ALIGNMENT_BYTES}, or leave direct out"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn sizes(&self) -> Vec<u64> {
+        if !self.sizes_bytes.is_empty() {
+            return self.sizes_bytes.clone();
+        }
+        match self.effort {
+            Effort::Quick => vec![QUICK_BYTES],
+            Effort::Normal | Effort::Thorough => vec![ARTICLES_BYTES],
+        }
+    }
+
+    fn has(&self, method: Method) -> bool {
+        self.methods.is_empty() || self.methods.contains(&method)
+    }
+}
+
+/// When a case has been timed often enough.
+pub(super) fn rules(effort: Effort, rules: Rules) -> Rules {
+    match effort {
+        Effort::Thorough => rules,
+        Effort::Quick | Effort::Normal => Rules {
+            max_runs: rules.max_runs.min(MOST_RUNS),
+            // Buffers of 64 B make thousands of calls a copy, and need as many runs as others.
+            budget_s: rules.budget_s.max(LEAST_BUDGET_S),
+            ..rules
+        },
+    }
+}
+
+/// Bytes that must be free on each target: every source, the largest once more for its
+/// copy, and a fifth more for the file system's own structures.
+pub fn needed_bytes(cases: &Cases) -> u64 {
+    let needed = |cases: &[Case]| {
+        let sizes = sizes(cases);
+        let sources = sizes
+            .iter()
+            .fold(0_u64, |sum, size| sum.saturating_add(*size));
+        let bytes = sources.saturating_add(sizes.iter().copied().max().unwrap_or(0));
+        bytes.saturating_add(bytes / 5)
+    };
+    needed(&cases.host).max(needed(&cases.images))
+}
+
+/// Sizes of the files, each once.
+pub(super) fn sizes(cases: &[Case]) -> Vec<u64> {
+    let mut sizes: Vec<u64> = cases.iter().map(|case| case.size_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+fn usage(message: &str) -> LabError {
+    LabError::Usage(message.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(cases: &[Case]) -> Vec<(Method, Option<u64>)> {
+        let name = |case: &Case| (case.method, case.buffer_bytes);
+        cases.iter().map(name).collect()
+    }
+
+    #[test]
+    fn the_default_has_every_method_and_some_states_more() {
+        let cases = Selection::default().cases().unwrap();
+        let plain = |case: &&Case| case.source == Source::Warm && !case.durable;
+        let warm: Vec<Case> = cases.host.iter().filter(plain).copied().collect();
+        assert_eq!(warm.len(), 17, "13 methods, one of them with 5 buffers");
+        assert!(
+            Method::ALL
+                .iter()
+                .all(|method| warm.iter().any(|case| case.method == *method))
+        );
+        assert_eq!(cases.host.iter().filter(|case| case.durable).count(), 5);
+        let cold = |case: &&Case| case.source == Source::Cold;
+        assert_eq!(cases.host.iter().filter(cold).count(), 4);
+        assert!(cases.host.iter().all(|case| case.size_bytes == 104_857_600));
+        assert_eq!(cases.images.len(), 4);
+    }
+
+    #[test]
+    fn a_state_that_is_asked_for_is_the_only_one() {
+        let selection = Selection {
+            methods: vec![Method::Sendfile, Method::ReadWrite],
+            sources: vec![Source::Cold],
+            buffers: vec![Buffer::Bytes(4096), Buffer::Whole],
+            sizes_bytes: vec![10_000],
+            durable: true,
+            ..Selection::default()
+        };
+        let cases = selection.cases().unwrap();
+        assert_eq!(
+            names(&cases.host),
+            [
+                (Method::ReadWrite, Some(4096)),
+                (Method::ReadWrite, Some(10_000)),
+                (Method::Sendfile, None)
+            ]
+        );
+        assert!(
+            cases
+                .host
+                .iter()
+                .all(|case| case.durable && case.source == Source::Cold)
+        );
+        assert!(cases.images.is_empty());
+    }
+
+    #[test]
+    fn images_get_what_the_host_gets_when_they_are_named() {
+        let selection = Selection {
+            named_images: true,
+            ..Selection::default()
+        };
+        let cases = selection.cases().unwrap();
+        assert_eq!(cases.images, cases.host);
+    }
+
+    #[test]
+    fn no_image_is_made_without_a_reflink_to_show() {
+        let selection = Selection {
+            methods: vec![Method::Cp],
+            ..Selection::default()
+        };
+        assert!(selection.cases().unwrap().images.is_empty());
+    }
+
+    #[test]
+    fn buffers_fit_the_file_and_direct_moves_whole_blocks() {
+        let selection = Selection {
+            methods: vec![Method::ReadWrite, Method::Direct],
+            sizes_bytes: vec![5000],
+            ..Selection::default()
+        };
+        let cases = selection.cases().unwrap();
+        let plain: Vec<_> = names(&cases.host).into_iter().take(4).collect();
+        assert_eq!(
+            plain,
+            [
+                (Method::ReadWrite, Some(64)),
+                (Method::ReadWrite, Some(4096)),
+                (Method::ReadWrite, Some(5000)),
+                (Method::Direct, Some(8192))
+            ]
+        );
+    }
+
+    #[test]
+    fn nonsense_is_a_usage_error() {
+        let direct = Selection {
+            methods: vec![Method::Direct],
+            buffers: vec![Buffer::Bytes(64)],
+            ..Selection::default()
+        };
+        let empty = Selection {
+            sizes_bytes: vec![0],
+            ..Selection::default()
+        };
+        let endless = Selection {
+            sizes_bytes: vec![u64::MAX],
+            ..Selection::default()
+        };
+        let nothing = Selection {
+            buffers: vec![Buffer::Bytes(0)],
+            ..Selection::default()
+        };
+        for selection in [direct, empty, endless, nothing] {
+            assert!(selection.cases().unwrap_err().is_usage(), "{selection:?}");
+        }
+    }
+
+    #[test]
+    fn space_is_for_every_source_a_copy_and_a_fifth_more() {
+        let selection = Selection {
+            sizes_bytes: vec![1000, 5000],
+            ..Selection::default()
+        };
+        assert_eq!(needed_bytes(&selection.cases().unwrap()), 13_200);
+    }
+}

@@ -1,0 +1,43 @@
+//! What this machine does at best, beside which the rows are set.
+
+use iostrata_core::bytes::exact;
+use iostrata_core::copy::{CopyResult, Yardstick};
+
+use crate::format::{NOT_APPLICABLE, Seconds, number};
+use crate::terminal::page::Page;
+use crate::terminal::table::{Column, Table};
+
+pub(super) fn draw(page: &mut Page, result: &CopyResult) {
+    let yardsticks = &result.yardsticks;
+    if yardsticks.is_empty() {
+        return;
+    }
+    page.heading("limits, measured between the copies");
+    let seconds = Seconds::showing(yardsticks.iter().map(|one| one.timing.median_s));
+    let column = |text: &dyn Fn(&Yardstick) -> String| {
+        let cells: Vec<String> = yardsticks.iter().map(text).collect();
+        cells
+    };
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| NOT_APPLICABLE.to_owned());
+    let columns = vec![
+        Column::label("step", column(&|one| one.measure.as_str().to_owned())),
+        Column::label("on", column(&|one| or_none(one.target.clone()))),
+        Column::label(
+            "of",
+            column(&|one| or_none((one.size_bytes > 0).then(|| exact(one.size_bytes)))),
+        ),
+        Column::number("real s", column(&|one| seconds.text(one.timing.median_s))),
+        Column::text(
+            "95 %",
+            column(&|one| seconds.range(one.timing.low_s, one.timing.high_s)),
+        ),
+        Column::number(
+            "MiB/s",
+            column(&|one| {
+                let rate = one.bytes_per_s;
+                or_none(rate.map(|bytes_per_s| number(bytes_per_s / f64::from(1 << 20))))
+            }),
+        ),
+    ];
+    Table::new(0, columns).draw(page);
+}
