@@ -1,17 +1,27 @@
-//! System calls that rustix does not wrap, each behind a safe function.
+//! System calls and C functions that no safe library wraps, each behind a safe function.
 //!
 //! Everything here acts on the calling process or on descriptors it owns, and
 //! returns the kernel's answer unchanged.
 #![expect(unsafe_code, reason = "raw system calls; no other safe wrapper exists")]
 
+mod aligned;
 mod cachestat;
 mod loop_device;
+mod mapping;
 mod mounts;
 mod orphan;
+mod region;
+mod ring;
+mod stdio;
 mod sync_file_range;
 
+pub use aligned::AlignedBuffer;
 pub use cachestat::{CacheStat, cachestat};
 pub use loop_device::{LoopDevice, LoopError};
+pub use mapping::{Mapping, MappingMut};
 pub use mounts::{PrivateMounts, private_mounts};
 pub use orphan::die_with_parent;
+pub use region::Advice;
+pub use ring::{Ring, RingError};
+pub use stdio::{Stdio, StdioMode, copy_by_fgetc, copy_by_getc_unlocked};
 pub use sync_file_range::{SyncFileRange, sync_file_range};

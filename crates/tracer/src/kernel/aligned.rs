@@ -1,0 +1,108 @@
+//! Buffers of whole pages, for `O_DIRECT` and for page faults that are known.
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+
+use super::region::{Advice, Region};
+
+/// Private memory that begins on a page.
+///
+/// A page is enough for direct I/O: no block device asks for more of the memory's address
+/// (`blk_validate_limits`, `block/blk-settings.c`). Length and file offset have to be multiples
+/// of what `statx(2)` gives as `stx_dio_offset_align`.
+#[derive(Debug)]
+pub struct AlignedBuffer(Region);
+
+impl AlignedBuffer {
+    /// Zeros that are not there yet: the first use of each page is a page fault, as in a buffer
+    /// that `malloc(3)` has just taken from the kernel. With transparent huge pages one fault
+    /// may bring 2 MiB, unless [advised](Self::advise) otherwise.
+    ///
+    /// Fails with `ENOMEM`.
+    pub fn fresh(len_bytes: usize) -> io::Result<Self> {
+        Region::anonymous(len_bytes).map(Self)
+    }
+
+    /// Zeros that are all there: using them is no page fault.
+    pub fn touched(len_bytes: usize) -> io::Result<Self> {
+        let mut buffer = Self::fresh(len_bytes)?;
+        buffer.fill(0);
+        Ok(buffer)
+    }
+
+    /// Tells the kernel how it will be used, with the kernel's answer.
+    pub fn advise(&self, advice: Advice) -> io::Result<()> {
+        self.0.advise(advice)
+    }
+}
+
+impl Deref for AlignedBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+}
+
+impl DerefMut for AlignedBuffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.0.as_mut_slice()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{Mode, OFlags, open};
+    use rustix::param::page_size;
+    use std::fs;
+
+    const PAGES: usize = 16;
+
+    /// Minor faults of this thread so far, field 10 of `proc_pid_stat(5)`.
+    fn minor_faults() -> u64 {
+        let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let after_name = stat.rsplit_once(") ").unwrap().1;
+        after_name.split(' ').nth(7).unwrap().parse().unwrap()
+    }
+
+    /// Faults while every page is written, beyond those of counting.
+    fn faults_of_use(buffer: &mut AlignedBuffer) -> u64 {
+        minor_faults();
+        let before = minor_faults();
+        let counting = minor_faults() - before;
+        let before = minor_faults();
+        for page in buffer.chunks_mut(page_size()) {
+            page[0] = 1;
+        }
+        minor_faults() - before - counting
+    }
+
+    #[test]
+    fn every_page_of_a_fresh_buffer_is_a_fault_and_none_of_a_touched_one() {
+        let mut fresh = AlignedBuffer::fresh(PAGES * page_size()).unwrap();
+        fresh.advise(Advice::BasePages).unwrap();
+        assert_eq!(faults_of_use(&mut fresh), PAGES as u64);
+        assert_eq!(faults_of_use(&mut fresh), 0, "used again");
+        let mut touched = AlignedBuffer::touched(PAGES * page_size()).unwrap();
+        assert_eq!(faults_of_use(&mut touched), 0);
+    }
+
+    #[test]
+    fn takes_direct_io() {
+        let len = 2 * page_size();
+        let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
+        fs::write(file.path(), vec![7; len]).unwrap();
+        let direct = open(file.path(), OFlags::RDONLY | OFlags::DIRECT, Mode::empty()).unwrap();
+        let mut buffer = AlignedBuffer::fresh(len).unwrap();
+        assert_eq!(rustix::io::pread(&direct, &mut *buffer, 0), Ok(len));
+        assert_eq!(*buffer, vec![7; len]);
+    }
+
+    #[test]
+    fn may_be_empty_or_too_large() {
+        assert!(AlignedBuffer::touched(0).unwrap().is_empty());
+        let error = AlignedBuffer::fresh(usize::MAX).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOMEM));
+    }
+}
