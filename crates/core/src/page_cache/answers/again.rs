@@ -142,7 +142,7 @@ mod tests {
         assert!(
             found
                 .because
-                .ends_with("0 B and 1 GiB resident before them, 1 GiB and 0 B from storage"),
+                .ends_with("0 B and 1.0 GiB resident before them, 1.0 GiB and 0 B from storage"),
             "{}",
             found.because
         );
