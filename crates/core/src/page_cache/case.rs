@@ -153,6 +153,12 @@ impl Case {
             (State::Dontcache, Reader::IoUring, _) => {
                 Some("the reads of the ring carry no RWF_DONTCACHE here")
             }
+            (State::Direct, Reader::IoUring, _) if !self.size_bytes.is_multiple_of(PAGE_BYTES) => {
+                Some("the ring reads O_DIRECT in whole pages, and the file is not made of them")
+            }
+            (_, Reader::Mmap, parse) if parse != Parse::None => {
+                Some("a mapping is read while it is parsed: the two cannot be told apart")
+            }
             (_, Reader::PreadRandom | Reader::IoUring, Parse::None) => None,
             (_, Reader::PreadRandom | Reader::IoUring, _) => {
                 Some("a parser needs the whole file in order in one buffer")
@@ -210,8 +216,11 @@ mod tests {
             parse,
         };
         for possible in [
-            case(State::Cold, Reader::Mmap, Parse::Json),
-            case(State::Direct, Reader::IoUring, Parse::None),
+            case(State::Cold, Reader::ReadReused, Parse::Json),
+            Case {
+                size_bytes: 8192,
+                ..case(State::Direct, Reader::IoUring, Parse::None)
+            },
             case(State::Dontcache, Reader::PreadRandom, Parse::None),
         ] {
             assert_eq!(possible.impossible(), None, "{possible:?}");
@@ -219,6 +228,8 @@ mod tests {
         for impossible in [
             case(State::Direct, Reader::Mmap, Parse::None),
             case(State::Dontcache, Reader::IoUring, Parse::None),
+            case(State::Direct, Reader::IoUring, Parse::None),
+            case(State::Cold, Reader::Mmap, Parse::Json),
             case(State::Warm, Reader::PreadRandom, Parse::Lines),
             case(State::Partial, Reader::Read, Parse::None),
         ] {
