@@ -9,11 +9,14 @@ use iostrata_core::bytes;
 use iostrata_lab::scratch::ImageKind;
 
 use super::buffering::BufferingOptions;
+use super::page_cache::PageCacheOptions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
     /// When do written bytes leave the program, and when are they safe?
     Buffering,
+    /// What does the page cache save, and where does the time of a read go?
+    PageCache,
 }
 
 impl ExperimentName {
@@ -21,6 +24,7 @@ impl ExperimentName {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Buffering => "buffering",
+            Self::PageCache => "page-cache",
         }
     }
 
@@ -28,6 +32,7 @@ impl ExperimentName {
     pub(crate) fn page(self) -> &'static str {
         match self {
             Self::Buffering => include_str!("../../../../docs/experiments/buffering.md"),
+            Self::PageCache => include_str!("../../../../docs/experiments/page-cache.md"),
         }
     }
 }
@@ -76,6 +81,9 @@ pub(crate) struct Lab {
 
     #[command(flatten)]
     pub(crate) buffering: BufferingOptions,
+
+    #[command(flatten)]
+    pub(crate) page_cache: PageCacheOptions,
 }
 
 impl Lab {
@@ -83,6 +91,7 @@ impl Lab {
     pub(crate) fn options_of(&self, name: ExperimentName) -> Vec<&'static str> {
         match name {
             ExperimentName::Buffering => self.buffering.given(),
+            ExperimentName::PageCache => self.page_cache.given(),
         }
     }
 }
@@ -91,6 +100,7 @@ const EXAMPLES: &str = "\
 Examples:
   iostrata lab buffering                        all modes, 1 B and 100 kB
   iostrata lab buffering --fs host --mode fsync,fdatasync --size 1KiB --count 5000
+  iostrata lab page-cache --state cold,direct --reader read --size 1MiB --sleep 1
   sudo iostrata lab --fs ext4,ext4-nojournal,xfs,btrfs --json result.json";
 
 /// A file system to measure.

@@ -2,6 +2,7 @@
 
 mod buffering;
 mod lab;
+mod page_cache;
 
 use std::path::PathBuf;
 

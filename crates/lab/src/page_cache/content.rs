@@ -1,7 +1,7 @@
 //! The files that are read: made once for each size and file system.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter};
 use std::path::Path;
 
 use iostrata_core::bytes;
@@ -65,18 +65,16 @@ impl Content {
         if !made.map_err(error)? {
             return Ok(None);
         }
-        let inner = writer.into_inner().map_err(|failed| error(failed.into_error()))?;
+        let inner = writer
+            .into_inner()
+            .map_err(|failed| error(failed.into_error()))?;
         inner.sync_all().map_err(error)?;
         Ok(Some(file))
     }
 }
 
 /// Returns `false` when `stop` said yes.
-fn random(
-    to: &mut impl io::Write,
-    size_bytes: u64,
-    stop: &dyn Fn() -> bool,
-) -> io::Result<bool> {
+fn random(to: &mut impl io::Write, size_bytes: u64, stop: &dyn Fn() -> bool) -> io::Result<bool> {
     let mut numbers = XorShift::new(size_bytes);
     let mut piece = vec![0; usize::try_from(PIECE_BYTES).unwrap_or(usize::MAX)];
     let mut left = size_bytes;
@@ -165,7 +163,11 @@ mod tests {
         let file = content.make(dir.path(), size_bytes, &|| false).unwrap();
         let bytes = fs::read(file.as_ref().unwrap().path()).unwrap();
         drop(file);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "it is removed");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            0,
+            "it is removed"
+        );
         bytes
     }
 
@@ -176,7 +178,11 @@ mod tests {
             assert_eq!(bytes.len() as u64, size_bytes);
             let people = parse(Parse::JsonTyped, &bytes).unwrap();
             assert_eq!(parse(Parse::Json, &bytes).unwrap(), people);
-            assert_eq!(parse(Parse::Lines, &bytes).unwrap(), people, "one to a line");
+            assert_eq!(
+                parse(Parse::Lines, &bytes).unwrap(),
+                people,
+                "one to a line"
+            );
             if size_bytes > 4000 {
                 let least = size_bytes / 1000;
                 assert!(people >= least, "{people} people in {size_bytes} bytes");

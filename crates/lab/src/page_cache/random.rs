@@ -11,6 +11,10 @@ use crate::engine::{XorShift, monotonic_ns};
 /// Two digits: latencies are told apart to 1 %.
 const DIGITS: u8 = 2;
 
+/// Longer ones count as this: an hour. Room for them is taken before, as the loop must
+/// not wait for memory.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
 /// Latencies of single operations.
 #[derive(Debug, Clone)]
 pub struct Latencies(Histogram<u64>);
@@ -18,8 +22,8 @@ pub struct Latencies(Histogram<u64>);
 impl Latencies {
     /// None yet.
     pub fn new() -> Self {
-        // Fails for more than five digits only.
-        Self(Histogram::new(DIGITS).expect("two digits are between none and five"))
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
+        Self(histogram.expect("bounds and digits are constants that it takes"))
     }
 
     /// Adds `count` operations of `nanoseconds`.
@@ -102,7 +106,11 @@ mod tests {
         assert_eq!(seen, asked);
         assert_eq!(latencies.percentiles().unwrap().count, 11);
         assert_eq!(
-            latencies.counts().iter().map(|(_, count)| count).sum::<u64>(),
+            latencies
+                .counts()
+                .iter()
+                .map(|(_, count)| count)
+                .sum::<u64>(),
             11
         );
     }
@@ -147,7 +155,12 @@ mod tests {
         let mut blocks = offsets(1 << 20, 4096, 256);
         assert!(!blocks.is_sorted());
         blocks.sort_unstable();
-        assert!(blocks.iter().copied().eq((0..256).map(|block| block * 4096)));
+        assert!(
+            blocks
+                .iter()
+                .copied()
+                .eq((0..256).map(|block| block * 4096))
+        );
         assert_eq!(offsets(1 << 30, 4096, 1000).len(), 1000);
         assert_eq!(offsets(10, 4096, 1000), [0]);
     }

@@ -68,13 +68,13 @@ impl ReadFileTask {
             Reader::Read | Reader::Mmap if copies => whole,
             Reader::Read | Reader::Mmap => 0,
         };
-        let ring = match case.reader {
-            Reader::IoUring => Some(
-                Ring::open(RING_DEPTH)
-                    .map_err(|error| Failure::from_io("set up io_uring", &io::Error::other(error)))?,
-            ),
-            _ => None,
-        };
+        let ring =
+            match case.reader {
+                Reader::IoUring => Some(Ring::open(RING_DEPTH).map_err(|error| {
+                    Failure::from_io("set up io_uring", &io::Error::other(error))
+                })?),
+                _ => None,
+            };
         let random_reads = match case.reader {
             Reader::PreadRandom => job.random_reads,
             _ => 0,
@@ -153,12 +153,19 @@ impl ReadFileTask {
             _ => OFlag::empty(),
         };
         let mut options = OpenOptions::new();
-        options.read(true).custom_flags(flags.bits()).open(&self.path)
+        options
+            .read(true)
+            .custom_flags(flags.bits())
+            .open(&self.path)
     }
 
     /// The file in whole blocks, as `O_DIRECT` reads them.
     fn whole_len(&self) -> usize {
-        let whole = self.job.case.size_bytes.next_multiple_of(DIRECT_BLOCK_BYTES);
+        let whole = self
+            .job
+            .case
+            .size_bytes
+            .next_multiple_of(DIRECT_BLOCK_BYTES);
         usize::try_from(whole).unwrap_or(usize::MAX)
     }
 
@@ -280,7 +287,9 @@ fn complete(bytes: u64, wanted: u64) -> io::Result<Got> {
 /// storage (`task_io_account_read`, called by `submit_bio`).
 fn storage_read_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/io").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("read_bytes:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("read_bytes:"))?;
     line.trim().parse().ok()
 }
 
@@ -288,7 +297,12 @@ fn storage_read_bytes() -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn task(state: State, reader: Reader, parse: Parse, contents: &[u8]) -> (tempfile::TempDir, ReadFileTask) {
+    fn task(
+        state: State,
+        reader: Reader,
+        parse: Parse,
+        contents: &[u8],
+    ) -> (tempfile::TempDir, ReadFileTask) {
         // A tmpfs takes neither O_DIRECT nor RWF_DONTCACHE everywhere.
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = dir.path().join("f");

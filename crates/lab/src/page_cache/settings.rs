@@ -62,8 +62,14 @@ impl Selection {
         if self.sizes_bytes.contains(&0) {
             return Err(usage("--size 0 has nothing to read; give 1 byte or more"));
         }
-        if self.sizes_bytes.iter().any(|size| i64::try_from(*size).is_err()) {
-            return Err(usage("a file cannot be as large as --size says; ask for less"));
+        if self
+            .sizes_bytes
+            .iter()
+            .any(|size| i64::try_from(*size).is_err())
+        {
+            return Err(usage(
+                "a file cannot be as large as --size says; ask for less",
+            ));
         }
         let wanted = if self.is_default() {
             usual_cases(self.effort)
@@ -86,7 +92,10 @@ impl Selection {
             )));
         }
         if cases.is_empty() {
-            let why = wanted.first().and_then(Case::impossible).unwrap_or("no case");
+            let why = wanted
+                .first()
+                .and_then(Case::impossible)
+                .unwrap_or("no case");
             return Err(usage(&format!(
                 "nothing to measure: {why}; choose other states, readers or parsers"
             )));
@@ -113,7 +122,13 @@ impl Selection {
 
     /// All combinations of what was named; what was not named has its defaults.
     fn product(&self) -> Vec<Case> {
-        let or = |given: &[State], usual: &[State]| if given.is_empty() { usual.to_vec() } else { given.to_vec() };
+        let or = |given: &[State], usual: &[State]| {
+            if given.is_empty() {
+                usual.to_vec()
+            } else {
+                given.to_vec()
+            }
+        };
         let mut cases = Vec::new();
         let parses = if self.parses.is_empty() {
             &[Parse::None][..]
@@ -173,7 +188,15 @@ fn sizes_between(effort: Effort) -> &'static [u64] {
     match effort {
         Effort::Quick => &[64 * KIB, 8 * MIB],
         Effort::Normal => &[64 * KIB, 16 * MIB, 128 * MIB],
-        Effort::Thorough => &[16 * KIB, 64 * KIB, 256 * KIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB],
+        Effort::Thorough => &[
+            16 * KIB,
+            64 * KIB,
+            256 * KIB,
+            4 * MIB,
+            16 * MIB,
+            64 * MIB,
+            256 * MIB,
+        ],
     }
 }
 
@@ -215,7 +238,9 @@ fn usual_cases(effort: Effort) -> Vec<Case> {
 /// Bytes that must be free on each target: every file once and a fifth more for the
 /// file system's own structures.
 pub fn needed_bytes(cases: &[Case]) -> u64 {
-    let sum = files(cases).iter().fold(0_u64, |sum, (size, _)| sum.saturating_add(*size));
+    let sum = files(cases)
+        .iter()
+        .fold(0_u64, |sum, (size, _)| sum.saturating_add(*size));
     sum.saturating_add(sum / 5)
 }
 
@@ -273,9 +298,14 @@ fn check_memory(cases: &[Case]) -> Result<(), LabError> {
         Reader::PreadRandom => RANDOM_READ_BYTES,
         _ => case.size_bytes,
     };
-    let needed = cases.iter().map(|case| case.size_bytes.saturating_add(buffers(case)));
+    let needed = cases
+        .iter()
+        .map(|case| case.size_bytes.saturating_add(buffers(case)));
     let needed_bytes = needed.max().unwrap_or(0);
-    let available = fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available_bytes);
+    let available = fs::read_to_string("/proc/meminfo")
+        .ok()
+        .as_deref()
+        .and_then(available_bytes);
     match available {
         Some(available) if available < needed_bytes => Err(LabError::NoMemory(format!(
             "not enough memory: the largest case needs {} for the file in the cache and the \
@@ -288,7 +318,9 @@ fn check_memory(cases: &[Case]) -> Result<(), LabError> {
 }
 
 fn available_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     kib.checked_mul(1024)
 }
@@ -324,7 +356,11 @@ mod tests {
         }
         assert!(cases.iter().all(|case| case.impossible().is_none()));
         let largest = |effort| {
-            let cases = plan(Selection { effort, ..Selection::default() }).cases;
+            let cases = plan(Selection {
+                effort,
+                ..Selection::default()
+            })
+            .cases;
             cases.iter().map(|case| case.size_bytes).max()
         };
         assert_eq!(largest(Effort::Quick), Some(64 * MIB));
@@ -340,7 +376,8 @@ mod tests {
             ..Selection::default()
         })
         .cases;
-        let seen: Vec<(State, Reader)> = cases.iter().map(|case| (case.state, case.reader)).collect();
+        let seen: Vec<(State, Reader)> =
+            cases.iter().map(|case| (case.state, case.reader)).collect();
         assert_eq!(
             seen,
             [
@@ -412,8 +449,14 @@ mod tests {
             parse: Parse::None,
         };
         let error = check_memory(&[huge]).unwrap_err();
-        assert!(!error.is_usage() && error.to_string().contains("--size"), "{error}");
-        assert_eq!(available_bytes("MemFree: 1 kB\nMemAvailable:   5 kB\n"), Some(5120));
+        assert!(
+            !error.is_usage() && error.to_string().contains("--size"),
+            "{error}"
+        );
+        assert_eq!(
+            available_bytes("MemFree: 1 kB\nMemAvailable:   5 kB\n"),
+            Some(5120)
+        );
         assert_eq!(available_bytes("MemFree: 1 kB\n"), None);
     }
 }

@@ -159,7 +159,7 @@ pub(crate) fn until_stopped<T>(
 pub(crate) fn expect_work(report: &Report) -> Result<Work, EngineError> {
     match report {
         Report::Work(work) => Ok(*work),
-        Report::Step(_) | Report::Read(_) => Err(EngineError::Protocol("another report".into())),
+        _ => Err(EngineError::Protocol("another report".into())),
     }
 }
 

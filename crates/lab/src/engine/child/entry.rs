@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Command, ExecJob, Failure, Job, Message, Report};
 use crate::buffering::{NullTask, ReadTask, StepsTask, WriteTask};
+use crate::page_cache::ReadFileTask;
 
 /// Exit code of a child whose input made no sense, as `EX_SOFTWARE` in sysexits.h.
 const EXIT_PROTOCOL: i32 = 70;
@@ -23,6 +24,7 @@ enum Task {
     Null(NullTask),
     Steps(StepsTask),
     Read(ReadTask),
+    ReadFile(ReadFileTask),
     Exec(ExecJob),
 }
 
@@ -33,6 +35,7 @@ impl Task {
             Job::Null(job) => Self::Null(NullTask::prepare(job)?),
             Job::Steps(job) => Self::Steps(StepsTask::prepare(job)?),
             Job::Read(job) => Self::Read(ReadTask::prepare(job)?),
+            Job::ReadFile(job) => Self::ReadFile(ReadFileTask::prepare(job)?),
             Job::Exec(job) => Self::Exec(job),
         })
     }
@@ -43,6 +46,7 @@ impl Task {
             Self::Null(task) => task.go().map(Report::Work),
             Self::Steps(task) => task.go().map(Report::Step),
             Self::Read(task) => task.go().map(Report::Read),
+            Self::ReadFile(task) => task.go().map(Report::ReadFile),
             Self::Exec(job) => Err(become_program(job)),
         }
     }

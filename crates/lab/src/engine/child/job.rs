@@ -8,6 +8,8 @@ use iostrata_core::buffering::{Case, Mode};
 use iostrata_core::timing::Sample;
 use serde::{Deserialize, Serialize};
 
+use crate::page_cache::{ReadFileJob, ReadFileReport};
+
 /// The work of one child.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -20,6 +22,8 @@ pub enum Job {
     Steps(StepsJob),
     /// Reads a file of records and says how many bytes of it are right.
     Read(ReadJob),
+    /// Reads a file of `lab page-cache`, one step for each `go`.
+    ReadFile(ReadFileJob),
     /// Becomes another program at `go`.
     Exec(ExecJob),
 }
@@ -85,6 +89,8 @@ pub enum Report {
     Step(StepReport),
     /// [`Job::Read`] is done.
     Read(ReadReport),
+    /// A step of [`Job::ReadFile`] is done.
+    ReadFile(ReadFileReport),
 }
 
 /// Times and faults of the work alone, without its preparation.
