@@ -39,6 +39,7 @@ impl State {
     /// What a row that was asked for in this state is, when `resident_bytes` of a file
     /// of `size_bytes` were in the cache before the read. `O_DIRECT` does not look
     /// there, so it stays what it is.
+    #[must_use]
     pub fn found(self, resident_bytes: u64, size_bytes: u64) -> Self {
         let filled = match resident_bytes.div_ceil(PAGE_BYTES) {
             0 => Self::Cold,

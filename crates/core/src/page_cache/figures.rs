@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{PageCacheRow, Parse, Reader, State};
 
+/// Fewer faults between two rows say nothing about the cost of one: starting the
+/// process and opening the file differ by more.
+const FEWEST_FAULTS: u64 = 100;
+
 /// Figures of a row. `null` where a part they need is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Figures {
@@ -99,7 +103,7 @@ fn fault_s(fresh: &PageCacheRow, reused: &PageCacheRow) -> Option<f64> {
     let faults = |row: &PageCacheRow| row.row.evidence.faults.minor;
     let longer_s = median_s(fresh)? - median_s(reused)?;
     let more = faults(fresh)?.checked_sub(faults(reused)?)?;
-    (more > 0 && longer_s > 0.0).then(|| longer_s / more as f64)
+    (more >= FEWEST_FAULTS && longer_s > 0.0).then(|| longer_s / more as f64)
 }
 
 #[cfg(test)]
@@ -153,6 +157,20 @@ mod tests {
             Made::new(State::Warm, Reader::ReadReused, MIB)
                 .timed(&[300.0; 5])
                 .faulting(1),
+        ])
+        .rows;
+        assert_eq!(figures(&rows)[0].spent.fault_s, None);
+    }
+
+    #[test]
+    fn a_few_faults_give_no_cost_of_one() {
+        let rows = result(vec![
+            Made::new(State::Warm, Reader::Read, 1024)
+                .timed(&[60.0; 5])
+                .faulting(4),
+            Made::new(State::Warm, Reader::ReadReused, 1024)
+                .timed(&[5.0; 5])
+                .faulting(2),
         ])
         .rows;
         assert_eq!(figures(&rows)[0].spent.fault_s, None);

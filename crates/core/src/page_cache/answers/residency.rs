@@ -3,7 +3,7 @@
 use super::view::{Numbered, TargetRows, numbers};
 use crate::answer::Verdict;
 use crate::bytes::short;
-use crate::judge::figures::number;
+use crate::judge::figures::rate;
 use crate::judge::{Finding, Missing};
 use crate::page_cache::{Reader, State};
 
@@ -13,11 +13,8 @@ const FROM_DEVICE_SHARE: f64 = 0.95;
 
 /// Rows with the share of the file that was resident afterwards, or why it is not known.
 fn after<'a>(target: &TargetRows<'a>, state: State) -> Result<Vec<(Numbered<'a>, f64)>, Missing> {
-    let rows = target.in_state(state)?;
-    let whole = rows
-        .into_iter()
-        .filter(|row| row.row.row.case.reader != Reader::PreadRandom);
-    let known: Vec<(Numbered<'a>, f64)> = whole
+    let rows = target.in_state(state)?.into_iter();
+    let known: Vec<(Numbered<'a>, f64)> = rows
         .filter_map(|row| Some((row, row.row.figures.resident_after_share?)))
         .collect();
     if known.is_empty() {
@@ -34,7 +31,7 @@ fn least_and_most(known: &[(Numbered<'_>, f64)]) -> String {
     let percent = |(row, share): &(Numbered<'_>, f64)| {
         format!(
             "{} % of {} after {}",
-            number(share * 100.0),
+            rate(share * 100.0),
             row.size(),
             row.row.row.case.reader.as_str()
         )
@@ -52,14 +49,16 @@ fn least_and_most(known: &[(Numbered<'_>, f64)]) -> String {
 
 /// Every whole-file read from cold.
 pub(super) fn all_is_cached(target: &TargetRows<'_>) -> Result<Finding, Missing> {
-    let known = after(target, State::Cold)?;
+    let mut known = after(target, State::Cold)?;
+    // Random reads were not asked for the whole file.
+    known.retain(|(row, _)| row.row.row.case.reader != Reader::PreadRandom);
+    if known.is_empty() {
+        let why = format!("no whole file was read from cold on {}", target.name);
+        return Err(Missing::Rows(why));
+    }
     Ok(Finding {
         verdict: Verdict::from_fact(known.iter().all(|(_, share)| *share >= 1.0)),
-        because: format!(
-            "{} from cold, by cachestat, in {} rows",
-            least_and_most(&known),
-            known.len()
-        ),
+        because: format!("{} from cold, by cachestat", least_and_most(&known)),
         rows: numbers(known.iter().map(|(row, _)| row)),
     })
 }
@@ -109,12 +108,7 @@ pub(super) fn cold_is_from_the_device(target: &TargetRows<'_>) -> Result<Finding
     let sum = |rows: &[(usize, u64, u64)]| {
         let read = rows.iter().map(|(_, read, _)| *read).sum();
         let fetched = rows.iter().map(|(_, _, fetched)| *fetched).sum();
-        format!(
-            "{} fetched for {} read in {} rows",
-            short(fetched),
-            short(read),
-            rows.len()
-        )
+        format!("{} fetched for {} read", short(fetched), short(read))
     };
     let mut because = format!("cold: {}", sum(&cold));
     if !warm.is_empty() {
@@ -160,7 +154,7 @@ mod tests {
         assert_eq!(found.verdict, Verdict::Holds);
         assert_eq!(
             found.because,
-            "100 % of 1 MiB after read from cold, by cachestat, in 1 rows"
+            "100 % of 1 MiB after read from cold, by cachestat"
         );
         let part = vec![
             cold(Reader::Read).resident(0, MIB),

@@ -5,9 +5,9 @@ use iostrata_core::bytes::{exact, grouped};
 use iostrata_core::page_cache::{PageCacheRow, Parse, Percentiles, Reader};
 
 use super::view::{Numbered, View, cells};
-use crate::format::{NOT_APPLICABLE, mebibytes, microseconds, number};
+use crate::format::{NOT_APPLICABLE, mebibytes, microseconds, number, rate};
 use crate::terminal::lab::facts::distinct;
-use crate::terminal::page::{DIM, Page};
+use crate::terminal::page::{DIM, GLUE, Page};
 use crate::terminal::table::{Column, Table};
 
 pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
@@ -45,7 +45,7 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
 
 fn legend(page: &mut Page) {
     page.blank();
-    let text = "before %, after %: pages of the file in the cache (cachestat); device: requests \
+    let text = "cached %: pages of the file in the cache before and after (cachestat); device: requests \
                 that read, and their bytes; waited, ahead: pages that a read waited for, and \
                 pages that read-ahead brought; copy and faults are estimates: as many bytes \
                 copied in memory, and the row's minor faults at what one costs on a new buffer \
@@ -60,8 +60,13 @@ fn names(rows: &[Numbered<'_>], head: &str) -> [Column; 2] {
     ]
 }
 
-fn percent(share: f64) -> String {
-    number(share * 100.0)
+/// `0 → 100`: of the file's pages, before and after the observed run.
+fn cached(row: &PageCacheRow) -> Option<String> {
+    let figures = &row.figures;
+    let percent = |share: f64| rate(share * 100.0);
+    let before = percent(figures.resident_before_share?);
+    let after = percent(figures.resident_after_share?);
+    Some(format!("{before}{GLUE}→{GLUE}{after}"))
 }
 
 fn time(rows: &[Numbered<'_>], head: &str) -> Table {
@@ -93,7 +98,7 @@ fn time(rows: &[Numbered<'_>], head: &str) -> Table {
                 },
             ),
         )
-        .rank(2),
+        .rank(1),
         Column::number(
             "MB/s",
             cells(
@@ -101,15 +106,9 @@ fn time(rows: &[Numbered<'_>], head: &str) -> Table {
                 |row| row.figures.bytes_per_s,
                 |rate| number(rate / 1e6),
             ),
-        ),
-        Column::number(
-            "before %",
-            cells(rows, |row| row.figures.resident_before_share, percent),
-        ),
-        Column::number(
-            "after %",
-            cells(rows, |row| row.figures.resident_after_share, percent),
-        ),
+        )
+        .rank(3),
+        Column::text("cached %", cells(rows, cached, |cached| cached)),
         Column::number(
             "device",
             cells(
@@ -126,12 +125,12 @@ fn time(rows: &[Numbered<'_>], head: &str) -> Table {
             "waited",
             cells(rows, |row| row.row.evidence.cache.missed_pages, grouped),
         )
-        .rank(1),
+        .rank(2),
         Column::number(
             "ahead",
             cells(rows, |row| row.row.evidence.cache.prefetched_pages, grouped),
         )
-        .rank(1),
+        .rank(2),
     ]);
     Table::new(0, columns)
 }
