@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod doctor;
+mod explain;
 mod lab;
 
 use crate::cli::{Arguments, Command};
@@ -13,6 +14,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Lab(options) => lab::run(&options),
         Command::Doctor(options) => doctor::run(&options),
+        Command::Explain(options) => explain::run(&options),
     }
 }
 

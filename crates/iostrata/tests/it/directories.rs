@@ -28,7 +28,7 @@ fn what_is_not_a_directory() {
     error: cannot use none for measuring: it does not exist; name an existing directory with --dir
     ");
     let outcome = run(with_path(
-        place.iostrata("lab"),
+        place.iostrata("lab buffering"),
         "--dir",
         place.path("file"),
     ));
@@ -50,7 +50,7 @@ fn a_directory_of_somebody_else() {
     let others = place.path("others");
     fs::create_dir(&others).unwrap();
     fs::set_permissions(&others, fs::Permissions::from_mode(0o755)).unwrap();
-    let command = place.iostrata_of_nobody("lab --fs host");
+    let command = place.iostrata_of_nobody("lab buffering --fs host");
     let outcome = run(with_path(command, "--dir", &others));
     assert_snapshot!(outcome.text(&place), @r"
     exit 3
@@ -70,7 +70,7 @@ fn a_read_only_file_system() {
     with_own_mounts(|| {
         tmpfs(&place.dir(), c"size=1m");
         mount_remount(place.dir(), MountFlags::RDONLY, c"").unwrap();
-        let outcome = run(place.iostrata("lab"));
+        let outcome = run(place.iostrata("lab buffering"));
         assert_snapshot!(outcome.text(&place), @r"
         exit 3
         --- stderr
@@ -108,7 +108,7 @@ fn a_directory_too_small_for_images_is_measured_without() {
         let images = missing.iter().find(|gap| gap["what"] == "ext4, xfs, btrfs");
         assert!(images.is_some(), "{missing:?}");
         // Asked for by name, they must be there.
-        let outcome = run(place.iostrata("lab --quick --fs host,ext4")).expect(3);
+        let outcome = run(place.iostrata("lab buffering --quick --fs host,ext4")).expect(3);
         outcome.says(&["error: not enough space"]);
         assert!(entries(&place.dir()).is_empty());
     });

@@ -60,9 +60,9 @@ fn errors_about_them_are_one_harmless_line() {
     let place = Place::new();
     let dir = hostile(&place);
     let commands = [
-        with_path(place.iostrata("lab"), "--dir", dir.join("none")),
+        with_path(place.iostrata("lab buffering"), "--dir", dir.join("none")),
         with_path(
-            place.iostrata("lab"),
+            place.iostrata("lab buffering"),
             "--json",
             dir.join("none/result.json"),
         ),

@@ -61,8 +61,11 @@ impl Place {
         }
         // The build directory may be closed to others.
         let copy = self.path("iostrata");
-        fs::copy(env!("CARGO_BIN_EXE_iostrata"), &copy).unwrap();
-        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+        // Not by this process: a child forked by another test at that moment would keep the copy
+        // open for writing, and such a file cannot be executed (ETXTBSY, execve(2)).
+        let mut install = Command::new("install");
+        install.args(["-m", "755", env!("CARGO_BIN_EXE_iostrata")]);
+        assert!(install.arg(&copy).status().unwrap().success());
         let mut command = self.program(&copy, arguments);
         command.uid(NOBODY).gid(NOBODY);
         command

@@ -48,7 +48,7 @@ fn everything_runs_with_less_evidence() {
 #[test]
 fn images_that_were_asked_for_need_root() {
     let place = Place::new();
-    let outcome = run(place.iostrata_of_nobody("lab --quick --fs host,ext4"));
+    let outcome = run(place.iostrata_of_nobody("lab buffering --quick --fs host,ext4"));
     assert_snapshot!(outcome.text(&place), @r"
     exit 3
     --- stderr

@@ -22,7 +22,7 @@ fn a_missing_mkfs_is_named_with_its_package() {
     let place = Place::new();
     with_own_mounts(|| {
         hide_system_programs();
-        let outcome = run(place.iostrata("lab --quick --fs host,xfs"));
+        let outcome = run(place.iostrata("lab buffering --quick --fs host,xfs"));
         assert_snapshot!(outcome.text(&place), @r"
         exit 3
         --- stderr
@@ -64,7 +64,7 @@ fn a_mkfs_that_fails_is_quoted_on_one_line() {
     std::fs::create_dir(&tools).unwrap();
     let broken = "[ \"$1\" = -V ] && exit\necho 'no such'; echo 'feature' >&2; exit 1";
     script(&tools.join("mkfs.xfs"), broken);
-    let mut command = place.iostrata("lab --quick --fs xfs");
+    let mut command = place.iostrata("lab buffering --quick --fs xfs");
     command.env("PATH", &tools);
     let outcome = run(command).expect(3);
     outcome.says(&[

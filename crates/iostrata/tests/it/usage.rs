@@ -44,9 +44,10 @@ fn help_of_the_program() {
     Usage: iostrata <COMMAND>
 
     Commands:
-      lab     Run controlled experiments on this machine and answer with evidence
-      doctor  Show the storage under a path, and what this kernel and user let iostrata see
-      help    Print this message or the help of the given subcommand(s)
+      lab      Run controlled experiments on this machine and answer with evidence
+      doctor   Show the storage under a path, and what this kernel and user let iostrata see
+      explain  Print the page of an experiment: question, method, how to read it, traps, sources
+      help     Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help
@@ -60,77 +61,7 @@ fn help_of_the_program() {
 #[test]
 fn help_of_lab() {
     let place = Place::new();
-    assert_snapshot!(help("lab --help").text(&place), @r"
-    exit 0
-    --- stdout
-    Run controlled experiments on this machine and answer with evidence
-
-    Usage: iostrata lab [OPTIONS] [EXPERIMENT]...
-
-    Arguments:
-      [EXPERIMENT]...
-              Experiments; all of them when none is named
-
-              Possible values:
-              - buffering: When do written bytes leave the program, and when are they safe?
-
-    Options:
-          --mode <MODE>
-              How records are handed over; several, separated by commas [default: all]
-
-              Possible values:
-              - buffered:        into a user-space buffer of 8 KiB, written when full and at the end
-              - flush:           one write(2) for each record
-              - fsync:           write and fsync each
-              - fdatasync:       write and fdatasync each
-              - o_sync:          one write each, file opened with O_SYNC
-              - o_dsync:         one write each, file opened with O_DSYNC
-              - rwf_dsync:       one pwritev2 with RWF_DSYNC each
-              - sync_file_range: write and sync_file_range each; not durable
-              - final_fsync:     buffered, one fsync at the end
-              - group_fsync:     buffered, one fsync per 100 records
-
-          --size <SIZE>
-              Record sizes: bytes, or 4KiB, 1MiB, 100kB [default: 1,100kB]
-
-          --count <N>
-              Records per run [default: by size, fewer of large ones]
-
-          --fs <FS>
-              File systems; several, separated by commas [default: host, and as root ext4,xfs,btrfs]
-
-              Possible values:
-              - host:              the file system of --dir
-              - ext4:              an image made for the run, as root, like all that follow: journal
-              - ext4-nojournal:    without journal
-              - ext4-fast_commit:  journal with fast commits
-              - ext4-data_journal: journal that takes file contents too
-              - xfs:               with its log
-              - btrfs:             copy on write
-
-          --dir <DIR>
-              Directory to measure; a scratch directory is made in it and removed [default: this one]
-
-          --quick
-              Fewer records and runs
-
-          --thorough
-              10,000 records of every size and more runs
-
-          --all-rows
-              Print every row of every file system, not only the host's
-
-          --json <FILE>
-              Also write the result as JSON (iostrata.lab/1); to standard output, and no text, with -
-
-      -h, --help
-              Print help (see a summary with '-h')
-
-    Examples:
-      iostrata lab buffering                        all modes, 1 B and 100 kB
-      iostrata lab buffering --fs host --mode fsync,fdatasync --size 1KiB --count 5000
-      sudo iostrata lab --fs ext4,ext4-nojournal,xfs,btrfs --json result.json
-    ");
+    assert_snapshot!(help("lab --help").text(&place));
     // The short form fits the same width and names the same values.
     assert!(
         help("lab -h")
@@ -157,6 +88,26 @@ fn help_of_doctor() {
                          text, with -
       -h, --help         Print help
     ");
+}
+
+#[test]
+fn a_page_is_printed_as_it_stands_in_the_documentation() {
+    let page = include_str!("../../../../docs/experiments/buffering.md");
+    let place = Place::new();
+    let outcome = run(place.iostrata("explain buffering")).expect(0);
+    assert_eq!(
+        (outcome.stdout.as_str(), outcome.stderr.as_str()),
+        (page, "")
+    );
+}
+
+#[test]
+fn pages_that_there_are_not() {
+    let outcome = run(Place::new().iostrata("explain bufering")).expect(2);
+    outcome.says(&[
+        "invalid value 'bufering'",
+        "a similar value exists: 'buffering'",
+    ]);
 }
 
 #[test]

@@ -2,15 +2,15 @@
 
 use iostrata_core::Gap;
 use iostrata_core::buffering::MemoryChange;
-use iostrata_core::evidence::{Evidence, Faults};
+use iostrata_core::evidence::Evidence;
 use iostrata_core::observe::Stream;
 
 use super::expected::expected_calls;
 use super::item::Item;
 use super::memory;
-use crate::engine::{Job, Work, WriteJob, kernel_file};
+use crate::engine::{Job, WriteJob, kernel_file};
 use crate::error::LabError;
-use crate::session::{Session, evidence, expect_work, settle, sync_file_system};
+use crate::session::{Session, evidence, expect_work, settle, sync_file_system, unobserved};
 
 /// What the evidence pass gave for one item.
 #[derive(Default)]
@@ -75,7 +75,7 @@ pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Obse
 
     let mut observed = match observation {
         Some(observation) => {
-            let (evidence, other_requests) = evidence(&observation.raw, target, identity);
+            let (evidence, other_requests) = evidence(&observation.raw, target, &[identity]);
             Observed {
                 evidence,
                 other_requests,
@@ -96,28 +96,6 @@ pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Obse
         .notes
         .extend(unexpected_calls(item, &observed.evidence));
     Ok(observed)
-}
-
-/// What `getrusage`(2) gives without any privilege.
-fn unobserved(work: &Work, because: &str) -> Evidence {
-    let missing = [
-        "system calls",
-        "page-cache events",
-        "device requests",
-        "blocked time",
-    ];
-    Evidence {
-        faults: Faults {
-            minor: Some(work.minor_faults),
-            major: Some(work.major_faults),
-        },
-        on_cpu_s: Some(work.sample.user_s + work.sample.system_s),
-        missing: missing
-            .iter()
-            .map(|what| Gap::new(*what, because))
-            .collect(),
-        ..Evidence::default()
-    }
 }
 
 /// Says where the kernel counted other calls than the case must make.

@@ -12,7 +12,7 @@ use super::timeline::timeline;
 use super::{caveats, settings};
 use crate::engine::{Ledger, Progress, Rules};
 use crate::error::LabError;
-use crate::session::{Pass, RunSettings, Session, Timed, time};
+use crate::session::{Pass, RunSettings, Session, Timed, time, until_stopped};
 use crate::target::Target;
 
 /// Runs that measure the loop itself.
@@ -57,7 +57,7 @@ pub fn run<'a>(
     let mut interrupted = pass.interrupted;
     let warm_up_runs = pass.warm_ups;
     let rows = rows(&mut session, &items, pass, &mut interrupted)?;
-    let mut missing = observer_gaps(&session);
+    let mut missing = session.gaps();
     let timelines = timelines(&mut session, cases, targets, &mut missing, &mut interrupted)?;
     let table = until_stopped(stop, &mut interrupted, || runtimes::table(&mut session))?;
     let table = table.unwrap_or_default();
@@ -165,17 +165,6 @@ fn row(item: &Item<'_>, timed: Timed, observed: Observed, rules: &Rules) -> Buff
     BufferingRow::new(row, observed.memory)
 }
 
-/// What the observer cannot see, or that there is none.
-fn observer_gaps(session: &Session<'_>) -> Vec<Gap> {
-    match &session.observer {
-        Some(observer) => observer.missing(),
-        None => vec![Gap::new(
-            "kernel evidence",
-            session.run.unobserved_because.clone(),
-        )],
-    }
-}
-
 fn timelines(
     session: &mut Session<'_>,
     cases: &[Case],
@@ -201,21 +190,4 @@ fn timelines(
 fn timeline_modes(cases: &[Case]) -> Vec<buffering::Mode> {
     let chosen = |mode: &buffering::Mode| cases.iter().any(|case| case.mode == *mode);
     buffering::Mode::ALL.into_iter().filter(chosen).collect()
-}
-
-/// Runs `work` unless an end was asked for; a failure during an interruption is one.
-fn until_stopped<T>(
-    stop: &dyn Fn() -> bool,
-    interrupted: &mut bool,
-    work: impl FnOnce() -> Result<T, LabError>,
-) -> Result<Option<T>, LabError> {
-    if !*interrupted && !stop() {
-        match work() {
-            Ok(done) => return Ok(Some(done)),
-            Err(error) if !stop() => return Err(error),
-            Err(_) => {}
-        }
-    }
-    *interrupted = true;
-    Ok(None)
 }

@@ -6,7 +6,7 @@ use iostrata_core::evidence::{Cache, Charge, Evidence, RawEvidence, assemble, fo
 use crate::engine::KernelFile;
 use crate::target::Target;
 
-/// The evidence of one case that wrote `file`, and the number of requests that
+/// The evidence of one case that used `files`, and the number of requests that
 /// were somebody else's.
 ///
 /// Calls and pages are charged by the file: the workload process also talks to
@@ -17,11 +17,12 @@ use crate::target::Target;
 pub(crate) fn evidence(
     raw: &RawEvidence,
     target: &Target,
-    file: KernelFile,
+    files: &[KernelFile],
 ) -> (Evidence, Option<u64>) {
+    let identities = files.iter().map(|file| (file.device, file.inode));
     let by_file = Charge {
         disks: target.disks.clone(),
-        files: Some([(file.device, file.inode)].into()),
+        files: Some(identities.collect()),
         unnamed_calls: false,
     };
     let by_disk = Charge {
@@ -126,7 +127,7 @@ pub(crate) mod tests {
             device: FILE.device,
             inode: FILE.inode,
         };
-        evidence(&raw(), target, file)
+        evidence(&raw(), target, &[file])
     }
 
     #[test]

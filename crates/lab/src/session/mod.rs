@@ -2,6 +2,7 @@
 
 mod charge;
 mod timed;
+mod unobserved;
 
 use std::fs::{self, File};
 use std::io;
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use iostrata_core::Gap;
 use iostrata_core::observe::{Observation, Observer, Stream};
 
 use crate::engine::{EngineError, Job, Launcher, Ledger, Report, Rules, Work, Workload};
@@ -18,6 +20,7 @@ pub(crate) use charge::evidence;
 #[cfg(test)]
 pub(crate) use charge::tests::target;
 pub(crate) use timed::{Pass, Timed, time};
+pub(crate) use unobserved::unobserved;
 
 /// How much time a run may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,6 +82,17 @@ pub(crate) struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// What the observer cannot see, or that there is none.
+    pub(crate) fn gaps(&self) -> Vec<Gap> {
+        match &self.observer {
+            Some(observer) => observer.missing(),
+            None => vec![Gap::new(
+                "kernel evidence",
+                self.run.unobserved_because.clone(),
+            )],
+        }
+    }
+
     /// Starts a workload process that has prepared `job`.
     pub(crate) fn start(&self, job: &Job) -> Result<Workload, EngineError> {
         self.run.launcher.start(job, self.stop)
@@ -122,6 +136,23 @@ impl Session<'_> {
         let done = outcome?;
         Ok((done, Some(observation?)))
     }
+}
+
+/// Runs `work` unless an end was asked for; a failure during an interruption is one.
+pub(crate) fn until_stopped<T>(
+    stop: &dyn Fn() -> bool,
+    interrupted: &mut bool,
+    work: impl FnOnce() -> Result<T, LabError>,
+) -> Result<Option<T>, LabError> {
+    if !*interrupted && !stop() {
+        match work() {
+            Ok(done) => return Ok(Some(done)),
+            Err(error) if !stop() => return Err(error),
+            Err(_) => {}
+        }
+    }
+    *interrupted = true;
+    Ok(None)
 }
 
 /// The report of a job that only works.

@@ -28,12 +28,11 @@ use crate::ui;
 pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let planned = plan(options)?;
     // First of all: mounts become private to this process before it has threads.
-    let mut choice = Choice::from_options(options)?;
+    let mut choice = Choice::from_options(options, &planned)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::Cannot(format!("cannot catch signals: {error}")))?;
-    let needed_bytes = planned.iter().map(Planned::needed_bytes).max();
-    let prepared = choice.prepare(&options.dir, needed_bytes.unwrap_or(0), &interrupt)?;
+    let prepared = choice.prepare(&options.dir, &planned, &interrupt)?;
     choice.explain();
     let targets = choice.targets(&prepared)?;
     let (mut observer, unobserved_because) = open_observer();
@@ -47,18 +46,24 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
         virtualization: environment.virtualization.clone(),
         unobserved_because,
     };
-    let measured = measure(&planned, &settings, &targets, observer.as_mut(), &interrupt);
+    let (experiments, failed) = measure(
+        &planned,
+        &choice,
+        &settings,
+        &targets,
+        observer.as_mut(),
+        &interrupt,
+    );
     for leftover in prepared.close() {
         ui::say(&format!("warning: {leftover}"));
     }
-    let mut experiments = measured?;
-    for experiment in &mut experiments {
-        experiment.missing_mut().extend(choice.gaps());
-    }
     let rows = experiments.iter().map(Experiment::rows).sum();
-    let outcome = interrupt
-        .check()
-        .map_err(|by| Failure::Interrupted { by, rows });
+    let interrupted = || {
+        interrupt
+            .check()
+            .map_err(|by| Failure::Interrupted { by, rows })
+    };
+    let outcome = failed.map_or_else(interrupted, Err);
     if rows == 0 {
         return outcome;
     }
@@ -72,28 +77,41 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     outcome
 }
 
-/// The experiments that were asked for, each once; all of them when none was named.
+/// The experiments that were asked for, each once: those that are named; otherwise those
+/// whose options are given; otherwise all.
 fn plan(options: &Lab) -> Result<Vec<Planned>, Failure> {
     let all = ExperimentName::value_variants();
-    let names = if options.names.is_empty() {
-        all
-    } else {
-        &options.names
+    let with_options = all
+        .iter()
+        .filter(|name| !options.options_of(**name).is_empty());
+    let with_options: Vec<ExperimentName> = with_options.copied().collect();
+    let wanted = match (options.names.as_slice(), with_options.as_slice()) {
+        ([], []) => all,
+        ([], of_options) => of_options,
+        (named, _) => named,
     };
-    let wanted = all.iter().filter(|name| names.contains(name));
+    if let Some(name) = with_options.iter().find(|name| !wanted.contains(name)) {
+        let (name, given) = (name.as_str(), options.options_of(*name).join(" and "));
+        return Err(Failure::Usage(format!(
+            "{given} is for {name}, which is not among the experiments; name it too, or leave {given} out"
+        )));
+    }
+    let wanted = all.iter().filter(|name| wanted.contains(name));
     wanted
         .map(|name| Ok(Planned::new(*name, options, effort(options))?))
         .collect()
 }
 
-/// Runs them one after the other, until an end is asked for.
+/// Runs them one after the other until an end is asked for or one fails. What was measured
+/// before is returned all the same: it has been paid for.
 fn measure(
     planned: &[Planned],
+    choice: &Choice,
     settings: &RunSettings,
     targets: &[Target],
     mut observer: Option<&mut EbpfObserver>,
     interrupt: &Interrupt,
-) -> Result<Vec<Experiment>, Failure> {
+) -> (Vec<Experiment>, Option<Failure>) {
     let stop = || interrupt.check().is_err();
     let mut experiments = Vec::new();
     for one in planned {
@@ -104,10 +122,16 @@ fn measure(
         let observer = observer
             .as_mut()
             .map(|observer| &mut **observer as &mut dyn Observer);
-        let measured = one.run(settings, targets, observer, &mut bar, &stop);
-        experiments.push(measured.map_err(|error| Failure::during(bar.label(), error))?);
+        let targets = choice.targets_of(one, targets);
+        match one.run(settings, &targets, observer, &mut bar, &stop) {
+            Ok(mut experiment) => {
+                experiment.missing_mut().extend(choice.gaps_of(one));
+                experiments.push(experiment);
+            }
+            Err(error) => return (experiments, Some(Failure::during(bar.label(), error))),
+        }
     }
-    Ok(experiments)
+    (experiments, None)
 }
 
 /// The observer, or why there is none.

@@ -6,6 +6,7 @@ use iostrata_core::observe::Observer;
 use iostrata_lab::buffering::{self, Selection};
 use iostrata_lab::engine::Progress;
 use iostrata_lab::error::LabError;
+use iostrata_lab::scratch::ImageKind;
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 
@@ -26,13 +27,20 @@ impl Planned {
         match name {
             ExperimentName::Buffering => {
                 let selection = Selection {
-                    modes: options.mode.clone(),
+                    modes: options.buffering.mode.clone(),
                     sizes_bytes: options.size.clone(),
-                    count: options.count,
+                    count: options.buffering.count,
                     effort,
                 };
                 Ok(Self::Buffering(selection.cases()?))
             }
+        }
+    }
+
+    /// The images that a run as root makes for it unless told otherwise.
+    pub(super) fn usual_images(&self) -> &'static [ImageKind] {
+        match self {
+            Self::Buffering(_) => &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs],
         }
     }
 

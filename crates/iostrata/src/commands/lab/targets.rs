@@ -9,12 +9,10 @@ use iostrata_lab::target::Target;
 use iostrata_tracer::kernel::PrivateMounts;
 use iostrata_tracer::stack::{self, Roots};
 
+use super::planned::Planned;
 use crate::cli::{Lab, TargetName};
 use crate::error::Failure;
 use crate::ui;
-
-/// Images that a run as root measures unless told otherwise.
-const USUAL_IMAGES: [ImageKind; 3] = [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs];
 
 /// Smallest image: room for a log or journal of ordinary size, whatever the cases need.
 const IMAGE_BYTES: u64 = 512 << 20;
@@ -26,7 +24,7 @@ pub(crate) struct Choice {
     kinds: Vec<ImageKind>,
     /// Whether the images were not asked for by name, so that the run can do without.
     usual: bool,
-    left_out: Vec<Gap>,
+    left_out: Vec<LeftOut>,
     mounts: Option<PrivateMounts>,
 }
 
@@ -34,7 +32,7 @@ impl Choice {
     /// Decides from the options and the user's privileges.
     ///
     /// Has to run before the first thread is started: mounts become private here.
-    pub(crate) fn from_options(options: &Lab) -> Result<Self, Failure> {
+    pub(crate) fn from_options(options: &Lab, planned: &[Planned]) -> Result<Self, Failure> {
         let mut choice = Self {
             host: options.fs.is_empty(),
             kinds: Vec::new(),
@@ -43,7 +41,7 @@ impl Choice {
             mounts: None,
         };
         if choice.usual {
-            choice.usual_images();
+            choice.usual_images(planned);
             return Ok(choice);
         }
         for name in &options.fs {
@@ -59,11 +57,15 @@ impl Choice {
         Ok(choice)
     }
 
-    fn usual_images(&mut self) {
-        self.kinds = USUAL_IMAGES.to_vec();
+    fn usual_images(&mut self, planned: &[Planned]) {
+        let usual = |kind: &ImageKind| planned.iter().any(|one| one.usual_images().contains(kind));
+        self.kinds = ImageKind::ALL.into_iter().filter(usual).collect();
+        if self.kinds.is_empty() {
+            return;
+        }
         match scratch::isolate() {
             Ok(mounts) => self.mounts = Some(mounts),
-            Err(error) => self.leave_out(&USUAL_IMAGES, &error),
+            Err(error) => self.leave_out(&self.kinds.clone(), &error),
         }
         for kind in self.kinds.clone() {
             if let Err(error) = scratch::find_mkfs(kind) {
@@ -74,21 +76,27 @@ impl Choice {
 
     fn leave_out(&mut self, kinds: &[ImageKind], why: &ScratchError) {
         self.kinds.retain(|kind| !kinds.contains(kind));
-        let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-        self.left_out
-            .push(Gap::new(names.join(", "), why.to_string()));
+        self.left_out.push(LeftOut {
+            kinds: kinds.to_vec(),
+            why: why.to_string(),
+        });
     }
 
     /// Says what is left out and why.
     pub(crate) fn explain(&self) {
-        for gap in &self.left_out {
-            ui::say(&format!("left out: {}: {}", gap.what, gap.why));
+        for LeftOut { kinds, why } in &self.left_out {
+            ui::say(&format!("left out: {}: {why}", names(kinds.iter())));
         }
     }
 
-    /// File systems that are left out and why, for the result.
-    pub(crate) fn gaps(&self) -> Vec<Gap> {
-        self.left_out.clone()
+    /// File systems that are left out of an experiment and why, for its result.
+    pub(crate) fn gaps_of(&self, planned: &Planned) -> Vec<Gap> {
+        let usual = planned.usual_images();
+        let gap = |LeftOut { kinds, why }: &LeftOut| {
+            let names = names(kinds.iter().filter(|kind| usual.contains(kind)));
+            (!names.is_empty()).then(|| Gap::new(names, why.clone()))
+        };
+        self.left_out.iter().filter_map(gap).collect()
     }
 
     /// Makes the scratch directory and the images. Images that were not asked for by name and
@@ -96,11 +104,11 @@ impl Choice {
     pub(crate) fn prepare(
         &mut self,
         dir: &Path,
-        needed_bytes: u64,
+        planned: &[Planned],
         interrupt: &Interrupt,
     ) -> Result<Prepared, Failure> {
         loop {
-            let error = match self.try_to_prepare(dir, needed_bytes, interrupt) {
+            let error = match self.try_to_prepare(dir, planned, interrupt) {
                 Ok(prepared) => return Ok(prepared),
                 Err(error) => error,
             };
@@ -130,13 +138,16 @@ impl Choice {
     fn try_to_prepare(
         &self,
         dir: &Path,
-        needed_bytes: u64,
+        planned: &[Planned],
         interrupt: &Interrupt,
     ) -> Result<Prepared, ScratchError> {
+        // The largest counts: each experiment removes its files.
+        let largest = |bytes: &mut dyn Iterator<Item = u64>| bytes.max().unwrap_or(0);
+        let needed_bytes = largest(&mut planned.iter().map(Planned::needed_bytes));
+        let on_images = planned.iter().filter(|one| self.measures_images(one));
+        let on_images = largest(&mut on_images.map(Planned::needed_bytes));
         // Half as much again for what a file system keeps beside the contents.
-        let bytes = needed_bytes
-            .saturating_add(needed_bytes / 2)
-            .max(IMAGE_BYTES);
+        let bytes = on_images.saturating_add(on_images / 2).max(IMAGE_BYTES);
         let images = self.mounts.as_ref().map(|mounts| Images {
             kinds: &self.kinds,
             bytes,
@@ -154,6 +165,20 @@ impl Choice {
         )
     }
 
+    /// Those of the targets that an experiment measures: all that were named, or the host and
+    /// its usual images.
+    pub(crate) fn targets_of(&self, planned: &Planned, targets: &[Target]) -> Vec<Target> {
+        let usual = |target: &&Target| {
+            let mut kinds = planned.usual_images().iter();
+            !self.usual || !target.image || kinds.any(|kind| kind.name() == target.name)
+        };
+        targets.iter().filter(usual).cloned().collect()
+    }
+
+    fn measures_images(&self, planned: &Planned) -> bool {
+        !self.usual || !planned.usual_images().is_empty()
+    }
+
     /// The targets, host first.
     pub(crate) fn targets(&self, prepared: &Prepared) -> Result<Vec<Target>, Failure> {
         let mut targets = Vec::new();
@@ -165,6 +190,17 @@ impl Choice {
         }
         Ok(targets)
     }
+}
+
+/// Images that a run does without.
+#[derive(Debug)]
+struct LeftOut {
+    kinds: Vec<ImageKind>,
+    why: String,
+}
+
+fn names<'a>(kinds: impl Iterator<Item = &'a ImageKind>) -> String {
+    kinds.map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn host(dir: &Path) -> Result<Target, Failure> {

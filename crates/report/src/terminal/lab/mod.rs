@@ -2,6 +2,10 @@
 
 mod answers;
 mod buffering;
+mod facts;
+mod footnotes;
+mod heading;
+mod made;
 
 use iostrata_core::lab::{Experiment, LabResult};
 

@@ -2,9 +2,6 @@
 //! made and what is missing.
 
 mod comparison;
-mod footnotes;
-mod heading;
-mod made;
 mod memory;
 mod rows;
 mod runtimes;
@@ -14,9 +11,13 @@ mod view;
 use iostrata_core::Environment;
 use iostrata_core::buffering::BufferingResult;
 
-use super::answers;
+use super::facts::Facts;
+use super::heading::{self, Heading};
+use super::made::{self, Made};
+use super::{answers, footnotes};
+use crate::format::number;
 use crate::terminal::page::Page;
-use view::View;
+use view::{Numbered, View};
 
 /// Adds the experiment to the page.
 pub(super) fn draw(
@@ -26,7 +27,16 @@ pub(super) fn draw(
     all_rows: bool,
 ) {
     let mut view = View::of(result, all_rows);
-    heading::draw(page, environment, result);
+    let facts = view.facts();
+    let method = &result.method;
+    let heading = Heading {
+        name: "buffering",
+        question: &result.question,
+        interrupted: method.interrupted.then_some(method.planned_rows),
+        targets: &result.targets,
+        rows: &facts,
+    };
+    heading::draw(page, environment, &heading);
     answers::draw(page, &result.answers);
     rows::draw(page, &mut view);
     comparison::draw(page, &mut view);
@@ -34,8 +44,19 @@ pub(super) fn draw(
     timeline::draw(page, result);
     runtimes::draw(page, &mut view);
     memory::draw(page, &mut view);
-    footnotes::draw(page, &view);
-    made::draw(page, environment, &view);
+    let shown: Vec<Facts<'_>> = view.shown().iter().map(Numbered::facts).collect();
+    footnotes::draw(page, &shown);
+    let own_cost = |nanoseconds| format!("{} ns per record", number(nanoseconds));
+    let made = Made {
+        rows: &facts,
+        hidden: view.hidden(),
+        unshown: &view.unshown,
+        warm_up_runs: method.warm_up_runs,
+        own_cost: method.own_cost_ns.map(own_cost),
+        missing: &result.missing,
+        caveats: &result.caveats,
+    };
+    made::draw(page, environment, &made);
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(super) fn legend(page: &mut Page, view: &View<'_>) {
         let timing = row.row.row.timing.as_ref();
         timing.is_some_and(|timing| timing.samples_s.len() <= FEW_RUNS)
     };
-    let drawn = !view.no_room.iter().any(|head| head == INTERVAL);
+    let drawn = !view.unshown.no_room.iter().any(|head| head == INTERVAL);
     if drawn && shown.iter().any(few) {
         let text = "95 %: bootstrap interval of the median; with five runs or fewer it is the \
                     range of the runs, and holds the median less often than that";

@@ -3,8 +3,8 @@
 use iostrata_core::buffering::{BufferingResult, Step, Timeline};
 use iostrata_core::bytes::{exact, grouped};
 
-use super::view::distinct;
 use crate::format::{NOT_APPLICABLE, NOT_SEEN};
+use crate::terminal::lab::facts::distinct;
 use crate::terminal::page::Page;
 use crate::terminal::table::{Column, Table};
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use iostrata_core::buffering::{BufferingResult, BufferingRow, Case, Mode};
 
 use crate::format;
+use crate::terminal::lab::facts::{Facts, Unshown, distinct};
 use crate::terminal::table::LeftOut;
 use iostrata_core::bytes;
 
@@ -28,10 +29,8 @@ pub(super) struct View<'a> {
     shown: BTreeSet<usize>,
     /// Whether counts per write were drawn.
     pub(super) counted: bool,
-    /// Columns without any value, and where.
-    pub(super) unseen: Vec<(String, String)>,
-    /// Columns that the page is too narrow for.
-    pub(super) no_room: Vec<String>,
+    /// What the tables left out.
+    pub(super) unshown: Unshown,
 }
 
 impl<'a> Numbered<'a> {
@@ -41,6 +40,10 @@ impl<'a> Numbered<'a> {
 
     pub(super) fn target(&self) -> &'a str {
         &self.row.row.target
+    }
+
+    pub(super) fn facts(&self) -> Facts<'a> {
+        Facts::of(self.number, &self.row.row)
     }
 
     /// Records and their size: rows of the same stand in one table.
@@ -61,8 +64,7 @@ impl<'a> View<'a> {
             rows: result.rows.iter().enumerate().map(numbered).collect(),
             shown: BTreeSet::new(),
             counted: false,
-            unseen: Vec::new(),
-            no_room: Vec::new(),
+            unshown: Unshown::default(),
         }
     }
 
@@ -119,17 +121,12 @@ impl<'a> View<'a> {
 
     /// Notes what a table left out. `place` says which table it was.
     pub(super) fn left_out(&mut self, place: &str, left_out: LeftOut) {
-        for head in left_out.unseen {
-            let entry = (head, place.to_owned());
-            if !self.unseen.contains(&entry) {
-                self.unseen.push(entry);
-            }
-        }
-        for head in left_out.no_room {
-            if !self.no_room.contains(&head) {
-                self.no_room.push(head);
-            }
-        }
+        self.unshown.add(place, left_out);
+    }
+
+    /// What every row has, shown or not.
+    pub(super) fn facts(&self) -> Vec<Facts<'a>> {
+        self.rows.iter().map(Numbered::facts).collect()
     }
 }
 
@@ -160,14 +157,4 @@ pub(super) fn modes_once(rows: &[Numbered<'_>]) -> Vec<String> {
             name.to_owned()
         })
         .collect()
-}
-
-/// Each value once, where it comes first.
-pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    values.fold(Vec::new(), |mut seen, value| {
-        if !seen.contains(&value) {
-            seen.push(value);
-        }
-        seen
-    })
 }

@@ -1,40 +1,52 @@
 //! How the figures were made, what is missing among them, and what limits them.
 
-use iostrata_core::Environment;
 use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
+use iostrata_core::{Environment, Gap};
 
-use super::view::{Numbered, View, distinct};
-use crate::format::{self, counted, number};
+use super::facts::{Facts, Unshown, distinct};
+use crate::format::{self, counted};
 use crate::terminal::page::{Page, SEPARATOR};
 use anstyle::Style;
 
 /// Longer names stand on a line of their own.
 const LONGEST_NAME: usize = 30;
 
-pub(super) fn draw(page: &mut Page, environment: &Environment, view: &View<'_>) {
+/// What stands below an experiment's tables.
+pub(super) struct Made<'a> {
+    /// All rows, shown or not.
+    pub(super) rows: &'a [Facts<'a>],
+    /// Rows that are not shown.
+    pub(super) hidden: usize,
+    pub(super) unshown: &'a Unshown,
+    /// Runs before the samples.
+    pub(super) warm_up_runs: usize,
+    /// What measuring costs: `25 ns per record`.
+    pub(super) own_cost: Option<String>,
+    /// Missing from the whole run.
+    pub(super) missing: &'a [Gap],
+    pub(super) caveats: &'a [String],
+}
+
+pub(super) fn draw(page: &mut Page, environment: &Environment, made: &Made<'_>) {
     page.blank();
-    let mut words = vec![timing(view)];
-    if !view.result.rows.is_empty() {
-        words.push(evidence(environment, view));
+    let mut words = vec![timing(made)];
+    if !made.rows.is_empty() {
+        words.push(evidence(environment, made));
     }
     page.paragraph(0, &words.join(SEPARATOR));
-    left_out(page, view);
-    not_seen(page, view);
-    if !view.result.caveats.is_empty() {
+    left_out(page, made);
+    not_seen(page, made);
+    if !made.caveats.is_empty() {
         page.heading("keep in mind");
-        for caveat in &view.result.caveats {
+        for caveat in made.caveats {
             page.entry("  -", Style::new(), 4, caveat);
         }
     }
 }
 
-fn timing(view: &View<'_>) -> String {
-    let timings = view
-        .result
-        .rows
-        .iter()
-        .filter_map(|row| row.row.timing.as_ref());
+fn timing(made: &Made<'_>) -> String {
+    let timings = made.rows.iter().filter_map(|row| row.timing);
     let runs = timings.map(|timing| timing.samples_s.len());
     let Some((fewest, most)) = runs.clone().min().zip(runs.max()) else {
         return "timing: no run finished".to_owned();
@@ -44,8 +56,7 @@ fn timing(view: &View<'_>) -> String {
     } else {
         format!("{fewest}–")
     };
-    let method = &view.result.method;
-    let warm_ups = match method.warm_up_runs {
+    let warm_ups = match made.warm_up_runs {
         0 => String::new(),
         runs => format!(", after {}", counted(runs, "warm-up run")),
     };
@@ -53,41 +64,38 @@ fn timing(view: &View<'_>) -> String {
         "timing {range}{} each, interleaved, no probes{warm_ups}",
         counted(most, "run")
     )];
-    if let Some(own_cost_ns) = method.own_cost_ns {
-        words.push(format!("own cost {} ns per record", number(own_cost_ns)));
-    }
+    words.extend(
+        made.own_cost
+            .as_ref()
+            .map(|cost| format!("own cost {cost}")),
+    );
     words.join(SEPARATOR)
 }
 
-fn evidence(environment: &Environment, view: &View<'_>) -> String {
+fn evidence(environment: &Environment, made: &Made<'_>) -> String {
     if environment.backend == Backend::None {
         return "no evidence from the kernel: nothing could observe the runs".to_owned();
     }
-    let lost = view
-        .result
-        .rows
-        .iter()
-        .map(|row| row.row.evidence.lost_events);
+    let lost = made.rows.iter().map(|row| row.evidence.lost_events);
     let lost = grouped(lost.sum());
     format!("evidence from a separate observed run, {lost} events lost")
 }
 
-fn left_out(page: &mut Page, view: &View<'_>) {
-    let hidden = view.hidden();
-    if hidden > 0 {
+fn left_out(page: &mut Page, made: &Made<'_>) {
+    if made.hidden > 0 {
         page.paragraph(
             0,
             &format!(
                 "not shown: {}; --all-rows shows them",
-                counted(hidden, "more row")
+                counted(made.hidden, "more row")
             ),
         );
     }
-    if !view.no_room.is_empty() {
+    if !made.unshown.no_room.is_empty() {
         let text = format!(
             "no room at {} columns for: {}; a wider terminal or --json shows them",
             page.width(),
-            view.no_room.join(", ")
+            made.unshown.no_room.join(", ")
         );
         page.paragraph(0, &text);
     }
@@ -100,8 +108,8 @@ struct Unseen {
     rows: Vec<usize>,
 }
 
-fn not_seen(page: &mut Page, view: &View<'_>) {
-    let unseen = unseen(view);
+fn not_seen(page: &mut Page, made: &Made<'_>) {
+    let unseen = unseen(made);
     if unseen.is_empty() {
         page.paragraph(0, "not seen: nothing");
         return;
@@ -127,15 +135,11 @@ fn not_seen(page: &mut Page, view: &View<'_>) {
     }
 }
 
-fn unseen(view: &View<'_>) -> Vec<Unseen> {
-    let of_run = view.result.missing.iter().map(|gap| (gap, None));
-    let of_rows = view.rows(|_| true).into_iter().flat_map(|row| {
-        row.row
-            .row
-            .evidence
-            .missing
-            .iter()
-            .map(move |gap| (gap, Some(row.number)))
+fn unseen(made: &Made<'_>) -> Vec<Unseen> {
+    let of_run = made.missing.iter().map(|gap| (gap, None));
+    let of_rows = made.rows.iter().flat_map(|row| {
+        let gaps = row.evidence.missing.iter();
+        gaps.map(|gap| (gap, Some(row.number)))
     });
     let mut all: Vec<Unseen> = Vec::new();
     for (gap, row) in of_run.chain(of_rows) {
@@ -151,16 +155,19 @@ fn unseen(view: &View<'_>) -> Vec<Unseen> {
             }),
         }
     }
-    all.extend(unknown(view));
+    all.extend(unknown(made));
     all
 }
 
 /// What the result holds no value for, without saying why.
-fn unknown(view: &View<'_>) -> Vec<Unseen> {
-    let untimed = view.rows(|row| row.row.row.timing.is_none());
-    let unwatched = view.rows(|row| {
-        let seen = row.row.row.interference;
-        seen.other_cpu_s.is_none() || seen.steal_s.is_none()
+fn unknown(made: &Made<'_>) -> Vec<Unseen> {
+    let numbers = |wanted: &dyn Fn(&Facts<'_>) -> bool| -> Vec<usize> {
+        let rows = made.rows.iter().filter(|row| wanted(row));
+        rows.map(|row| row.number).collect()
+    };
+    let untimed = numbers(&|row| row.timing.is_none());
+    let unwatched = numbers(&|row| {
+        row.interference.other_cpu_s.is_none() || row.interference.steal_s.is_none()
     });
     let mut all = Vec::new();
     for (what, why, rows) in [
@@ -171,12 +178,13 @@ fn unknown(view: &View<'_>) -> Vec<Unseen> {
             all.push(Unseen {
                 what: what.to_owned(),
                 why: why.to_owned(),
-                rows: numbers(&rows),
+                rows,
             });
         }
     }
-    for place in distinct(view.unseen.iter().map(|(_, place)| place)) {
-        let heads = view.unseen.iter().filter(|(_, of)| of == place);
+    let columns = &made.unshown.columns;
+    for place in distinct(columns.iter().map(|(_, place)| place)) {
+        let heads = columns.iter().filter(|(_, of)| of == place);
         let heads: Vec<&str> = heads.map(|(head, _)| head.as_str()).collect();
         all.push(Unseen {
             what: "columns".to_owned(),
@@ -185,8 +193,4 @@ fn unknown(view: &View<'_>) -> Vec<Unseen> {
         });
     }
     all
-}
-
-fn numbers(rows: &[Numbered<'_>]) -> Vec<usize> {
-    rows.iter().map(|row| row.number).collect()
 }

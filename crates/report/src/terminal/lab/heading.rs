@@ -1,31 +1,41 @@
 //! What was asked, where, and whether the run came to its end.
 
 use iostrata_core::Environment;
-use iostrata_core::buffering::BufferingResult;
 use iostrata_core::bytes::{grouped, short};
 use iostrata_core::environment::{Backend, Target};
 use iostrata_core::lab::MeasuredTarget;
 
+use super::facts::Facts;
 use crate::format;
 use crate::terminal::page::{BOLD, GLUE, Page, SEPARATOR, WARNING};
 
 /// Longer names of targets stand on a line of their own.
 const LONGEST_NAME: usize = 20;
 
-pub(super) fn draw(page: &mut Page, environment: &Environment, result: &BufferingResult) {
-    page.styled(0, &format!("buffering{SEPARATOR}{}", result.question), BOLD);
-    if result.method.interrupted {
-        let (rows, planned) = (result.rows.len(), result.method.planned_rows);
+/// What stands above an experiment's answers.
+pub(super) struct Heading<'a> {
+    pub(super) name: &'a str,
+    pub(super) question: &'a str,
+    /// Rows that were asked for, where the run was interrupted.
+    pub(super) interrupted: Option<usize>,
+    pub(super) targets: &'a [MeasuredTarget],
+    pub(super) rows: &'a [Facts<'a>],
+}
+
+pub(super) fn draw(page: &mut Page, environment: &Environment, heading: &Heading<'_>) {
+    let Heading { name, question, .. } = heading;
+    page.styled(0, &format!("{name}{SEPARATOR}{question}"), BOLD);
+    if let Some(planned) = heading.interrupted {
         let text = format!(
             "interrupted: {} of {} rows",
-            grouped(rows as u64),
+            grouped(heading.rows.len() as u64),
             grouped(planned as u64)
         );
         page.styled(0, &text, WARNING);
     }
-    losses(page, result);
+    losses(page, heading.rows);
     let machine = machine(environment);
-    match result.targets.as_slice() {
+    match heading.targets {
         [only] => page.paragraph(0, &format!("on {}{SEPARATOR}{machine}", place(only))),
         several => {
             page.paragraph(0, &machine);
@@ -43,14 +53,11 @@ pub(super) fn draw(page: &mut Page, environment: &Environment, result: &Bufferin
 }
 
 /// Losses come first: they make every count they touch doubtful.
-fn losses(page: &mut Page, result: &BufferingResult) {
-    let lossy = || {
-        let rows = result.rows.iter().enumerate();
-        rows.filter(|(_, row)| row.row.evidence.lost_events > 0)
-    };
-    let lost: u64 = lossy().map(|(_, row)| row.row.evidence.lost_events).sum();
+fn losses(page: &mut Page, rows: &[Facts<'_>]) {
+    let lossy = || rows.iter().filter(|row| row.evidence.lost_events > 0);
+    let lost: u64 = lossy().map(|row| row.evidence.lost_events).sum();
     if lost > 0 {
-        let numbers: Vec<usize> = lossy().map(|(index, _)| index + 1).collect();
+        let numbers: Vec<usize> = lossy().map(|row| row.number).collect();
         let text = format!(
             "{} events lost: counts of {} may be too low",
             grouped(lost),

@@ -2,16 +2,15 @@
 
 use iostrata_core::lab::Interference;
 
-use super::view::{Numbered, View};
+use super::facts::Facts;
 use crate::format;
 use crate::terminal::page::Page;
 use anstyle::Style;
 
 /// The notes of the rows that are drawn.
-pub(super) fn draw(page: &mut Page, view: &View<'_>) {
-    let rows = view.shown();
-    let mut notes = merged(&rows);
-    notes.extend(disturbances(&rows));
+pub(super) fn draw(page: &mut Page, rows: &[Facts<'_>]) {
+    let mut notes = merged(rows);
+    notes.extend(disturbances(rows));
     if notes.is_empty() {
         return;
     }
@@ -47,10 +46,10 @@ impl<'a> Pieces<'a> {
 
 /// Notes with the rows they stand at. Notes that differ in figures only are one,
 /// with the smallest and the largest of each.
-fn merged(rows: &[Numbered<'_>]) -> Vec<(Vec<usize>, String)> {
+fn merged(rows: &[Facts<'_>]) -> Vec<(Vec<usize>, String)> {
     let mut kinds: Vec<(Vec<usize>, Vec<Pieces<'_>>)> = Vec::new();
     for row in rows {
-        for note in &row.row.row.notes {
+        for note in row.notes {
             let pieces = Pieces::of(note);
             match kinds
                 .iter_mut()
@@ -115,13 +114,13 @@ const DISTURBANCES: [Disturbance; 3] = [
     ),
 ];
 
-fn disturbances(rows: &[Numbered<'_>]) -> Vec<(Vec<usize>, String)> {
+fn disturbances(rows: &[Facts<'_>]) -> Vec<(Vec<usize>, String)> {
     DISTURBANCES
         .iter()
         .filter_map(|(pick, who, what)| {
             let seen: Vec<(usize, f64)> = rows
                 .iter()
-                .filter_map(|row| Some((row.number, pick(&row.row.row.interference)?)))
+                .filter_map(|row| Some((row.number, pick(row.interference)?)))
                 .filter(|(_, amount)| *amount > 0.0)
                 .collect();
             let amounts = || seen.iter().map(|(_, amount)| *amount);

@@ -1,0 +1,57 @@
+//! Options of `lab buffering`.
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use iostrata_core::buffering::Mode;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of buffering")]
+pub(crate) struct BufferingOptions {
+    /// How records are handed over; several, separated by commas [default: all]
+    #[arg(long, value_name = "MODE", value_delimiter = ',', value_parser = modes())]
+    pub(crate) mode: Vec<Mode>,
+
+    /// Records per run [default: by size, fewer of large ones]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    pub(crate) count: Option<u64>,
+}
+
+impl BufferingOptions {
+    /// The options that were given and that no other experiment has.
+    pub(super) fn given(&self) -> Vec<&'static str> {
+        let given = [
+            ("--mode", !self.mode.is_empty()),
+            ("--count", self.count.is_some()),
+        ];
+        super::lab::names(&given)
+    }
+}
+
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    let values = Mode::ALL.map(|mode| PossibleValue::new(mode.as_str()).help(meaning(mode)));
+    PossibleValuesParser::new(values).try_map(|name| {
+        let known = Mode::ALL.into_iter().find(|mode| mode.as_str() == name);
+        known.ok_or("no such mode")
+    })
+}
+
+fn meaning(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Buffered => "into a user-space buffer of 8 KiB, written when full and at the end",
+        Mode::Flush => "one write(2) for each record",
+        Mode::Fsync => "write and fsync each",
+        Mode::Fdatasync => "write and fdatasync each",
+        Mode::OSync => "one write each, file opened with O_SYNC",
+        Mode::ODsync => "one write each, file opened with O_DSYNC",
+        Mode::RwfDsync => "one pwritev2 with RWF_DSYNC each",
+        Mode::SyncFileRange => "write and sync_file_range each; not durable",
+        Mode::FinalFsync => "buffered, one fsync at the end",
+        Mode::GroupFsync => "buffered, one fsync per 100 records",
+    }
+}
+
+/// A number of records; whether it can be measured is the experiment's to say.
+fn count(text: &str) -> Result<u64, &'static str> {
+    let number = text.parse().ok();
+    number.ok_or("it is not a whole number of records, 1 or more")
+}

@@ -1,0 +1,130 @@
+//! `iostrata lab`: which experiments, and the options that several of them have.
+
+use std::iter;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use iostrata_core::bytes;
+use iostrata_lab::scratch::ImageKind;
+
+use super::buffering::BufferingOptions;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExperimentName {
+    /// When do written bytes leave the program, and when are they safe?
+    Buffering,
+}
+
+impl ExperimentName {
+    /// As it is typed.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Buffering => "buffering",
+        }
+    }
+
+    /// Its page.
+    pub(crate) fn page(self) -> &'static str {
+        match self {
+            Self::Buffering => include_str!("../../../../docs/experiments/buffering.md"),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Lab {
+    /// Experiments [default: those whose options are given, otherwise all]
+    #[arg(value_enum, value_name = "EXPERIMENT")]
+    pub(crate) names: Vec<ExperimentName>,
+
+    /// Sizes of records or files: bytes, or 4KiB, 1MiB, 100kB [default: each experiment's own]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = bytes::parse,
+        allow_negative_numbers = true)]
+    pub(crate) size: Vec<u64>,
+
+    /// File systems; several, separated by commas [default: host, and as root the images
+    /// that the experiment is about]
+    #[arg(long, value_name = "FS", value_delimiter = ',', value_parser = file_systems())]
+    pub(crate) fs: Vec<TargetName>,
+
+    /// Directory to measure; a scratch directory is made in it and removed [default: this one]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        hide_default_value = true
+    )]
+    pub(crate) dir: PathBuf,
+
+    /// Fewer cases and runs
+    #[arg(long, conflicts_with = "thorough")]
+    pub(crate) quick: bool,
+
+    /// The articles' own sizes and counts, and more runs
+    #[arg(long)]
+    pub(crate) thorough: bool,
+
+    /// Print every row of every file system, not only the host's
+    #[arg(long)]
+    pub(crate) all_rows: bool,
+
+    /// Also write the result as JSON (iostrata.lab/1); to standard output, and no text, with -
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) buffering: BufferingOptions,
+}
+
+impl Lab {
+    /// The options given that only this experiment has.
+    pub(crate) fn options_of(&self, name: ExperimentName) -> Vec<&'static str> {
+        match name {
+            ExperimentName::Buffering => self.buffering.given(),
+        }
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  iostrata lab buffering                        all modes, 1 B and 100 kB
+  iostrata lab buffering --fs host --mode fsync,fdatasync --size 1KiB --count 5000
+  sudo iostrata lab --fs ext4,ext4-nojournal,xfs,btrfs --json result.json";
+
+/// A file system to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TargetName {
+    /// That of `--dir`.
+    Host,
+    /// One made for the run.
+    Image(ImageKind),
+}
+
+/// The names of what was given.
+pub(super) fn names(given: &[(&'static str, bool)]) -> Vec<&'static str> {
+    let given = given.iter().filter(|(_, given)| *given);
+    given.map(|(name, _)| *name).collect()
+}
+
+fn file_systems() -> impl TypedValueParser<Value = TargetName> {
+    let host = PossibleValue::new("host").help("the file system of --dir");
+    let images = ImageKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(content(kind)));
+    PossibleValuesParser::new(iter::once(host).chain(images)).try_map(|name| {
+        let image = ImageKind::from_name(&name).map(TargetName::Image);
+        let host = || (name == "host").then_some(TargetName::Host);
+        image.or_else(host).ok_or("no such file system")
+    })
+}
+
+fn content(kind: ImageKind) -> &'static str {
+    match kind {
+        ImageKind::Ext4 => "an image made for the run, as root, like all that follow: journal",
+        ImageKind::Ext4NoJournal => "without journal",
+        ImageKind::Ext4FastCommit => "journal with fast commits",
+        ImageKind::Ext4DataJournal => "journal that takes file contents too",
+        ImageKind::Xfs => "with its log",
+        ImageKind::Btrfs => "copy on write",
+    }
+}

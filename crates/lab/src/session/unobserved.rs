@@ -1,0 +1,27 @@
+//! What is known of a run that nothing observed.
+
+use iostrata_core::Gap;
+use iostrata_core::evidence::{Evidence, Faults};
+
+use crate::engine::Work;
+
+/// What needs an observer.
+const UNSEEN: [&str; 4] = [
+    "system calls",
+    "page-cache events",
+    "device requests",
+    "blocked time",
+];
+
+/// What getrusage(2) gives without any privilege; the rest is missing, `because` of what.
+pub(crate) fn unobserved(work: &Work, because: &str) -> Evidence {
+    Evidence {
+        faults: Faults {
+            minor: Some(work.minor_faults),
+            major: Some(work.major_faults),
+        },
+        on_cpu_s: Some(work.sample.user_s + work.sample.system_s),
+        missing: UNSEEN.map(|what| Gap::new(what, because)).into(),
+        ..Evidence::default()
+    }
+}
