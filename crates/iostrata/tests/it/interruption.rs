@@ -40,7 +40,8 @@ fn while_a_file_system_is_made() {
         return;
     }
     let place = Place::new();
-    let mut command = place.iostrata("lab buffering --quick --fs host,ext4,xfs --json ../result.json");
+    let mut command =
+        place.iostrata("lab buffering --quick --fs host,ext4,xfs --json ../result.json");
     let started = sleeping_tool(&place, "mkfs.xfs", &mut command);
     let running = Running::start(&place, "run", command);
     until("mkfs is not run", || started.exists().then_some(()));
