@@ -213,6 +213,7 @@ fn host(dir: &Path) -> Result<Target, Failure> {
         name: "host".to_owned(),
         dir: dir.to_owned(),
         image: false,
+        backing_cached: false,
         disks: under.charged_disks(),
         device_path: device,
         storage: under.target(dir.to_string_lossy().into_owned()),
@@ -228,6 +229,7 @@ fn image(image: &Image) -> Result<Target, Failure> {
     Ok(Target {
         name: image.kind().name().to_owned(),
         image: true,
+        backing_cached: image.backing_cached(),
         disks: under.charged_disks(),
         device_path: Some(image.device().path().to_owned()),
         storage: under.target(dir.to_string_lossy().into_owned()),
