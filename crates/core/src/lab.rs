@@ -8,6 +8,7 @@ use crate::copy::CopyResult;
 use crate::environment::{Environment, Target};
 use crate::evidence::Evidence;
 use crate::op::Gap;
+use crate::page_cache::PageCacheResult;
 use crate::sync::SyncResult;
 use crate::timing::Timing;
 
@@ -31,6 +32,8 @@ pub struct LabResult {
 pub enum Experiment {
     /// `buffering`.
     Buffering(BufferingResult),
+    /// `page-cache`.
+    PageCache(PageCacheResult),
     /// `sync`.
     Sync(SyncResult),
     /// `atime`.
@@ -44,6 +47,7 @@ impl Experiment {
     pub fn rows(&self) -> usize {
         match self {
             Self::Buffering(result) => result.rows.len(),
+            Self::PageCache(result) => result.rows.len(),
             Self::Sync(result) => result.rows.len(),
             Self::Atime(result) => result.rows.len(),
             Self::Copy(result) => result.rows.len(),
@@ -54,6 +58,7 @@ impl Experiment {
     pub fn missing_mut(&mut self) -> &mut Vec<Gap> {
         match self {
             Self::Buffering(result) => &mut result.missing,
+            Self::PageCache(result) => &mut result.missing,
             Self::Sync(result) => &mut result.missing,
             Self::Atime(result) => &mut result.missing,
             Self::Copy(result) => &mut result.missing,

@@ -20,6 +20,9 @@ pub struct Target {
     /// Whether the file system was made for this run, so that all its requests
     /// are the experiment's.
     pub image: bool,
+    /// Whether the image's file is itself in memory ([`crate::scratch::Image::backing_cached`]):
+    /// a read that misses the page cache here still asks no disk. `false` without an image.
+    pub backing_cached: bool,
     /// Disks (kernel `dev_t`) whose requests are this file system's traffic.
     /// Empty when it has none, or when they are not known.
     pub disks: Vec<u32>,

@@ -137,7 +137,7 @@ fn ext4_on_a_loop_device_down_to_the_disk_of_its_image() {
             loop_layer.kind,
             LayerKind::Loop {
                 backing_file,
-                direct_io: Some(false)
+                direct_io: Some(true)
             }
         );
         assert_eq!(

@@ -11,12 +11,15 @@ use iostrata_lab::scratch::{ImageKind, TMPFS};
 use super::atime::AtimeOptions;
 use super::buffering::BufferingOptions;
 use super::copy::CopyOptions;
+use super::page_cache::PageCacheOptions;
 use super::sync::SyncOptions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
     /// When do written bytes leave the program, and when are they safe?
     Buffering,
+    /// What does the page cache save, and where does the time of a read go?
+    PageCache,
     /// What does one sync cost, and what does it make the device do?
     Sync,
     /// Which operations move a file's access time, what does that cost, and does noatime help?
@@ -30,6 +33,7 @@ impl ExperimentName {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Buffering => "buffering",
+            Self::PageCache => "page-cache",
             Self::Sync => "sync",
             Self::Atime => "atime",
             Self::Copy => "copy",
@@ -40,6 +44,7 @@ impl ExperimentName {
     pub(crate) fn page(self) -> &'static str {
         match self {
             Self::Buffering => include_str!("../../../../docs/experiments/buffering.md"),
+            Self::PageCache => include_str!("../../../../docs/experiments/page-cache.md"),
             Self::Sync => include_str!("../../../../docs/experiments/sync.md"),
             Self::Atime => include_str!("../../../../docs/experiments/atime.md"),
             Self::Copy => include_str!("../../../../docs/experiments/copy.md"),
@@ -93,6 +98,9 @@ pub(crate) struct Lab {
     pub(crate) buffering: BufferingOptions,
 
     #[command(flatten)]
+    pub(crate) page_cache: PageCacheOptions,
+
+    #[command(flatten)]
     pub(crate) sync: SyncOptions,
 
     #[command(flatten)]
@@ -107,6 +115,7 @@ impl Lab {
     pub(crate) fn options_of(&self, name: ExperimentName) -> Vec<&'static str> {
         match name {
             ExperimentName::Buffering => self.buffering.given(),
+            ExperimentName::PageCache => self.page_cache.given(),
             ExperimentName::Sync => self.sync.given(),
             ExperimentName::Atime => self.atime.given(),
             ExperimentName::Copy => self.copy.given(),
@@ -118,6 +127,7 @@ const EXAMPLES: &str = "\
 Examples:
   iostrata lab buffering                        all modes, 1 B and 100 kB
   iostrata lab buffering --fs host --mode fsync,fdatasync --size 1KiB --count 5000
+  iostrata lab page-cache --state cold,direct --reader read --size 1MiB --sleep 1
   iostrata lab copy --method read_write,mmap_memcpy,cp --buffer 64KiB,whole --size 100MB
   sudo iostrata lab --fs ext4,ext4-nojournal,xfs,btrfs --json result.json";
 

@@ -4,6 +4,7 @@ mod atime;
 mod buffering;
 mod copy;
 mod lab;
+mod page_cache;
 mod sync;
 
 use std::path::PathBuf;

@@ -7,7 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use iostrata_tracer::kernel::LoopDevice;
-use rustix::fs::{AtFlags, Mode, OFlags, fstatvfs, ftruncate, mkdirat, openat, unlinkat};
+use rustix::fs::{
+    AtFlags, FsWord, Mode, OFlags, fstatfs, fstatvfs, ftruncate, mkdirat, openat, unlinkat,
+};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
@@ -22,6 +24,9 @@ use crate::interrupt::Interrupt;
 /// (ext4), "No space left on device" (xfs) or "Operation not permitted" (btrfs).
 const FULL_BYTES: u64 = 256 << 10;
 
+/// `include/uapi/linux/magic.h`.
+const TMPFS_MAGIC: FsWord = 0x0102_1994;
+
 /// A mount can be busy for a moment after the last file in it was closed.
 const UNMOUNT_ATTEMPTS: u32 = 20;
 const UNMOUNT_PAUSE: Duration = Duration::from_millis(50);
@@ -35,6 +40,7 @@ pub struct Image {
     path: PathBuf,
     mounted: bool,
     device: LoopDevice,
+    backing_cached: bool,
 }
 
 impl Image {
@@ -64,6 +70,7 @@ impl Image {
         let path = scratch.path().join(kind.name());
         mkdirat(scratch.as_fd(), kind.name(), Mode::RWXU)
             .map_err(|errno| ScratchError::io("make the directory", &path, errno))?;
+        let backing_cached = !device.direct_io() || is_in_memory(scratch)?;
         let flags = MountFlags::empty();
         mount(
             device.path(),
@@ -78,6 +85,7 @@ impl Image {
             path,
             mounted: true,
             device,
+            backing_cached,
         };
         // On failure the image is dropped, which unmounts it.
         verify::verify(&image)?;
@@ -97,6 +105,13 @@ impl Image {
     /// The loop device under it.
     pub fn device(&self) -> &LoopDevice {
         &self.device
+    }
+
+    /// Whether the image file itself is in memory: through the page cache of the file system
+    /// it is on, or because that is a tmpfs. Then a read that misses the page cache and asks
+    /// the loop device is answered from memory.
+    pub fn backing_cached(&self) -> bool {
+        self.backing_cached
     }
 
     /// Unmounts now. A mount that stays busy is detached and named in the error:
@@ -156,6 +171,13 @@ fn nameless_file(scratch: &Scratch, kind: ImageKind, bytes: u64) -> Result<Owned
     unlinkat(scratch.as_fd(), &name, AtFlags::empty()).map_err(error)?;
     ftruncate(&file, bytes).map_err(error)?;
     Ok(file)
+}
+
+/// tmpfs takes direct I/O, but has nothing below its page cache.
+fn is_in_memory(scratch: &Scratch) -> Result<bool, ScratchError> {
+    let host = fstatfs(scratch.as_fd())
+        .map_err(|errno| ScratchError::io("examine", scratch.path(), errno))?;
+    Ok(host.f_type == TMPFS_MAGIC)
 }
 
 fn because_full(error: ScratchError, scratch: &Scratch, bytes: u64) -> ScratchError {

@@ -76,6 +76,7 @@ pub(crate) mod tests {
             name: "t".to_owned(),
             dir: "/t".into(),
             image,
+            backing_cached: false,
             disks: disks.to_vec(),
             device_path: None,
             storage: environment::Target {

@@ -20,6 +20,7 @@ fn target(image: &Image) -> Target {
         name: image.kind().name().to_owned(),
         dir: image.path().to_owned(),
         image: true,
+        backing_cached: false,
         disks: stack.charged_disks(),
         device_path: Some(image.device().path().to_owned()),
         storage: stack.target(image.path().display().to_string()),

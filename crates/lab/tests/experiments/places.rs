@@ -28,6 +28,7 @@ pub(crate) fn target(name: &str, dir: &Path, filesystem: &str) -> Target {
         name: name.to_owned(),
         dir: dir.to_owned(),
         image: false,
+        backing_cached: false,
         disks: vec![],
         device_path: None,
         storage: environment::Target {

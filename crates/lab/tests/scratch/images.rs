@@ -1,6 +1,6 @@
 //! Each image is what its name says, or there is an error and nothing else.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -78,10 +78,31 @@ fn every_kind_is_what_its_name_says() {
                 let fast_commit = image.kind() == ImageKind::Ext4FastCommit;
                 assert_eq!(features.contains("fast_commit"), fast_commit);
             }
+            let dio = format!("/sys/block/{}/loop/dio", image.device().name());
+            assert_eq!(fs::read_to_string(dio).unwrap().trim(), "1");
+            assert!(!image.backing_cached());
             let file = File::create(image.path().join("file")).unwrap();
             file.sync_all().unwrap();
         }
         assert!(prepared.close().is_empty());
+    });
+    assert_nothing_left(dir.path());
+}
+
+#[test]
+fn an_image_in_memory_is_said_to_be_cached() {
+    if !is_root("mounting images") {
+        return;
+    }
+    let dir = own_directory();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mounts = scratch::isolate().unwrap();
+            mount_tmpfs(dir.path(), "160m");
+            let prepared = prepare(dir.path(), &[ImageKind::Ext4], &mounts).unwrap();
+            assert!(prepared.images()[0].backing_cached());
+            assert!(prepared.close().is_empty());
+        });
     });
     assert_nothing_left(dir.path());
 }

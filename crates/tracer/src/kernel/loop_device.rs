@@ -24,7 +24,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 // include/uapi/linux/loop.h
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
 const LOOP_CONFIGURE: libc::Ioctl = 0x4C0A;
+const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
 const LO_FLAGS_AUTOCLEAR: u32 = 4;
+const LO_FLAGS_DIRECT_IO: u32 = 16;
 
 /// `struct loop_info64`, whose fields all begin with `lo_`.
 #[repr(C)]
@@ -42,6 +44,24 @@ struct LoopInfo64 {
     crypt_name: [u8; 64],
     encrypt_key: [u8; 32],
     init: [u64; 2],
+}
+
+impl LoopInfo64 {
+    const ZERO: Self = Self {
+        device: 0,
+        inode: 0,
+        rdevice: 0,
+        offset: 0,
+        sizelimit: 0,
+        number: 0,
+        encrypt_type: 0,
+        encrypt_key_size: 0,
+        flags: 0,
+        file_name: [0; 64],
+        crypt_name: [0; 64],
+        encrypt_key: [0; 32],
+        init: [0; 2],
+    };
 }
 
 /// `struct loop_config`.
@@ -120,11 +140,15 @@ pub struct LoopDevice {
     path: PathBuf,
     number: u32,
     numbers: (u32, u32),
+    direct_io: bool,
 }
 
 impl LoopDevice {
     /// Attaches `image`, open for reading and writing, to a free device with
     /// 512-byte logical blocks. Needs Linux 5.8 (`LOOP_CONFIGURE`).
+    ///
+    /// Asks for direct I/O to the image, so that its contents are not in the page cache a
+    /// second time; [`direct_io`](Self::direct_io) tells whether it is so.
     pub fn attach(image: BorrowedFd<'_>) -> Result<Self, LoopError> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let control = open(CONTROL, flags, Mode::empty()).map_err(|errno| match errno {
@@ -161,11 +185,13 @@ impl LoopDevice {
             Err(errno) => return Err(LoopError::new(attaching(), errno)),
         }
         let stat = fstat(&device).map_err(|errno| LoopError::new(attaching(), errno))?;
+        let flags = flags(&device).map_err(|errno| LoopError::new(attaching(), errno))?;
         Ok(Some(Self {
             device,
             path,
             number,
             numbers: (major(stat.st_rdev), minor(stat.st_rdev)),
+            direct_io: flags & LO_FLAGS_DIRECT_IO != 0,
         }))
     }
 
@@ -182,6 +208,13 @@ impl LoopDevice {
     /// Major and minor number of the device.
     pub fn numbers(&self) -> (u32, u32) {
         self.numbers
+    }
+
+    /// Whether the kernel reads and writes the image with direct I/O. It leaves that out without
+    /// an error where the image's file system has none or has larger blocks than the device
+    /// (`loop_update_dio`, `drivers/block/loop.c`).
+    pub fn direct_io(&self) -> bool {
+        self.direct_io
     }
 }
 
@@ -202,19 +235,8 @@ fn bind(device: &OwnedFd, image: BorrowedFd<'_>) -> Result<(), Errno> {
         fd: image.as_raw_fd().cast_unsigned(),
         block_size: BLOCK_SIZE_BYTES,
         info: LoopInfo64 {
-            device: 0,
-            inode: 0,
-            rdevice: 0,
-            offset: 0,
-            sizelimit: 0,
-            number: 0,
-            encrypt_type: 0,
-            encrypt_key_size: 0,
-            flags: LO_FLAGS_AUTOCLEAR,
-            file_name: [0; 64],
-            crypt_name: [0; 64],
-            encrypt_key: [0; 32],
-            init: [0; 2],
+            flags: LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
+            ..LoopInfo64::ZERO
         },
         reserved: [0; 8],
     };
@@ -229,6 +251,24 @@ fn bind(device: &OwnedFd, image: BorrowedFd<'_>) -> Result<(), Errno> {
     }
 }
 
+/// The flags in effect, which may be fewer than those asked for.
+fn flags(device: &OwnedFd) -> Result<u32, Errno> {
+    let mut info = LoopInfo64::ZERO;
+    // SAFETY: the kernel fills one `struct loop_info64`, whose layout is asserted above.
+    let outcome = unsafe {
+        libc::ioctl(
+            device.as_raw_fd(),
+            LOOP_GET_STATUS64,
+            ptr::from_mut(&mut info),
+        )
+    };
+    if outcome == 0 {
+        Ok(info.flags)
+    } else {
+        Err(last_errno())
+    }
+}
+
 fn last_errno() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
@@ -236,6 +276,8 @@ fn last_errno() -> Errno {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::private_mounts;
+    use rustix::mount::{MountFlags, mount};
     use std::fs;
     use std::time::Instant;
 
@@ -266,6 +308,35 @@ mod tests {
             assert!(Instant::now() < deadline, "{name} is still attached");
             thread::sleep(PAUSE);
         }
+    }
+
+    #[test]
+    fn direct_io_is_on_where_the_file_system_has_it() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: loop devices need root");
+            return;
+        }
+        let on_disk = tempfile::tempfile_in("/var/tmp").unwrap();
+        assert_direct_io(&on_disk, true);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_owned();
+        thread::spawn(move || {
+            private_mounts().unwrap();
+            // ramfs has no direct I/O: fs/ramfs/file-mmu.c sets no FMODE_CAN_ODIRECT.
+            mount("none", &path, "ramfs", MountFlags::empty(), None).unwrap();
+            assert_direct_io(&tempfile::tempfile_in(&path).unwrap(), false);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[track_caller]
+    fn assert_direct_io(image: &fs::File, expected: bool) {
+        image.set_len(1 << 20).unwrap();
+        let device = LoopDevice::attach(image.as_fd()).unwrap();
+        assert_eq!(device.direct_io(), expected);
+        let dio = fs::read_to_string(format!("/sys/block/{}/loop/dio", device.name())).unwrap();
+        assert_eq!(dio.trim(), if expected { "1" } else { "0" });
     }
 
     #[test]

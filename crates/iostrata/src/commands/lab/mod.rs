@@ -26,9 +26,10 @@ use crate::ui;
 
 /// Runs experiments, saves the result and draws what was saved.
 pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
-    let planned = plan(options)?;
+    let effort = effort(options);
+    let planned = plan(options, effort)?;
     // First of all: mounts become private to this process before it has threads.
-    let mut choice = Choice::from_options(options, &planned)?;
+    let mut choice = Choice::from_options(options, effort, &planned)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::Cannot(format!("cannot catch signals: {error}")))?;
@@ -39,8 +40,8 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let backend = observer.as_ref().map_or(Backend::None, Observer::backend);
     let environment = machine::environment(&options.dir, backend)?;
     let settings = RunSettings {
-        rules: effort(options).rules(),
-        effort: effort(options),
+        rules: effort.rules(),
+        effort,
         scratch: prepared.host().to_owned(),
         launcher: Launcher::this_program(WORKLOAD),
         virtualization: environment.virtualization.clone(),
@@ -79,7 +80,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
 
 /// The experiments that were asked for, each once: those that are named; otherwise those
 /// whose options are given; otherwise all.
-fn plan(options: &Lab) -> Result<Vec<Planned>, Failure> {
+fn plan(options: &Lab, effort: Effort) -> Result<Vec<Planned>, Failure> {
     let all = ExperimentName::value_variants();
     let with_options = all
         .iter()
@@ -98,7 +99,7 @@ fn plan(options: &Lab) -> Result<Vec<Planned>, Failure> {
     }
     let wanted = all.iter().filter(|name| wanted.contains(name));
     wanted
-        .map(|name| Ok(Planned::new(*name, options, effort(options))?))
+        .map(|name| Ok(Planned::new(*name, options, effort)?))
         .collect()
 }
 

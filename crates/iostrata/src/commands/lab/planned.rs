@@ -9,6 +9,7 @@ use iostrata_lab::buffering::{self, Selection};
 use iostrata_lab::copy;
 use iostrata_lab::engine::Progress;
 use iostrata_lab::error::LabError;
+use iostrata_lab::page_cache;
 use iostrata_lab::scratch::ImageKind;
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::sync as lab_sync;
@@ -19,6 +20,7 @@ use crate::cli::{ExperimentName, Lab};
 /// One experiment of a run.
 pub(super) enum Planned {
     Buffering(Vec<Case>),
+    PageCache(page_cache::Plan),
     Sync {
         cases: Vec<sync::Case>,
         devices: Vec<Figures>,
@@ -44,6 +46,17 @@ impl Planned {
                     effort,
                 };
                 Ok(Self::Buffering(selection.cases()?))
+            }
+            ExperimentName::PageCache => {
+                let selection = page_cache::Selection {
+                    states: options.page_cache.state.clone(),
+                    readers: options.page_cache.reader.clone(),
+                    parses: options.page_cache.parse.clone(),
+                    sizes_bytes: options.size.clone(),
+                    sleep: options.page_cache.sleep,
+                    effort,
+                };
+                Ok(Self::PageCache(selection.plan()?))
             }
             ExperimentName::Sync => Self::sync(options, effort),
             ExperimentName::Atime => {
@@ -93,18 +106,20 @@ impl Planned {
     }
 
     /// The images that a run as root makes for it unless told otherwise.
-    pub(super) fn usual_images(&self) -> &'static [ImageKind] {
-        match self {
-            Self::Sync {
-                effort: Effort::Thorough,
-                ..
-            } => &ImageKind::ALL,
-            Self::Buffering(_) | Self::Sync { .. } | Self::Atime(_) => {
+    pub(super) fn usual_images(&self, effort: Effort) -> &'static [ImageKind] {
+        match (self, effort) {
+            // A cache is the same over all of them.
+            (Self::PageCache(_), _) => &[],
+            // Those that can share blocks.
+            (Self::Copy(cases), _) if !cases.images.is_empty() => {
+                &[ImageKind::Xfs, ImageKind::Btrfs]
+            }
+            (Self::Copy(_), _) => &[],
+            (_, Effort::Quick) => &[ImageKind::Ext4],
+            (Self::Sync { .. }, Effort::Thorough) => &ImageKind::ALL,
+            (Self::Buffering(_) | Self::Sync { .. } | Self::Atime(_), _) => {
                 &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs]
             }
-            Self::Copy(cases) if cases.images.is_empty() => &[],
-            // Those that can share blocks.
-            Self::Copy(_) => &[ImageKind::Xfs, ImageKind::Btrfs],
         }
     }
 
@@ -117,6 +132,7 @@ impl Planned {
     pub(super) fn needed_bytes(&self) -> u64 {
         match self {
             Self::Buffering(cases) => buffering::needed_bytes(cases),
+            Self::PageCache(plan) => page_cache::needed_bytes(&plan.cases),
             Self::Sync { cases, effort, .. } => lab_sync::needed_bytes(*effort, cases),
             Self::Atime(_) => atime::needed_bytes(),
             Self::Copy(cases) => copy::needed_bytes(cases),
@@ -135,6 +151,8 @@ impl Planned {
         match self {
             Self::Buffering(cases) => buffering::run(cases, run, targets, observer, progress, stop)
                 .map(Experiment::Buffering),
+            Self::PageCache(plan) => page_cache::run(plan, run, targets, observer, progress, stop)
+                .map(Experiment::PageCache),
             Self::Sync { cases, devices, .. } => {
                 lab_sync::run(cases, devices, run, targets, observer, progress, stop)
                     .map(Experiment::Sync)

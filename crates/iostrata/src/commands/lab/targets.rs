@@ -7,6 +7,7 @@ use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{
     self, Image, ImageKind, Images, Plan, Prepared, ScratchError, TMPFS, Tmpfs,
 };
+use iostrata_lab::session::Effort;
 use iostrata_lab::target::Target;
 use iostrata_tracer::kernel::PrivateMounts;
 use iostrata_tracer::stack::{self, Roots};
@@ -25,6 +26,7 @@ pub(crate) struct Choice {
     host: bool,
     kinds: Vec<ImageKind>,
     tmpfs: bool,
+    effort: Effort,
     /// Whether the images were not asked for by name, so that the run can do without.
     usual: bool,
     left_out: Vec<LeftOut>,
@@ -35,11 +37,16 @@ impl Choice {
     /// Decides from the options and the user's privileges.
     ///
     /// Has to run before the first thread is started: mounts become private here.
-    pub(crate) fn from_options(options: &Lab, planned: &[Planned]) -> Result<Self, Failure> {
+    pub(crate) fn from_options(
+        options: &Lab,
+        effort: Effort,
+        planned: &[Planned],
+    ) -> Result<Self, Failure> {
         let mut choice = Self {
             host: options.fs.is_empty(),
             kinds: Vec::new(),
             tmpfs: false,
+            effort,
             usual: options.fs.is_empty(),
             left_out: Vec::new(),
             mounts: None,
@@ -63,7 +70,11 @@ impl Choice {
     }
 
     fn usual_images(&mut self, planned: &[Planned]) {
-        let usual = |kind: &ImageKind| planned.iter().any(|one| one.usual_images().contains(kind));
+        let usual = |kind: &ImageKind| {
+            planned
+                .iter()
+                .any(|one| one.usual_images(self.effort).contains(kind))
+        };
         self.kinds = ImageKind::ALL.into_iter().filter(usual).collect();
         self.tmpfs = planned.iter().any(Planned::usual_tmpfs);
         if self.kinds.is_empty() && !self.tmpfs {
@@ -116,7 +127,10 @@ impl Choice {
     /// File systems that are left out of an experiment and why, for its result.
     pub(crate) fn gaps_of(&self, planned: &Planned) -> Vec<Gap> {
         let gap = |LeftOut { names, why }: &LeftOut| {
-            let names = names.iter().copied().filter(|name| is_usual(planned, name));
+            let names = names
+                .iter()
+                .copied()
+                .filter(|name| self.is_usual(planned, name));
             let names = names.collect::<Vec<_>>().join(", ");
             (!names.is_empty()).then(|| Gap::new(names, why.clone()))
         };
@@ -195,12 +209,18 @@ impl Choice {
     /// its usual images.
     pub(crate) fn targets_of(&self, planned: &Planned, targets: &[Target]) -> Vec<Target> {
         let usual =
-            |target: &&Target| !self.usual || !target.image || is_usual(planned, &target.name);
+            |target: &&Target| !self.usual || !target.image || self.is_usual(planned, &target.name);
         targets.iter().filter(usual).cloned().collect()
     }
 
+    /// Whether an experiment usually measures the target of this name.
+    fn is_usual(&self, planned: &Planned, name: &str) -> bool {
+        let mut kinds = planned.usual_images(self.effort).iter();
+        kinds.any(|kind| kind.name() == name) || (name == TMPFS && planned.usual_tmpfs())
+    }
+
     fn measures_images(&self, planned: &Planned) -> bool {
-        !self.usual || !planned.usual_images().is_empty()
+        !self.usual || !planned.usual_images(self.effort).is_empty()
     }
 
     /// The targets, host first.
@@ -226,12 +246,6 @@ struct LeftOut {
     why: String,
 }
 
-/// Whether an experiment usually measures the target of this name.
-fn is_usual(planned: &Planned, name: &str) -> bool {
-    let mut kinds = planned.usual_images().iter();
-    kinds.any(|kind| kind.name() == name) || (name == TMPFS && planned.usual_tmpfs())
-}
-
 fn host(dir: &Path) -> Result<Target, Failure> {
     let under = stack::inspect(dir, &Roots::default())?;
     let device = under
@@ -242,6 +256,7 @@ fn host(dir: &Path) -> Result<Target, Failure> {
         name: "host".to_owned(),
         dir: dir.to_owned(),
         image: false,
+        backing_cached: false,
         disks: under.charged_disks(),
         device_path: device,
         storage: under.target(dir.to_string_lossy().into_owned()),
@@ -257,6 +272,7 @@ fn image(image: &Image) -> Result<Target, Failure> {
     Ok(Target {
         name: image.kind().name().to_owned(),
         image: true,
+        backing_cached: image.backing_cached(),
         disks: under.charged_disks(),
         device_path: Some(image.device().path().to_owned()),
         storage: under.target(dir.to_string_lossy().into_owned()),
@@ -269,6 +285,7 @@ fn memory(tmpfs: &Tmpfs) -> Result<Target, Failure> {
     Ok(Target {
         name: TMPFS.to_owned(),
         image: true,
+        backing_cached: false,
         disks: under.charged_disks(),
         device_path: None,
         storage: under.target(tmpfs.path().to_string_lossy().into_owned()),

@@ -12,6 +12,7 @@ use super::{Command, ExecJob, Failure, Job, Message, Report};
 use crate::atime::ReadLoopTask;
 use crate::buffering::{NullTask, ReadTask, StepsTask, WriteTask};
 use crate::copy::{CopyTask, YardstickTask};
+use crate::page_cache::ReadFileTask;
 use crate::sync::{DirectTask, SyncTask};
 
 /// Exit code of a child whose input made no sense, as `EX_SOFTWARE` in sysexits.h.
@@ -26,6 +27,7 @@ enum Task {
     Null(NullTask),
     Steps(StepsTask),
     Read(ReadTask),
+    ReadFile(ReadFileTask),
     ReadLoop(ReadLoopTask),
     Copy(CopyTask),
     Yardstick(YardstickTask),
@@ -41,6 +43,7 @@ impl Task {
             Job::Null(job) => Self::Null(NullTask::prepare(job)?),
             Job::Steps(job) => Self::Steps(StepsTask::prepare(job)?),
             Job::Read(job) => Self::Read(ReadTask::prepare(job)?),
+            Job::ReadFile(job) => Self::ReadFile(ReadFileTask::prepare(job)?),
             Job::ReadLoop(job) => Self::ReadLoop(ReadLoopTask::prepare(job)?),
             Job::Copy(job) => Self::Copy(CopyTask::prepare(job)),
             Job::Yardstick(job) => Self::Yardstick(YardstickTask::prepare(job)?),
@@ -56,6 +59,7 @@ impl Task {
             Self::Null(task) => task.go().map(Report::Work),
             Self::Steps(task) => task.go().map(Report::Step),
             Self::Read(task) => task.go().map(Report::Read),
+            Self::ReadFile(task) => task.go().map(Report::ReadFile),
             Self::ReadLoop(task) => task.go().map(Report::Loop),
             Self::Copy(task) => task.go().map(Report::Work),
             Self::Yardstick(task) => task.go().map(Report::Work),

@@ -10,6 +10,7 @@ use iostrata_core::timing::Sample;
 use serde::{Deserialize, Serialize};
 
 use crate::copy::{CopyJob, YardstickJob};
+use crate::page_cache::{ReadFileJob, ReadFileReport};
 use crate::sync::{DirectJob, DirectReport, SyncJob, SyncReport};
 
 /// The work of one child.
@@ -24,6 +25,8 @@ pub enum Job {
     Steps(StepsJob),
     /// Reads a file of records and says how many bytes of it are right.
     Read(ReadJob),
+    /// Reads a file of `lab page-cache`, one step for each `go`.
+    ReadFile(ReadFileJob),
     /// Reads files in a loop and syncs their file system.
     ReadLoop(ReadLoopJob),
     /// Copies a file for `lab copy`.
@@ -113,6 +116,8 @@ pub enum Report {
     Step(StepReport),
     /// [`Job::Read`] is done.
     Read(ReadReport),
+    /// A step of [`Job::ReadFile`] is done.
+    ReadFile(ReadFileReport),
     /// A stretch of [`Job::Sync`] is done.
     Sync(SyncReport),
     /// [`Job::Direct`] is done.
