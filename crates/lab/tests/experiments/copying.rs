@@ -256,6 +256,7 @@ fn image_target(image: &Image) -> Target {
     Target {
         name: image.kind().name().to_owned(),
         image: true,
+        backing_cached: false,
         disks: stack.charged_disks(),
         device_path: Some(image.device().path().to_owned()),
         storage: stack.target(dir.display().to_string()),
