@@ -12,7 +12,7 @@ use iostrata_core::timing::{Sample, Timing};
 use super::matrix::options;
 use super::mounts::remount;
 use super::observed::{Observed, observe};
-use super::settings::{Chosen, FILE_BYTES, size_of};
+use super::settings::{Chosen, FILE_BYTES};
 use super::workload::file_name;
 use crate::engine::{EngineError, Job, LoopReport, ReadLoopJob, Report, XorShift};
 use crate::error::LabError;
@@ -26,6 +26,8 @@ pub(super) struct Item<'a> {
     pub(super) files: Loop,
     pub(super) reading: Reading,
     pub(super) mount: Mount,
+    /// Files, and reads in all.
+    pub(super) size: (u64, u64),
 }
 
 /// What the loops gave.
@@ -55,6 +57,7 @@ impl<'a> Item<'a> {
                     files,
                     reading,
                     mount,
+                    size: chosen.size_of(files),
                 }));
             }
         }
@@ -78,14 +81,14 @@ impl<'a> Item<'a> {
             reading: self.reading,
             mount: self.mount,
             filesystem: self.target.storage.filesystem.clone(),
-            reads: size_of(self.files).1,
+            reads: self.size.1,
             size_bytes: FILE_BYTES as u64,
         }
     }
 
     /// What the workload process does.
     pub(super) fn job(&self) -> Job {
-        let (files, reads) = size_of(self.files);
+        let (files, reads) = self.size;
         Job::ReadLoop(ReadLoopJob {
             directory: directory(self.target).into(),
             files,
@@ -221,7 +224,7 @@ impl Files {
             if files.0.contains(&directory) {
                 continue;
             }
-            let most = items.iter().map(|item| size_of(item.files).0).max();
+            let most = items.iter().map(|item| item.size.0).max();
             session
                 .ledger
                 .step(&format!("making files on {}", item.target.name));

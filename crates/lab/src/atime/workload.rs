@@ -11,7 +11,7 @@ use iostrata_core::atime::Reading;
 use rustix::fs::{Mode, OFlags, open, syncfs};
 use rustix::io::read;
 
-use super::moments::{now_s, set_times};
+use super::moments::{now_s, set};
 use super::settings::FILE_BYTES;
 use crate::engine::{Failure, LoopReport, ReadLoopJob, Stopwatch};
 
@@ -41,7 +41,7 @@ impl ReadLoopTask {
         let modified_s = now_s() - 2 * HOUR_S;
         for number in 0..job.files {
             let path = task.directory.join(file_name(number));
-            set_times(&path, modified_s - HOUR_S, modified_s)
+            set(&path, modified_s - HOUR_S, modified_s)
                 .map_err(|error| failure("set the times of", &path, &error))?;
             let path = CString::new(path.into_os_string().into_vec())
                 .map_err(|_| Failure::job("a path with a null byte"))?;

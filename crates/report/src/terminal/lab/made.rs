@@ -30,11 +30,10 @@ pub(super) struct Made<'a> {
 
 pub(super) fn draw(page: &mut Page, environment: &Environment, made: &Made<'_>) {
     page.blank();
-    let mut words = vec![timing(made)];
     if !made.rows.is_empty() {
-        words.push(evidence(environment, made));
+        let words = [timing(made), evidence(environment, made)];
+        page.paragraph(0, &words.join(SEPARATOR));
     }
-    page.paragraph(0, &words.join(SEPARATOR));
     left_out(page, made);
     not_seen(page, made);
     if !made.caveats.is_empty() {
