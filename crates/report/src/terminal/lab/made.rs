@@ -30,10 +30,16 @@ pub(super) struct Made<'a> {
 
 pub(super) fn draw(page: &mut Page, environment: &Environment, made: &Made<'_>) {
     page.blank();
+    let mut words = vec![timing(made)];
     if !made.rows.is_empty() {
-        let words = [timing(made), evidence(environment, made)];
-        page.paragraph(0, &words.join(SEPARATOR));
+        words.push(evidence(environment, made));
     }
+    page.paragraph(0, &words.join(SEPARATOR));
+    limits(page, made);
+}
+
+/// The part that is there also where nothing was to be timed.
+pub(super) fn limits(page: &mut Page, made: &Made<'_>) {
     left_out(page, made);
     not_seen(page, made);
     if !made.caveats.is_empty() {
