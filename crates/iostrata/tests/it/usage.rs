@@ -154,7 +154,7 @@ fn unknown_names_list_those_that_exist() {
     exit 2
     --- stderr
     error: invalid value 'bufering' for '[EXPERIMENT]...'
-      [possible values: buffering]
+      [possible values: buffering, atime]
 
       tip: a similar value exists: 'buffering'
 
@@ -174,7 +174,7 @@ fn unknown_names_list_those_that_exist() {
     exit 2
     --- stderr
     error: invalid value 'ext5' for '--fs <FS>'
-      [possible values: host, ext4, ext4-nojournal, ext4-fast_commit, ext4-data_journal, xfs, btrfs]
+      [possible values: host, ext4, ext4-nojournal, ext4-fast_commit, ext4-data_journal, xfs, btrfs, tmpfs]
 
       tip: a similar value exists: 'ext4'
 
