@@ -11,7 +11,7 @@ use iostrata_core::lab::{Interference, Row};
 
 use rustix::io::Errno;
 
-use super::moments::{Moments, Times};
+use super::moments::Times;
 use super::operations::call;
 use super::programs::{Able, perform};
 use super::tree::Tree;
@@ -30,8 +30,7 @@ pub(super) fn row(
     tree: &Tree,
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<TouchRow, String>, LabError> {
-    let moments = Moments::now();
-    let seen = |state| look(target, operation, tree, (moments, state), stop);
+    let seen = |state| look(target, operation, tree, state, stop);
     let due = match seen(ClockState::Due)? {
         Ok(seen) => seen,
         Err(why) => return Ok(Err(why)),
@@ -59,16 +58,16 @@ fn look(
     target: &Target,
     operation: Operation,
     tree: &Tree,
-    (moments, state): (Moments, ClockState),
+    state: ClockState,
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<Seen, String>, LabError> {
     let doing = || format!("{} on {}", operation.as_str(), target.name);
     let failed = |error: io::Error| LabError::io(doing(), error);
     let subject = tree.subject(operation);
     let walked = tree.walked(operation);
-    let before = moments.set(&subject, state).map_err(failed)?;
+    let before = tree.moments.set(&subject, state).map_err(failed)?;
     let walked = walked
-        .map(|path| Ok((moments.set(&path, state)?, path)))
+        .map(|path| Ok((tree.moments.set(&path, state)?, path)))
         .transpose()
         .map_err(failed)?;
     // Open is looked at before its close.

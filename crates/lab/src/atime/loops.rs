@@ -12,7 +12,7 @@ use iostrata_core::timing::{Sample, Timing};
 use super::matrix::options;
 use super::mounts::remount;
 use super::observed::{Observed, observe};
-use super::settings::{Chosen, FILE_BYTES, size_of};
+use super::settings::{Chosen, FILE_BYTES};
 use super::workload::file_name;
 use crate::engine::{EngineError, Job, LoopReport, ReadLoopJob, Report, XorShift};
 use crate::error::LabError;
@@ -26,6 +26,8 @@ pub(super) struct Item<'a> {
     pub(super) files: Loop,
     pub(super) reading: Reading,
     pub(super) mount: Mount,
+    /// Files, and reads in all.
+    pub(super) size: (u64, u64),
 }
 
 /// What the loops gave.
@@ -55,6 +57,7 @@ impl<'a> Item<'a> {
                     files,
                     reading,
                     mount,
+                    size: chosen.size_of(files),
                 }));
             }
         }
@@ -78,19 +81,20 @@ impl<'a> Item<'a> {
             reading: self.reading,
             mount: self.mount,
             filesystem: self.target.storage.filesystem.clone(),
-            reads: size_of(self.files).1,
+            reads: self.size.1,
             size_bytes: FILE_BYTES as u64,
         }
     }
 
-    /// What the workload process does.
-    pub(super) fn job(&self) -> Job {
-        let (files, reads) = size_of(self.files);
+    /// What the workload process does; while it is observed it rests after so many files.
+    pub(super) fn job(&self, rest_after: Option<u64>) -> Job {
+        let (files, reads) = self.size;
         Job::ReadLoop(ReadLoopJob {
             directory: directory(self.target).into(),
             files,
             reads,
             reading: self.reading,
+            rest_after,
         })
     }
 
@@ -106,7 +110,7 @@ impl<'a> Item<'a> {
     /// One timed run.
     fn run(&self, session: &Session<'_>) -> Result<LoopReport, LabError> {
         self.mount()?;
-        let mut workload = session.start(&self.job())?;
+        let mut workload = session.start(&self.job(None))?;
         // What setting the times left to write back is not the loop's.
         sync_file_system(&self.target.dir)?;
         let report = expect_loop(workload.go(session.stop)?)?;
@@ -221,7 +225,7 @@ impl Files {
             if files.0.contains(&directory) {
                 continue;
             }
-            let most = items.iter().map(|item| size_of(item.files).0).max();
+            let most = items.iter().map(|item| item.size.0).max();
             session
                 .ledger
                 .step(&format!("making files on {}", item.target.name));

@@ -77,14 +77,19 @@ impl Times {
     }
 }
 
-/// Sets both times, in seconds since the epoch, and gives those that `path` has then.
-pub(super) fn set_times(path: &Path, accessed_s: i64, modified_s: i64) -> io::Result<Times> {
+/// Sets both times, in seconds since the epoch.
+pub(super) fn set(path: &Path, accessed_s: i64, modified_s: i64) -> io::Result<()> {
     let second = |tv_sec| Timespec { tv_sec, tv_nsec: 0 };
     let times = Timestamps {
         last_access: second(accessed_s),
         last_modification: second(modified_s),
     };
-    utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// The same, and gives the times that `path` has then.
+pub(super) fn set_times(path: &Path, accessed_s: i64, modified_s: i64) -> io::Result<Times> {
+    set(path, accessed_s, modified_s)?;
     let set = Times::of(path)?;
     if (set.accessed.tv_sec, set.modified.tv_sec) != (accessed_s, modified_s) {
         return Err(io::Error::other(

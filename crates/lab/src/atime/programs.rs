@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use iostrata_core::atime::Operation;
+use iostrata_core::atime::{ClockState, Operation};
 
 use super::tree::{LINE, Tree};
 use crate::engine::Process;
@@ -40,6 +40,11 @@ pub(super) fn prepare(
     match operation {
         Operation::Exec => Ok(copy_program(tree)),
         Operation::GitStatus => {
+            // As later, so that git does not take the file for a changed one.
+            let file = tree.subject(operation);
+            tree.moments.set(&file, ClockState::Due).map_err(|error| {
+                LabError::io(format!("set the times of {}", file.display()), error)
+            })?;
             for arguments in [
                 &["init", "--quiet"][..],
                 // Setting times sets ctime as well, by which git would take the file for

@@ -78,7 +78,11 @@ pub fn run(
         answers: Vec::new(),
         missing,
         method: Method {
-            timing_runs: (chosen.rules.min_runs, chosen.rules.max_runs),
+            timing_runs: if items.is_empty() {
+                (0, 0)
+            } else {
+                (chosen.rules.min_runs, chosen.rules.max_runs)
+            },
             warm_up_runs: looped.warm_ups,
             interrupted,
             planned_rows,

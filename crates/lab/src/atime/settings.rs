@@ -14,8 +14,9 @@ pub(super) const FILE_BYTES: usize = 4096;
 /// Reads of the article's loop.
 const ONE_FILE_READS: u64 = 10_000;
 
-/// Files of the other loop.
+/// Files of the other loop; fewer where time is short.
 const MANY_FILES: u64 = 5_000;
+const QUICK_FILES: u64 = 2_000;
 
 /// Bytes on a target for each file of a loop: its block, and its inode and directory
 /// entry with room to spare.
@@ -45,6 +46,8 @@ pub struct Chosen {
     pub mounts: Vec<Mount>,
     /// The one target whose loops are timed, where it is measured; `None` for all.
     pub(super) timed_target: Option<&'static str>,
+    /// Files of the loop over many.
+    pub(super) many_files: u64,
     /// When a loop has been timed often enough.
     pub(super) rules: Rules,
 }
@@ -70,6 +73,11 @@ impl Selection {
             loops: in_order(&Loop::ALL, loops),
             mounts: in_order(&Mount::ALL, mounts),
             timed_target: quick.then_some("ext4"),
+            many_files: if self.effort == Effort::Quick {
+                QUICK_FILES
+            } else {
+                MANY_FILES
+            },
             rules: rules(self.effort),
         }
     }
@@ -87,8 +95,8 @@ fn in_order<T: Copy + PartialEq>(all: &[T], chosen: &[T]) -> Vec<T> {
 /// takes some hundredths of a second.
 fn rules(effort: Effort) -> Rules {
     let (min_runs, max_runs, budget_s) = match effort {
-        Effort::Quick => (6, 6, 2.0),
-        Effort::Normal => (10, 15, 20.0),
+        Effort::Quick => (5, 5, 2.0),
+        Effort::Normal => (6, 9, 20.0),
         Effort::Thorough => (100, 100, 300.0),
     };
     Rules {
@@ -99,11 +107,13 @@ fn rules(effort: Effort) -> Rules {
     }
 }
 
-/// Files that a loop reads, and how many reads it makes.
-pub(super) fn size_of(files: Loop) -> (u64, u64) {
-    match files {
-        Loop::OneFile => (1, ONE_FILE_READS),
-        Loop::ManyFiles => (MANY_FILES, MANY_FILES),
+impl Chosen {
+    /// Files that a loop reads, and how many reads it makes.
+    pub(super) fn size_of(&self, files: Loop) -> (u64, u64) {
+        match files {
+            Loop::OneFile => (1, ONE_FILE_READS),
+            Loop::ManyFiles => (self.many_files, self.many_files),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use iostrata_core::atime::Operation;
 
+use super::moments::Moments;
 use super::settings::FILE_BYTES;
 use crate::error::LabError;
 
@@ -21,6 +22,8 @@ pub(super) const LINE: &str = "0123456789abcdefghijklmnopqrstuvwxyz_\n";
 #[derive(Debug)]
 pub(super) struct Tree {
     root: PathBuf,
+    /// To which times are set.
+    pub(super) moments: Moments,
 }
 
 impl Tree {
@@ -28,6 +31,7 @@ impl Tree {
     pub(super) fn make(dir: &Path) -> Result<Self, LabError> {
         let tree = Self {
             root: dir.join("operations"),
+            moments: Moments::now(),
         };
         let failed = |error| LabError::io(format!("make files in {}", dir.display()), error);
         tree.fill().map_err(failed)?;

@@ -11,7 +11,7 @@ use iostrata_core::atime::Reading;
 use rustix::fs::{Mode, OFlags, open, syncfs};
 use rustix::io::read;
 
-use super::moments::{now_s, set_times};
+use super::moments::{now_s, set};
 use super::settings::FILE_BYTES;
 use crate::engine::{Failure, LoopReport, ReadLoopJob, Stopwatch};
 
@@ -22,11 +22,15 @@ const HOUR_S: i64 = 3600;
 /// second: a read in the tick of the change would not be newer than it.
 const TICK: Duration = Duration::from_millis(20);
 
+/// How long the loop rests where it is observed.
+const REST: Duration = Duration::from_micros(500);
+
 /// Files whose access times are due, or were moved by one reading.
 pub(crate) struct ReadLoopTask {
     directory: PathBuf,
     paths: Vec<CString>,
     reads: u64,
+    rest_after: Option<u64>,
 }
 
 impl ReadLoopTask {
@@ -36,12 +40,13 @@ impl ReadLoopTask {
         let mut task = Self {
             paths: Vec::new(),
             reads: job.reads,
+            rest_after: job.rest_after,
             directory,
         };
         let modified_s = now_s() - 2 * HOUR_S;
         for number in 0..job.files {
             let path = task.directory.join(file_name(number));
-            set_times(&path, modified_s - HOUR_S, modified_s)
+            set(&path, modified_s - HOUR_S, modified_s)
                 .map_err(|error| failure("set the times of", &path, &error))?;
             let path = CString::new(path.into_os_string().into_vec())
                 .map_err(|_| Failure::job("a path with a null byte"))?;
@@ -62,13 +67,10 @@ impl ReadLoopTask {
         let directory = File::open(&self.directory)
             .map_err(|error| failure("open", &self.directory, &error))?;
         let watch = Stopwatch::start()?;
-        for path in self
-            .paths
-            .iter()
-            .cycle()
-            .zip(0..self.reads)
-            .map(|(path, _)| path)
-        {
+        for (path, number) in self.paths.iter().cycle().zip(0..self.reads) {
+            if self.rests_before(number) {
+                thread::sleep(REST);
+            }
             read_whole(path)?;
         }
         let reading = watch.stop()?;
@@ -77,6 +79,11 @@ impl ReadLoopTask {
             .map_err(|errno| failure("sync the file system of", &self.directory, &errno.into()))?;
         let sync = watch.stop()?;
         Ok(LoopReport { reading, sync })
+    }
+
+    fn rests_before(&self, number: u64) -> bool {
+        self.rest_after
+            .is_some_and(|files| number > 0 && number.is_multiple_of(files))
     }
 }
 

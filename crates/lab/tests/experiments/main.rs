@@ -2,6 +2,7 @@
 #![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod atime;
 mod buffering;
 mod child;
 mod copying;

@@ -112,11 +112,9 @@ fn judge(claim: &Claim, result: &AtimeResult) -> Option<Answer> {
     } else {
         exceptions(&against)
     };
-    let numbers = if against.is_empty() {
-        rows.iter().map(|(number, ..)| *number).collect()
-    } else {
-        against.iter().map(|(number, ..)| *number).collect()
-    };
+    // The table of operations shows what supports a claim; only what contradicts it is cited.
+    let mut numbers: Vec<usize> = against.iter().map(|(number, ..)| *number).collect();
+    numbers.sort_unstable();
     Some(Answer {
         claim: claim.text.to_owned(),
         verdict: Verdict::from_fact(against.is_empty()),
@@ -245,15 +243,10 @@ fn held_back(
         );
     }
     let verdict = Verdict::from_fact(wrong.is_empty());
-    let cited = if wrong.is_empty() {
-        rows.iter().collect()
-    } else {
-        wrong
-    };
     Some(Answer {
         claim: claim.to_owned(),
         verdict,
         because,
-        rows: cited.iter().map(|(number, _)| *number).collect(),
+        rows: wrong.iter().map(|(number, _)| *number).collect(),
     })
 }

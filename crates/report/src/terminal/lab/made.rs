@@ -35,6 +35,11 @@ pub(super) fn draw(page: &mut Page, environment: &Environment, made: &Made<'_>) 
         words.push(evidence(environment, made));
     }
     page.paragraph(0, &words.join(SEPARATOR));
+    limits(page, made);
+}
+
+/// The part that is there also where nothing was to be timed.
+pub(super) fn limits(page: &mut Page, made: &Made<'_>) {
     left_out(page, made);
     not_seen(page, made);
     if !made.caveats.is_empty() {

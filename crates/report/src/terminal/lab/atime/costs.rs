@@ -35,8 +35,9 @@ pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown)
     }
     page.paragraph(
         2,
-        "saved: what noatime saves of this row's time, with its 95 % interval; none: the interval \
-         holds 0. + sync: the same with the sync. sectors: of 512 bytes, written up to the sync",
+        "mean: with the standard deviation; saved: what noatime saves of the time before it, with \
+         its 95 % interval; none: the interval holds 0; + sync: median of the reading and the sync \
+         after it; sectors: of 512 bytes, written up to the end of the sync",
     );
 }
 
@@ -74,11 +75,6 @@ fn table(result: &AtimeResult, rows: &[Numbered<'_>]) -> Table {
             milliseconds(timing.median_s)
         })
     };
-    let median = |row: &LoopRow| {
-        or_not_seen(row.row.timing.as_ref(), |timing| {
-            milliseconds(timing.median_s)
-        })
-    };
     let savings = |pick: fn(&Comparison) -> Saving| -> Vec<String> {
         let saving = |(number, _): &Numbered<'_>| {
             let mut known = result.comparisons.iter();
@@ -94,12 +90,11 @@ fn table(result: &AtimeResult, rows: &[Numbered<'_>]) -> Table {
             "mount",
             cells(&|row| row.row.case.mount.as_str().to_owned()),
         ),
-        Column::number("median ms", cells(&median)),
-        Column::number("mean ms", cells(&spread)).rank(1),
-        Column::number("± %", cells(&percent)).rank(2),
+        Column::number("mean ms", cells(&spread)),
+        Column::number("± %", cells(&percent)).rank(4),
         Column::number("saved %", savings(|one| one.timing)),
-        Column::number("with sync ms", cells(&with_sync)).rank(3),
-        Column::number("saved %, + sync", savings(|one| one.with_sync)).rank(4),
+        Column::number("+ sync ms", cells(&with_sync)).rank(2),
+        Column::number("saved %", savings(|one| one.with_sync)).rank(3),
         Column::number("sectors", cells(&|row| or_not_seen(row.sectors, grouped))),
     ];
     Table::new(2, columns)

@@ -71,9 +71,14 @@ fn lines(result: &AtimeResult, mounts: &[Mount]) -> Vec<Line> {
                 else {
                     continue;
                 };
-                let same = of_operation.iter_mut().find(|line| line.cells == cells);
+                let same = of_operation
+                    .iter_mut()
+                    .find(|line| agree(&line.cells, &cells));
                 match same {
-                    Some(line) => line.filesystems.push((*target).to_owned()),
+                    Some(line) => {
+                        line.filesystems.push((*target).to_owned());
+                        fill_in(&mut line.cells, &cells);
+                    }
                     None => of_operation.push(Line {
                         operation,
                         subject,
@@ -86,6 +91,21 @@ fn lines(result: &AtimeResult, mounts: &[Mount]) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// Whether two file systems do not contradict each other: one may be measured under fewer
+/// options.
+fn agree(ours: &[String], theirs: &[String]) -> bool {
+    let mut pairs = ours.iter().zip(theirs);
+    pairs.all(|(our, their)| our == their || our == NOT_APPLICABLE || their == NOT_APPLICABLE)
+}
+
+fn fill_in(ours: &mut [String], theirs: &[String]) {
+    for (our, their) in ours.iter_mut().zip(theirs) {
+        if our == NOT_APPLICABLE {
+            their.clone_into(our);
+        }
+    }
 }
 
 /// What an operation did on a target, by mount option; `None` when it was not done there.

@@ -44,7 +44,12 @@ pub(super) fn draw(page: &mut Page, environment: &Environment, result: &AtimeRes
         missing: &result.missing,
         caveats: &result.caveats,
     };
-    made::draw(page, environment, &made);
+    if result.method.timing_runs.1 > 0 || !loops.is_empty() {
+        made::draw(page, environment, &made);
+    } else {
+        page.blank();
+        made::limits(page, &made);
+    }
 }
 
 fn facts((index, row): (usize, &AtimeRow)) -> Facts<'_> {
