@@ -100,6 +100,7 @@ const EXAMPLES: &str = "\
 Examples:
   iostrata lab buffering                        all modes, 1 B and 100 kB
   iostrata lab buffering --fs host --mode fsync,fdatasync --size 1KiB --count 5000
+  iostrata lab sync --device nvme-consumer      syncs a second, here and on another device
   sudo iostrata lab --fs ext4,ext4-nojournal,xfs,btrfs --json result.json";
 
 /// A file system to measure.
