@@ -246,14 +246,17 @@ pub struct Counted {
 
 impl SyncRow {
     /// Computes what follows from the measured figures.
-    pub fn new(row: Row<Case>, counted: Counted) -> Self {
+    pub fn new(mut row: Row<Case>, counted: Counted) -> Self {
         let rate = |run_s: f64| (run_s > 0.0).then(|| counted.syncs_per_run as f64 / run_s);
+        let series = Series::of(counted.seconds);
+        row.evidence.missing.extend(counted.latency.missing());
+        row.evidence.missing.extend(series.missing());
         let timing = row.timing.as_ref();
         Self {
             syncs_per_s: timing.and_then(|timing| rate(timing.median_s)),
             syncs_per_s_interval: timing.and_then(|t| rate(t.high_s).zip(rate(t.low_s))),
             per_sync: PerSync::of(&row, counted.observed_syncs),
-            series: Series::of(counted.seconds),
+            series,
             syncs_per_run: counted.syncs_per_run,
             latency_s: counted.latency,
             observed_syncs: counted.observed_syncs,
