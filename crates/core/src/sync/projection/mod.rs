@@ -159,7 +159,7 @@ fn project(device: &Figures, (row, of): (usize, &SyncRow), check: bool) -> Optio
 mod tests {
     use super::super::answers::fixture::{Made, result};
     use super::*;
-    use crate::sync::{Call, Write};
+    use crate::sync::Call;
     use proptest::prelude::*;
 
     fn device(write_us: f64, flush_us: f64, iops: Option<f64>) -> Figures {

@@ -68,12 +68,13 @@ impl Planned {
     /// The images that a run as root makes for it unless told otherwise.
     pub(super) fn usual_images(&self) -> &'static [ImageKind] {
         match self {
-            Self::Buffering(_) => &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs],
             Self::Sync {
                 effort: Effort::Thorough,
                 ..
             } => &ImageKind::ALL,
-            Self::Sync { .. } => &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs],
+            Self::Buffering(_) | Self::Sync { .. } => {
+                &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs]
+            }
         }
     }
 
