@@ -6,6 +6,7 @@
     reason = "test helpers; a test that is skipped says so"
 )]
 
+mod copying;
 mod directories;
 mod interruption;
 mod names;
