@@ -26,7 +26,7 @@ pub(super) fn copy_file_range(from: &File, to: &File, _: &Case) -> io::Result<()
 
 /// Shares the source's blocks (`ioctl_ficlone(2)`). A longer file is cut first: the source's
 /// last part of a block can only be shared with a file's last (`generic_remap_check_len`,
-/// fs/remap_range.c).
+/// `fs/remap_range.c`).
 pub(super) fn reflink(from: &File, to: &File, case: &Case) -> io::Result<()> {
     if case.destination == Destination::Existing {
         cut(to, case)?;
