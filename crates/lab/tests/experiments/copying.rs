@@ -181,10 +181,7 @@ fn witness(case: Case) -> BTreeMap<String, u64> {
 
 #[test]
 fn the_calls_are_those_that_strace_counts() {
-    // cp needs its own test: strace sees the start of the program with other failures.
-    let methods: Vec<Method> = all_but_reflink();
-    let methods = methods.into_iter().filter(|method| *method != Method::Cp);
-    let methods: Vec<Method> = methods.collect();
+    let methods = all_but_reflink();
     let result = host_run(&Selection {
         methods: methods.clone(),
         sources: vec![Source::Warm],
