@@ -29,6 +29,7 @@ check: ## Check format, lints, documentation, and that the eBPF object is up to 
 
 bench: ## Measure what being observed costs, beside strace
 	@scripts/deps test
+	cargo build --release --locked --package iostrata-lab --example workload
 	cargo bench --workspace --locked --bench '*'
 
 bpf: ## Compile the eBPF object anew (clang, llvm-strip, libbpf-dev)

@@ -17,8 +17,8 @@ pub(crate) struct CopyOptions {
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = sources())]
     pub(crate) source: Vec<Source>,
 
-    /// Buffers of read_write, readv_writev, io_uring and direct: bytes, or 64KiB, or whole for
-    /// one that takes the file [default: 64,4KiB,64KiB,1MiB,whole for read_write, 1MiB otherwise]
+    /// Buffers of the methods that have one: bytes, or 64KiB, or whole for one that takes the
+    /// file [default: 1MiB, and several sizes from 64 on for read and write]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = buffer,
         allow_negative_numbers = true)]
     pub(crate) buffer: Vec<Buffer>,

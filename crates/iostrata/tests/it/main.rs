@@ -7,6 +7,7 @@
 )]
 
 mod atime;
+mod copying;
 mod directories;
 mod interruption;
 mod names;

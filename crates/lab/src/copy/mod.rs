@@ -12,6 +12,7 @@ mod probe;
 mod run;
 mod settings;
 mod source;
+mod states;
 mod yardsticks;
 
 pub use methods::CopyJob;

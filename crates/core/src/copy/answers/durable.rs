@@ -34,7 +34,7 @@ pub(super) fn it_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Missin
         && quickest.number != slowest.number
         && let Ok(apart) = slowest.time_over(&quickest)
     {
-        let rate = slowest.case().size_bytes as f64 / (1 << 20) as f64 / quickest.median_s();
+        let rate = slowest.case().size_bytes as f64 / f64::from(1 << 20) / quickest.median_s();
         because = format!(
             "{because}; durable, {} is the slowest with {} and {} the quickest with {} \
              ({} MiB/s), {}",

@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io;
 
-use iostrata_core::copy::Case;
+use iostrata_core::copy::{Case, Destination};
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice as splice_once};
+
+use super::cut;
 
 /// Most bytes that one call moves: `MAX_RW_COUNT` in include/linux/fs.h, for pages of 4 KiB.
 const MOST_BYTES: usize = 0x7fff_f000;
@@ -22,8 +24,13 @@ pub(super) fn copy_file_range(from: &File, to: &File, _: &Case) -> io::Result<()
     until_nothing(|| rustix::fs::copy_file_range(from, None, to, None, MOST_BYTES))
 }
 
-/// Shares the source's blocks (`ioctl_ficlone(2)`).
-pub(super) fn reflink(from: &File, to: &File, _: &Case) -> io::Result<()> {
+/// Shares the source's blocks (`ioctl_ficlone(2)`). A longer file is cut first: the source's
+/// last part of a block can only be shared with a file's last (`generic_remap_check_len`,
+/// `fs/remap_range.c`).
+pub(super) fn reflink(from: &File, to: &File, case: &Case) -> io::Result<()> {
+    if case.destination == Destination::Existing {
+        cut(to, case)?;
+    }
     Ok(rustix::fs::ioctl_ficlone(to, from)?)
 }
 

@@ -123,10 +123,18 @@ fn create(path: &Path, case: &Case, flags: OFlag) -> io::Result<File> {
 
 /// Cuts off what a longer file had behind the copy, and syncs as the case says.
 fn finish(to: &File, case: &Case) -> io::Result<()> {
-    if case.destination == Destination::Existing && to.metadata()?.len() > case.size_bytes {
-        to.set_len(case.size_bytes)?;
+    if case.destination == Destination::Existing {
+        cut(to, case)?;
     }
     sync(to, case)
+}
+
+/// Makes a longer file as long as the source.
+fn cut(to: &File, case: &Case) -> io::Result<()> {
+    if to.metadata()?.len() > case.size_bytes {
+        to.set_len(case.size_bytes)?;
+    }
+    Ok(())
 }
 
 fn sync(to: &File, case: &Case) -> io::Result<()> {

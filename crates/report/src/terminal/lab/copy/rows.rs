@@ -59,7 +59,7 @@ fn names(rows: &[Numbered<'_>], head: &str) -> Vec<Column> {
     ]
 }
 
-fn milliseconds(seconds: f64) -> String {
+pub(super) fn milliseconds(seconds: f64) -> String {
     number(seconds * 1e3)
 }
 
@@ -87,9 +87,9 @@ fn time(rows: &[Numbered<'_>]) -> Table {
                 ),
             }),
         )
-        .rank(2),
-        time("user ms", |timing| timing.user_s).rank(1),
-        time("system ms", |timing| timing.system_s).rank(1),
+        .rank(1),
+        time("user ms", |timing| timing.user_s).rank(2),
+        time("system ms", |timing| timing.system_s).rank(2),
         Column::number(
             "MiB/s",
             cells(rows, rate, |bytes_per_s| {

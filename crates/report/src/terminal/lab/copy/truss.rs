@@ -6,7 +6,7 @@ use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::CallCount;
 
 use super::view::{Numbered, View};
-use crate::format::number;
+use crate::format::{counted, number};
 use crate::terminal::page::{DIM, GLUE, Page};
 use crate::terminal::table::{Column, Table};
 
@@ -72,7 +72,7 @@ fn line(row: &Numbered<'_>) -> String {
     });
     let mut words: Vec<String> = named.collect();
     if calls.len() > MOST_CALLS {
-        words.push(format!("{}{GLUE}more{GLUE}names", calls.len() - MOST_CALLS));
+        words.push(counted(calls.len() - MOST_CALLS, "more name").replace(' ', GLUE));
     }
     words.join(", ")
 }

@@ -2,8 +2,10 @@
 
 use iostrata_core::bytes::exact;
 use iostrata_core::copy::{CopyResult, Yardstick};
+use iostrata_core::timing::Timing;
 
-use crate::format::{NOT_APPLICABLE, Seconds, number};
+use super::rows::milliseconds;
+use crate::format::{NOT_APPLICABLE, number};
 use crate::terminal::page::Page;
 use crate::terminal::table::{Column, Table};
 
@@ -13,7 +15,6 @@ pub(super) fn draw(page: &mut Page, result: &CopyResult) {
         return;
     }
     page.heading("limits, measured between the copies");
-    let seconds = Seconds::showing(yardsticks.iter().map(|one| one.timing.median_s));
     let column = |text: &dyn Fn(&Yardstick) -> String| {
         let cells: Vec<String> = yardsticks.iter().map(text).collect();
         cells
@@ -26,10 +27,13 @@ pub(super) fn draw(page: &mut Page, result: &CopyResult) {
             "of",
             column(&|one| or_none((one.size_bytes > 0).then(|| exact(one.size_bytes)))),
         ),
-        Column::number("real s", column(&|one| seconds.text(one.timing.median_s))),
+        Column::number("real ms", column(&|one| milliseconds(one.timing.median_s))),
         Column::text(
             "95 %",
-            column(&|one| seconds.range(one.timing.low_s, one.timing.high_s)),
+            column(&|one| {
+                let Timing { low_s, high_s, .. } = one.timing;
+                format!("{}–{}", milliseconds(low_s), milliseconds(high_s))
+            }),
         ),
         Column::number(
             "MiB/s",

@@ -1,0 +1,104 @@
+//! The quickest way of copying 100 MB here beside `cp`, interleaved in one series.
+//!
+//! `make bench` runs it on the build directory's file system. Every copy is compared with
+//! its source.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints its figures and stops at the first error"
+)]
+
+use std::path::{Path, PathBuf};
+
+use iostrata_core::copy::{Method, Source};
+use iostrata_core::{environment, stats};
+use iostrata_lab::copy::{Buffer, Selection, run};
+use iostrata_lab::engine::{Launcher, Rules, Silent};
+use iostrata_lab::session::{Effort, RunSettings};
+use iostrata_lab::target::Target;
+
+const SIZE_BYTES: u64 = 100_000_000;
+
+const RUNS: usize = 15;
+
+fn main() {
+    let dir = tempfile::tempdir_in(workload().parent().unwrap()).unwrap();
+    let selection = Selection {
+        methods: vec![
+            Method::ReadWrite,
+            Method::Sendfile,
+            Method::Splice,
+            Method::CopyFileRange,
+            Method::Cp,
+        ],
+        sources: vec![Source::Warm],
+        buffers: vec![Buffer::Bytes(64 << 10)],
+        sizes_bytes: vec![SIZE_BYTES],
+        effort: Effort::Thorough,
+        ..Selection::default()
+    };
+    let settings = RunSettings {
+        rules: Rules {
+            min_runs: RUNS,
+            max_runs: RUNS,
+            target_width: 0.0,
+            budget_s: 300.0,
+        },
+        effort: selection.effort,
+        scratch: dir.path().to_owned(),
+        launcher: Launcher::program(workload(), [""; 0]),
+        virtualization: None,
+        unobserved_because: "a benchmark is not observed".to_owned(),
+    };
+    let cases = selection.cases().unwrap();
+    let target = target(dir.path());
+    let result = run(&cases, &settings, &[target], None, &mut Silent, &|| false).unwrap();
+    let samples = |method: Method| {
+        let row = result.rows.iter().find(|row| row.row.case.method == method);
+        row.unwrap().row.timing.clone().unwrap()
+    };
+    let cp = samples(Method::Cp);
+    for row in &result.rows {
+        let timing = row.row.timing.as_ref().unwrap();
+        let ratio = stats::ratio(&timing.samples_s, &cp.samples_s).unwrap();
+        let bounds = ratio.interval.unwrap();
+        println!(
+            "{:16} {:7.1} ms ({:.1}-{:.1})  {:.2} times cp (95 %: {:.2}-{:.2})",
+            row.row.case.method.as_str(),
+            timing.median_s * 1e3,
+            timing.low_s * 1e3,
+            timing.high_s * 1e3,
+            ratio.estimate,
+            bounds.low,
+            bounds.high
+        );
+    }
+}
+
+/// The example `workload`, which Cargo builds with the benchmarks.
+fn workload() -> PathBuf {
+    let bench = std::env::current_exe().unwrap();
+    let program = bench.ancestors().nth(2).unwrap().join("examples/workload");
+    assert!(
+        program.exists(),
+        "build it first: cargo build --release -p iostrata-lab --example workload"
+    );
+    program
+}
+
+fn target(dir: &Path) -> Target {
+    Target {
+        name: "host".to_owned(),
+        dir: dir.to_owned(),
+        image: false,
+        disks: Vec::new(),
+        device_path: None,
+        storage: environment::Target {
+            path: dir.display().to_string(),
+            filesystem: "unknown".to_owned(),
+            mount_options: String::new(),
+            journal: None,
+            devices: Vec::new(),
+        },
+    }
+}
