@@ -24,7 +24,7 @@ enum Task {
     Null(NullTask),
     Steps(StepsTask),
     Read(ReadTask),
-    ReadFile(ReadFileTask),
+    ReadFile(Box<ReadFileTask>),
     Exec(ExecJob),
 }
 
@@ -35,7 +35,7 @@ impl Task {
             Job::Null(job) => Self::Null(NullTask::prepare(job)?),
             Job::Steps(job) => Self::Steps(StepsTask::prepare(job)?),
             Job::Read(job) => Self::Read(ReadTask::prepare(job)?),
-            Job::ReadFile(job) => Self::ReadFile(ReadFileTask::prepare(job)?),
+            Job::ReadFile(job) => Self::ReadFile(Box::new(ReadFileTask::prepare(job)?)),
             Job::Exec(job) => Self::Exec(job),
         })
     }
