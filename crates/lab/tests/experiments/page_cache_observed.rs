@@ -111,6 +111,13 @@ fn the_device_gives_what_the_state_says_and_not_a_byte_more() {
             let call = evidence.syscalls.as_ref().unwrap()[name];
             assert_eq!((call.count, call.bytes), (count, SIZE_BYTES), "{case:?}");
         }
+        if case.reader == Reader::Mmap {
+            assert_eq!(
+                cache.missed_pages, evidence.faults.major,
+                "a fault that waits misses its page: {case:?}"
+            );
+            assert!(cache.lookups_pages > Some(0), "faults look pages up");
+        }
         match case.state {
             State::Warm => {
                 assert_eq!(
