@@ -24,19 +24,48 @@ fn refused(arguments: &str) -> String {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    assert_snapshot!(refused("lab page-cache --size 0"), @"");
-    assert_snapshot!(refused("lab page-cache --state frozen"), @"");
-    assert_snapshot!(refused("lab page-cache --state direct --reader mmap"), @"");
-    assert_snapshot!(refused("lab page-cache --parse json --size 1"), @"");
-    assert_snapshot!(refused("lab page-cache --sleep -1"), @"");
-    assert_snapshot!(refused("lab buffering --state cold"), @"");
+    assert_snapshot!(refused("lab page-cache --size 0"), @r"
+    exit 2
+    --- stderr
+    error: --size 0 has nothing to read; give 1 byte or more
+    ");
+    assert_snapshot!(refused("lab page-cache --state frozen"), @r"
+    exit 2
+    --- stderr
+    error: invalid value 'frozen' for '--state <STATE>'
+      [possible values: cold, warm, direct, dontcache]
+
+    For more information, try '--help'.
+    ");
+    assert_snapshot!(refused("lab page-cache --state direct --reader mmap"), @r"
+    exit 2
+    --- stderr
+    error: nothing to measure: a mapping always goes through the page cache; choose other states, readers or parsers
+    ");
+    assert_snapshot!(refused("lab page-cache --parse json --size 1"), @r"
+    exit 2
+    --- stderr
+    error: --size 1 is too small for a JSON file; give 2 bytes or more
+    ");
+    assert_snapshot!(refused("lab page-cache --sleep -1"), @r"
+    exit 2
+    --- stderr
+    error: invalid value '-1' for '--sleep <SECONDS>': it is not a number of seconds, 0 or more
+
+    For more information, try '--help'.
+    ");
+    assert_snapshot!(refused("lab buffering --state cold"), @r"
+    exit 2
+    --- stderr
+    error: --state is for page-cache, which is not among the experiments; name it too, or leave --state out
+    ");
 }
 
 #[test]
 fn a_file_larger_than_the_disk() {
     let place = Place::new();
     let outcome = run(place.iostrata("lab page-cache --fs host --size 1024TiB")).expect(3);
-    outcome.says(&["error: not enough space in ", "1.2 PiB"]);
+    outcome.says(&["error: not enough space in ", "1.3 PiB are needed"]);
     place.assert_nothing_left();
 }
 
@@ -50,7 +79,7 @@ fn a_read_only_and_a_full_directory() {
         let options = c"size=1m";
         mount("none", place.dir(), "tmpfs", MountFlags::empty(), options).unwrap();
         let outcome = run(place.iostrata(ONE)).expect(3);
-        outcome.says(&["not enough space", "1.2 MiB"]);
+        outcome.says(&["not enough space", "1.3 MiB are needed"]);
         mount_remount(place.dir(), MountFlags::RDONLY, c"").unwrap();
         run(place.iostrata(ONE)).expect(3).says(&["read-only"]);
     });

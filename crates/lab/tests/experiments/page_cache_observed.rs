@@ -87,6 +87,61 @@ fn calls(row: &PageCacheRow) -> Option<(&'static str, u64)> {
     }
 }
 
+/// What every row of the file must have, by its state and reader.
+fn check(row: &PageCacheRow) {
+    let (case, evidence) = (row.row.case, &row.row.evidence);
+    let pages = SIZE_BYTES / 4096;
+    assert!(row.is_as_asked(), "{row:?}");
+    assert_eq!(evidence.lost_events, 0);
+    let reads = evidence.device.unwrap().reads;
+    let cache = evidence.cache;
+    let brought = cache.missed_pages.zip(cache.prefetched_pages);
+    let brought = brought.map(|(missed, prefetched)| missed + prefetched);
+    let seen = case.reader != Reader::IoUring;
+    assert_eq!(brought.is_some(), seen, "unknown, not 0: {case:?}");
+    let pages_brought = |pages| seen.then_some(pages);
+    if let Some((name, count)) = calls(row) {
+        let call = evidence.syscalls.as_ref().unwrap()[name];
+        assert_eq!((call.count, call.bytes), (count, SIZE_BYTES), "{case:?}");
+    }
+    match case.state {
+        State::Warm => {
+            let asked = (reads.count, reads.bytes, brought);
+            assert_eq!(asked, (0, 0, pages_brought(0)), "{case:?}");
+            assert_eq!(evidence.faults.major, Some(0), "{case:?}");
+        }
+        State::Direct => {
+            assert_eq!(
+                (reads.bytes, brought),
+                (SIZE_BYTES, pages_brought(0)),
+                "{case:?}"
+            );
+            assert_eq!(cache.resident_after_bytes, Some(0), "{case:?}");
+            let single = case.reader == Reader::PreadRandom;
+            assert!(
+                !single || reads.count == 1024,
+                "one request each: {reads:?}"
+            );
+        }
+        // Neighbours read by chance make the kernel read ahead, and a page that
+        // RWF_DONTCACHE has dropped may be brought in again by that.
+        _ if case.reader == Reader::PreadRandom => {
+            assert!(
+                reads.bytes >= SIZE_BYTES && reads.count > 100,
+                "{case:?} {reads:?}"
+            );
+        }
+        _ => assert_eq!(
+            (reads.bytes, brought),
+            (SIZE_BYTES, pages_brought(pages)),
+            "{case:?}"
+        ),
+    }
+    if case.state == State::Cold && case.reader != Reader::PreadRandom {
+        assert_eq!(cache.resident_after_bytes, Some(SIZE_BYTES));
+    }
+}
+
 #[test]
 fn the_device_gives_what_the_state_says_and_not_a_byte_more() {
     if !rustix::process::geteuid().is_root() {
@@ -95,77 +150,27 @@ fn the_device_gives_what_the_state_says_and_not_a_byte_more() {
     }
     let result = observed_run();
     assert_eq!(result.rows.len(), 17);
-    let pages = SIZE_BYTES / 4096;
     for row in &result.rows {
-        let (case, evidence) = (row.row.case, &row.row.evidence);
-        assert!(row.is_as_asked(), "{row:?}");
-        assert_eq!(evidence.lost_events, 0);
-        let reads = evidence.device.unwrap().reads;
-        let cache = evidence.cache;
-        let brought = cache.missed_pages.zip(cache.prefetched_pages);
-        let brought = brought.map(|(missed, prefetched)| missed + prefetched);
-        let seen = case.reader != Reader::IoUring;
-        assert_eq!(brought.is_some(), seen, "unknown, not 0: {case:?}");
-        let pages_brought = |pages| seen.then_some(pages);
-        if let Some((name, count)) = calls(row) {
-            let call = evidence.syscalls.as_ref().unwrap()[name];
-            assert_eq!((call.count, call.bytes), (count, SIZE_BYTES), "{case:?}");
-        }
-        if case.reader == Reader::Mmap {
+        check(row);
+        if row.row.case.reader == Reader::Mmap {
+            let (cache, faults) = (row.row.evidence.cache, row.row.evidence.faults);
             assert_eq!(
-                cache.missed_pages, evidence.faults.major,
-                "a fault that waits misses its page: {case:?}"
+                cache.missed_pages, faults.major,
+                "who waits has missed: {row:?}"
             );
             assert!(cache.lookups_pages > Some(0), "faults look pages up");
         }
-        match case.state {
-            State::Warm => {
-                assert_eq!(
-                    (reads.count, reads.bytes, brought),
-                    (0, 0, pages_brought(0)),
-                    "{case:?}"
-                );
-                assert_eq!(evidence.faults.major, Some(0), "{case:?}");
-            }
-            State::Direct => {
-                assert_eq!(
-                    (reads.bytes, brought),
-                    (SIZE_BYTES, pages_brought(0)),
-                    "{case:?}"
-                );
-                assert_eq!(cache.resident_after_bytes, Some(0), "{case:?}");
-                let single = case.reader == Reader::PreadRandom;
-                assert!(
-                    !single || reads.count == 1024,
-                    "one request each: {reads:?}"
-                );
-            }
-            // Neighbours read by chance make the kernel read ahead, and a page that
-            // RWF_DONTCACHE has dropped may be brought in again by that.
-            _ if case.reader == Reader::PreadRandom => {
-                assert!(reads.bytes >= SIZE_BYTES, "{reads:?}");
-                assert!(reads.count > 100, "{case:?} {reads:?}");
-            }
-            _ => {
-                assert_eq!(
-                    (reads.bytes, brought),
-                    (SIZE_BYTES, pages_brought(pages)),
-                    "{case:?}"
-                );
-            }
-        }
-        if case.state == State::Cold && case.reader != Reader::PreadRandom {
-            assert_eq!(cache.resident_after_bytes, Some(SIZE_BYTES));
-        }
     }
-    let fresh = |state, reader| {
-        let found = result
-            .rows
-            .iter()
-            .find(|row| (row.row.case.state, row.row.case.reader) == (state, reader));
-        found.unwrap().row.evidence.faults.minor.unwrap()
+    let faults = |reader| {
+        let wanted = (State::Warm, reader);
+        let mut rows = result.rows.iter();
+        let row = rows.find(|row| (row.row.case.state, row.row.case.reader) == wanted);
+        row.unwrap().row.evidence.faults.minor.unwrap()
     };
-    let more = fresh(State::Warm, Reader::Read) - fresh(State::Warm, Reader::ReadReused);
+    let (more, pages) = (
+        faults(Reader::Read) - faults(Reader::ReadReused),
+        SIZE_BYTES / 4096,
+    );
     assert!(
         (pages..pages + 64).contains(&more),
         "every page of a new buffer is a fault: {more} of {pages}"
