@@ -119,10 +119,57 @@ int BPF_PROG(missed, struct inode *inode, unsigned long index, struct file_ra_st
 	return 0;
 }
 
+/* A fault on a mapped file looks one page up (filemap_fault, mm/filemap.c). */
+SEC("tp_btf/mm_filemap_fault")
+int BPF_PROG(faulted, struct address_space *mapping, unsigned long index)
+{
+	struct task_state *state = current_state();
+	struct inode *inode;
+
+	if (!state || !mapping)
+		return 0;
+	inode = mapping->host;
+	if (!inode)
+		return 0;
+	cache_of(state, inode)->lookups_pages += 1;
+	state->faulted_in = (__u64)mapping;
+	state->faulted_page = index;
+	return 0;
+}
+
+/* Pages around a fault that are resident are mapped with it, and fault no more
+ * (filemap_map_pages, mm/filemap.c). */
+SEC("tp_btf/mm_filemap_map_pages")
+int BPF_PROG(mapped, struct address_space *mapping, unsigned long first, unsigned long last)
+{
+	struct task_state *state = current_state();
+	struct inode *inode;
+
+	if (!state || !mapping || last < first)
+		return 0;
+	inode = mapping->host;
+	if (inode)
+		cache_of(state, inode)->lookups_pages += last - first + 1;
+	return 0;
+}
+
+/* Whether the folio has the page of the fault that the task is in: the page that the
+ * program waits for. Outside of calls only: inside one, reads say what they miss. */
+static __always_inline bool is_faulted(struct task_state *state, struct folio *folio)
+{
+	__u64 first = BPF_CORE_READ(folio, index);
+
+	return !state->entered_ns && state->faulted_in &&
+	       state->faulted_in == (__u64)BPF_CORE_READ(folio, mapping) &&
+	       state->faulted_page >= first &&
+	       state->faulted_page < first + (folio_bytes(folio) >> PAGE_SHIFT);
+}
+
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int BPF_PROG(filled, struct folio *folio)
 {
 	struct task_state *state = current_state();
+	struct cache_value *sum;
 	struct inode *inode;
 
 	if (!state || !folio)
@@ -131,8 +178,14 @@ int BPF_PROG(filled, struct folio *folio)
 	if (state->entered_ns && !(state->call & CALL_READS))
 		return 0;
 	inode = BPF_CORE_READ(folio, mapping, host);
-	if (inode)
-		cache_of(state, inode)->filled_pages += folio_bytes(folio) >> PAGE_SHIFT;
+	if (!inode)
+		return 0;
+	sum = cache_of(state, inode);
+	sum->filled_pages += folio_bytes(folio) >> PAGE_SHIFT;
+	if (is_faulted(state, folio)) {
+		sum->missed_pages += 1;
+		state->faulted_in = 0;
+	}
 	return 0;
 }
 

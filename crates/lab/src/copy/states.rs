@@ -89,7 +89,7 @@ mod tests {
         Residency {
             pages: 2000,
             resident_pages,
-            mapped_by: Vec::new(),
+            ..Residency::default()
         }
     }
 

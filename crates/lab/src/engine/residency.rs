@@ -14,7 +14,7 @@ use rustix::fs::{Advice, fadvise};
 use super::identity::{KernelFile, kernel_file};
 
 /// Evictions that are tried: pages that another CPU was about to put on a list are
-/// skipped by the first (`invalidate_mapping_pages`, mm/truncate.c).
+/// skipped by the first (`invalidate_mapping_pages`, `mm/truncate.c`).
 const ATTEMPTS: u32 = 5;
 
 /// Between two of them.
@@ -36,7 +36,7 @@ pub(crate) struct Residency {
     /// Those that are resident and not written back.
     pub(crate) dirty_pages: u64,
     /// Processes that map a file which stayed although it was to go, as `4211 (python3)`.
-    /// Mapped pages are not evicted (`mapping_evict_folio`, mm/truncate.c).
+    /// Mapped pages are not evicted (`mapping_evict_folio`, `mm/truncate.c`).
     pub(crate) mapped_by: Vec<String>,
     /// Processes whose mappings this user may not see, when a file stayed.
     pub(crate) hidden_processes: usize,
@@ -182,7 +182,7 @@ fn mappers(file: &KernelFile) -> io::Result<(Vec<String>, usize)> {
 }
 
 /// Whether a line maps the file: its fourth field is the superblock's device in
-/// hexadecimal and its fifth the inode number (`show_map_vma`, fs/proc/task_mmu.c).
+/// hexadecimal and its fifth the inode number (`show_map_vma`, `fs/proc/task_mmu.c`).
 fn maps_file(maps: &str, file: &KernelFile) -> bool {
     maps.lines().any(|line| {
         let mut fields = line.split_ascii_whitespace().skip(3);

@@ -30,6 +30,13 @@ pub(super) fn caveats(
                 .to_owned(),
         );
     }
+    caveats.extend(targets.iter().filter(|target| target.backing_cached).map(|target| {
+        format!(
+            "{}: the file that holds the image is cached by the file system under it, so what \
+             is cold on the image may come from memory",
+            target.name
+        )
+    }));
     let huge = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     caveats.extend(huge.ok().as_deref().and_then(huge_pages));
     caveats.extend(own_cost(rows, method));
@@ -84,10 +91,13 @@ mod tests {
 
     #[test]
     fn what_is_found_is_named() {
-        let targets = [target("ext4", true, &[7])];
+        let targets = [Target {
+            backing_cached: true,
+            ..target("ext4", true, &[7])
+        }];
         let kvm = Some("virtual machine (kvm)");
         let found = caveats(&targets, kvm, &[], &Method::default());
-        for word in ["(kvm)", "loop devices"] {
+        for word in ["(kvm)", "loop devices", "may come from memory"] {
             assert!(
                 found.iter().any(|caveat| caveat.contains(word)),
                 "{word}: {found:?}"

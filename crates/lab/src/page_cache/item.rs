@@ -169,9 +169,10 @@ impl Item<'_> {
             resident_before_bytes = resident_after_bytes;
             reports.push(report);
         }
-        let copy = match copies(&self.case) {
-            true => Some(read(&mut workload, session.stop)?.work.sample),
-            false => None,
+        let copy = if copies(&self.case) {
+            Some(read(&mut workload, session.stop)?.work.sample)
+        } else {
+            None
         };
         workload.exit()?;
         self.pause(session)?;

@@ -1,14 +1,19 @@
 //! The evidence pass: one read of each case, watched.
 
 use iostrata_core::Gap;
-use iostrata_core::evidence::Evidence;
+use iostrata_core::evidence::{Cache, Evidence};
 use iostrata_core::observe::Stream;
+use iostrata_core::page_cache::Reader;
 
 use super::item::{Found, Item, read};
 use super::job::FileStep;
 use crate::engine::kernel_file;
 use crate::error::LabError;
 use crate::session::{Session, evidence, unobserved};
+
+/// `create_io_thread` (`kernel/fork.c`) makes workers that no tracepoint announces.
+const RING: &str =
+    "reads that wait are handed to kernel workers of the ring, which are not observed";
 
 /// What the evidence pass gave for one item.
 #[derive(Default)]
@@ -60,6 +65,10 @@ pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Obse
             None,
         ),
     };
+    if item.case.reader == Reader::IoUring && evidence.cache.lookups_pages.is_some() {
+        evidence.cache = Cache::default();
+        evidence.missing.push(Gap::new("page-cache events", RING));
+    }
     evidence.cache.resident_before_bytes = Some(found.resident_bytes);
     evidence.cache.resident_after_bytes = Some(after);
     Ok(Observed {

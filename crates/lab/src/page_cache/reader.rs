@@ -57,7 +57,9 @@ impl ReadFileTask {
         let case = job.case;
         let memory = |bytes: u64| {
             let error = |error| Failure::from_io(&format!("take {bytes} bytes of memory"), &error);
-            let length = usize::try_from(bytes).map_err(|_| Failure::memory(bytes, None))?;
+            let Ok(length) = usize::try_from(bytes) else {
+                return Err(Failure::memory(bytes, None));
+            };
             AlignedBuffer::touched(length).map_err(error)
         };
         let whole = case.size_bytes.next_multiple_of(DIRECT_BLOCK_BYTES);

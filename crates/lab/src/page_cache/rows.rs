@@ -34,6 +34,10 @@ pub(super) fn row(
     let timing = timing(same.iter().map(|taken| taken.first.work.sample));
     let mut notes = notes(taken, &same, &found, timing.as_ref(), rules);
     notes.extend(said_by_after(item.case, &found, &observed.evidence));
+    if item.target.backing_cached && found.state != State::Warm {
+        notes
+            .push("not known to be cold below: the file that holds the image is cached".to_owned());
+    }
     let first = same
         .first()
         .or(taken.first().as_ref())

@@ -335,13 +335,13 @@ fn usage(message: &str) -> LabError {
 mod tests {
     use super::*;
 
-    fn plan(selection: Selection) -> Plan {
+    fn plan(selection: &Selection) -> Plan {
         selection.plan().unwrap()
     }
 
     #[test]
     fn the_default_has_the_articles_sizes_and_its_json() {
-        let cases = plan(Selection::default()).cases;
+        let cases = plan(&Selection::default()).cases;
         for size in [KIB, MIB, GIB] {
             for state in State::ALL {
                 let here = |case: &&Case| (case.size_bytes, case.state) == (size, state);
@@ -358,7 +358,7 @@ mod tests {
         }
         assert!(cases.iter().all(|case| case.impossible().is_none()));
         let largest = |effort| {
-            let cases = plan(Selection {
+            let cases = plan(&Selection {
                 effort,
                 ..Selection::default()
             })
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn what_is_named_is_combined() {
-        let cases = plan(Selection {
+        let cases = plan(&Selection {
             states: vec![State::Cold, State::Direct],
             readers: vec![Reader::Read, Reader::Mmap],
             sizes_bytes: vec![8192, 8192],
@@ -388,7 +388,7 @@ mod tests {
                 (State::Direct, Reader::Read)
             ]
         );
-        let parsers = plan(Selection {
+        let parsers = plan(&Selection {
             parses: vec![Parse::Json],
             effort: Effort::Quick,
             ..Selection::default()

@@ -8,4 +8,6 @@ mod child;
 mod copying;
 mod expected_calls;
 mod observed;
+mod page_cache;
+mod page_cache_observed;
 mod places;
