@@ -27,8 +27,8 @@ check: ## Check format, lints, documentation, and that the eBPF object is up to 
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
 
-bench: ## Measure what being observed costs, beside strace
-	@scripts/deps test
+bench: ## Measure what measuring costs, beside plain C, fio and strace
+	@scripts/deps bench
 	cargo bench --workspace --locked --bench '*'
 
 bpf: ## Compile the eBPF object anew (clang, llvm-strip, libbpf-dev)
