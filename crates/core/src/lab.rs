@@ -6,6 +6,7 @@ use crate::buffering::BufferingResult;
 use crate::environment::{Environment, Target};
 use crate::evidence::Evidence;
 use crate::op::Gap;
+use crate::sync::SyncResult;
 use crate::timing::Timing;
 
 /// The schema name written into every lab result.
@@ -28,6 +29,8 @@ pub struct LabResult {
 pub enum Experiment {
     /// `buffering`.
     Buffering(BufferingResult),
+    /// `sync`.
+    Sync(SyncResult),
 }
 
 impl Experiment {
@@ -35,6 +38,7 @@ impl Experiment {
     pub fn rows(&self) -> usize {
         match self {
             Self::Buffering(result) => result.rows.len(),
+            Self::Sync(result) => result.rows.len(),
         }
     }
 
@@ -42,6 +46,7 @@ impl Experiment {
     pub fn missing_mut(&mut self) -> &mut Vec<Gap> {
         match self {
             Self::Buffering(result) => &mut result.missing,
+            Self::Sync(result) => &mut result.missing,
         }
     }
 }

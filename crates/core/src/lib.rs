@@ -14,10 +14,12 @@ pub mod bytes;
 pub mod doctor;
 pub mod environment;
 pub mod evidence;
+mod judge;
 pub mod lab;
 pub mod observe;
 pub mod op;
 pub mod stats;
+pub mod sync;
 pub mod timing;
 
 pub use answer::{Answer, Verdict};

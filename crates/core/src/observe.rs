@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::environment::Backend;
-use crate::evidence::{Cause, Phase, RawEvidence};
+use crate::evidence::{BlockRow, Cause, Phase, RawEvidence};
 use crate::op::{FileId, Gap, Op};
 
 /// What is streamed event by event besides the aggregates.
@@ -68,6 +68,11 @@ pub trait Observer {
 
     /// Says that the program is done: what the device does from now on is write-back.
     fn program_ended(&mut self) -> Result<(), ObserveError>;
+
+    /// Device requests of the whole machine since the start, while the session goes
+    /// on; `None` when that stratum is not observed. Requests that are on their way
+    /// have no time yet.
+    fn requests_so_far(&mut self) -> Result<Option<Vec<BlockRow>>, ObserveError>;
 
     /// Ends the session and hands over what was seen.
     fn stop(&mut self) -> Result<Observation, ObserveError>;

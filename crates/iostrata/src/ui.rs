@@ -79,6 +79,10 @@ impl Progress for Bar {
         self.bar.set_message(self.label.clone());
     }
 
+    fn line(&mut self, text: &str) {
+        self.bar.suspend(|| say(text));
+    }
+
     fn finished(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -11,4 +11,5 @@ pub mod error;
 pub mod interrupt;
 pub mod scratch;
 pub mod session;
+pub mod sync;
 pub mod target;

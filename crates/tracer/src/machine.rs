@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use iostrata_core::Environment;
-use iostrata_core::doctor::{self, DoctorResult, Stack, WritebackSettings};
+use iostrata_core::doctor::{self, DoctorResult, Setting, Stack, WritebackSettings};
 use iostrata_core::environment::Backend;
 
 use crate::permission::{self, Known};
@@ -23,6 +23,13 @@ pub fn environment(path: &Path, backend: Backend) -> Result<Environment, StackEr
     let roots = Roots::default();
     let stack = stack::inspect(path, &roots)?;
     Ok(describe(path, backend, &stack, &roots))
+}
+
+/// The settings that decide when bytes written under `path` reach a device.
+pub fn settings(path: &Path) -> Result<Vec<Setting>, StackError> {
+    let roots = Roots::default();
+    let stack = stack::inspect(path, &roots)?;
+    Ok(doctor::settings(&stack, &writeback(&roots)))
 }
 
 /// Everything `iostrata doctor` shows about `path`. `known` is what the

@@ -9,11 +9,14 @@ use iostrata_core::bytes;
 use iostrata_lab::scratch::ImageKind;
 
 use super::buffering::BufferingOptions;
+use super::sync::SyncOptions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
     /// When do written bytes leave the program, and when are they safe?
     Buffering,
+    /// What does one sync cost, and what does it make the device do?
+    Sync,
 }
 
 impl ExperimentName {
@@ -21,6 +24,7 @@ impl ExperimentName {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Buffering => "buffering",
+            Self::Sync => "sync",
         }
     }
 
@@ -28,6 +32,7 @@ impl ExperimentName {
     pub(crate) fn page(self) -> &'static str {
         match self {
             Self::Buffering => include_str!("../../../../docs/experiments/buffering.md"),
+            Self::Sync => include_str!("../../../../docs/experiments/sync.md"),
         }
     }
 }
@@ -76,6 +81,9 @@ pub(crate) struct Lab {
 
     #[command(flatten)]
     pub(crate) buffering: BufferingOptions,
+
+    #[command(flatten)]
+    pub(crate) sync: SyncOptions,
 }
 
 impl Lab {
@@ -83,6 +91,7 @@ impl Lab {
     pub(crate) fn options_of(&self, name: ExperimentName) -> Vec<&'static str> {
         match name {
             ExperimentName::Buffering => self.buffering.given(),
+            ExperimentName::Sync => self.sync.given(),
         }
     }
 }

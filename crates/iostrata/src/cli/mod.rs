@@ -2,6 +2,7 @@
 
 mod buffering;
 mod lab;
+mod sync;
 
 use std::path::PathBuf;
 

@@ -36,7 +36,8 @@ pub(super) fn caveats(
     caveats
 }
 
-fn of_target(target: &Target) -> Option<String> {
+/// What of a target limits what its rows mean.
+pub(crate) fn of_target(target: &Target) -> Option<String> {
     let name = &target.name;
     if target.is_memory() {
         let filesystem = &target.storage.filesystem;

@@ -4,7 +4,7 @@
 //! are really written ([`Job::Write`](crate::engine::Job)), timed, observed and
 //! read back.
 
-mod caveats;
+pub(crate) mod caveats;
 mod expected;
 mod item;
 mod memory;

@@ -16,6 +16,9 @@ pub trait Progress {
     /// A step starts.
     fn step(&mut self, step: &Step<'_>);
 
+    /// A line of what is being measured, for a user who asked to watch.
+    fn line(&mut self, text: &str);
+
     /// No step will follow.
     fn finished(&mut self);
 }
@@ -26,6 +29,7 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn step(&mut self, _: &Step<'_>) {}
+    fn line(&mut self, _: &str) {}
     fn finished(&mut self) {}
 }
 
@@ -53,6 +57,11 @@ impl<'a> Ledger<'a> {
         self.done += 1;
     }
 
+    /// Passes a line on.
+    pub fn line(&mut self, text: &str) {
+        self.to.line(text);
+    }
+
     /// Says how many steps are still to come.
     pub fn remaining(&mut self, steps: usize) {
         self.total = self.done + steps;
@@ -77,6 +86,10 @@ mod tests {
             self.0.push((step.label.to_owned(), step.done, step.total));
         }
 
+        fn line(&mut self, text: &str) {
+            self.0.push((text.to_owned(), 0, 0));
+        }
+
         fn finished(&mut self) {
             self.0.push(("finished".to_owned(), 0, 0));
         }
@@ -89,6 +102,7 @@ mod tests {
         ledger.step("a");
         ledger.remaining(1);
         ledger.step("b");
+        ledger.line("seen");
         ledger.step("c");
         drop(ledger);
         let seen: Vec<(&str, usize, usize)> = log
@@ -98,7 +112,13 @@ mod tests {
             .collect();
         assert_eq!(
             seen,
-            [("a", 0, 5), ("b", 1, 2), ("c", 2, 3), ("finished", 0, 0)]
+            [
+                ("a", 0, 5),
+                ("b", 1, 2),
+                ("seen", 0, 0),
+                ("c", 2, 3),
+                ("finished", 0, 0)
+            ]
         );
     }
 }

@@ -118,14 +118,25 @@ impl Session<'_> {
         work: impl FnOnce(&Self) -> Result<T, LabError>,
         settle: &dyn Fn() -> Result<(), LabError>,
     ) -> Result<(T, Option<Observation>), LabError> {
+        self.watched(process, stream, |session, _| work(session), settle)
+    }
+
+    /// [`Self::observed`] for work that looks at the observer's counts meanwhile.
+    pub(crate) fn watched<T>(
+        &mut self,
+        process: u32,
+        stream: Stream,
+        work: impl FnOnce(&mut Self, Option<&mut dyn Observer>) -> Result<T, LabError>,
+        settle: &dyn Fn() -> Result<(), LabError>,
+    ) -> Result<(T, Option<Observation>), LabError> {
         let Some(observer) = self.observer.take() else {
-            return Ok((work(self)?, None));
+            return Ok((work(self, None)?, None));
         };
         let outcome = observer
             .start(process, stream)
             .map_err(LabError::from)
             .and_then(|()| {
-                let done = work(self)?;
+                let done = work(self, Some(&mut *observer))?;
                 observer.program_ended()?;
                 settle()?;
                 Ok(done)
@@ -159,7 +170,7 @@ pub(crate) fn until_stopped<T>(
 pub(crate) fn expect_work(report: &Report) -> Result<Work, EngineError> {
     match report {
         Report::Work(work) => Ok(*work),
-        Report::Step(_) | Report::Read(_) => Err(EngineError::Protocol("another report".into())),
+        _ => Err(EngineError::Protocol("another report".into())),
     }
 }
 

@@ -159,6 +159,8 @@ impl Progress for StopAt<'_> {
         }
     }
 
+    fn line(&mut self, _: &str) {}
+
     fn finished(&mut self) {
         self.finished = true;
     }

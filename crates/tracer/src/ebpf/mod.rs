@@ -11,6 +11,7 @@ mod symbols;
 mod wire;
 
 use iostrata_core::environment::Backend;
+use iostrata_core::evidence::BlockRow;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Streams};
 use iostrata_core::op::Gap;
 
@@ -125,6 +126,10 @@ impl Observer for EbpfObserver {
         self.object
             .configure(self.config)
             .map_err(|e| error("mark the program's end", &e))
+    }
+
+    fn requests_so_far(&mut self) -> Result<Option<Vec<BlockRow>>, ObserveError> {
+        readout::requests(&self.object).map_err(|e| error("read the eBPF maps", &e))
     }
 
     fn stop(&mut self) -> Result<Observation, ObserveError> {

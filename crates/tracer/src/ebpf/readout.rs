@@ -34,9 +34,7 @@ pub(super) fn read(object: &Object) -> Result<RawEvidence, MapError> {
         cache: seen(Stratum::PageCache)
             .then(|| cache_rows(ebpf))
             .transpose()?,
-        block: seen(Stratum::Device)
-            .then(|| block_rows(ebpf))
-            .transpose()?,
+        block: requests(object)?,
         totals: Some(totals(ebpf)?),
         blocked_seen: seen(Stratum::Blocked),
         losses: Losses {
@@ -49,6 +47,12 @@ pub(super) fn read(object: &Object) -> Result<RawEvidence, MapError> {
         },
         missing,
     })
+}
+
+/// The device requests of the session as counted now.
+pub(super) fn requests(object: &Object) -> Result<Option<Vec<BlockRow>>, MapError> {
+    let seen = object.seen.contains(&Stratum::Device);
+    seen.then(|| block_rows(&object.ebpf)).transpose()
 }
 
 fn map<'a>(ebpf: &'a Ebpf, name: &str) -> Result<&'a Map, MapError> {

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::figures::{number, rate};
 use super::view::{Numbered, TargetRows};
-use super::{Finding, Missing};
 use crate::answer::Verdict;
 use crate::buffering::Mode;
+use crate::judge::figures::{number, rate};
+use crate::judge::{Finding, Missing};
 
 /// Flushes below this share of fsync's are somebody else's: a flush request
 /// carries no file, so a neighbour's on the same disk is counted too.

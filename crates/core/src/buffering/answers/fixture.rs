@@ -1,9 +1,10 @@
 //! Rows made by hand for the tests of the judges.
 
 use super::view::TargetRows;
-use super::{BufferingResult, Finding, Judge, Missing};
+use super::{BufferingResult, Judge};
 use crate::buffering::{BufferingRow, Case, Method, Mode, QUESTION, Step, Timeline};
 use crate::evidence::{DeviceCounts, Evidence, RequestCount};
+use crate::judge::{Finding, Missing};
 use crate::lab::{Interference, Row};
 use crate::op::Gap;
 use crate::timing::{Sample, Timing};

@@ -1,13 +1,9 @@
 //! The verdicts of the experiment, computed from its rows.
 //!
-//! A claim is judged on each target by itself, because file systems and devices
-//! differ. The answer gives the verdict of the directory's own file system where
-//! it has the rows, else of the first target that has them, and names the targets
-//! that disagree. Times are compared by [`crate::stats::ratio`]; a difference
-//! inside the noise, like missing evidence, gives [`Verdict::Inconclusive`].
+//! Times are compared by [`crate::stats::ratio`]; a difference inside the noise, like
+//! missing evidence, gives [`Verdict::Inconclusive`](crate::Verdict::Inconclusive).
 
 mod device;
-mod figures;
 mod time;
 mod view;
 mod visibility;
@@ -16,43 +12,9 @@ mod visibility;
 pub(super) mod fixture;
 
 use super::BufferingResult;
-use crate::answer::{Answer, Verdict};
+use crate::answer::Answer;
+use crate::judge::{Finding, Missing, answer};
 use view::TargetRows;
-
-/// Name of the target that is the measured directory's own file system.
-const HOST: &str = "host";
-
-/// What the rows of one target say about a claim.
-#[derive(Debug, Clone, PartialEq)]
-struct Finding {
-    verdict: Verdict,
-    /// The figures that decided.
-    because: String,
-    /// The rows they come from, 1-based.
-    rows: Vec<usize>,
-}
-
-/// Why the rows of one target say nothing about a claim.
-#[derive(Debug, Clone, PartialEq)]
-enum Missing {
-    /// The rows it is about were not measured: nobody asked, or the run was interrupted.
-    Rows(String),
-    /// The rows are there, but not the evidence or the certainty.
-    Evidence(String),
-}
-
-impl Missing {
-    fn why(&self) -> &str {
-        match self {
-            Self::Rows(why) | Self::Evidence(why) => why,
-        }
-    }
-
-    #[cfg(test)]
-    fn into_why(self) -> String {
-        self.why().to_owned()
-    }
-}
 
 /// Judges one claim on one target.
 type Judge = fn(&TargetRows<'_>) -> Result<Finding, Missing>;
@@ -109,68 +71,21 @@ const CLAIMS: [(&str, Judge); 10] = [
 /// two modes gets no verdicts on the other eight.
 pub fn answers(result: &BufferingResult) -> Vec<Answer> {
     let targets = TargetRows::of(result);
+    let judged = |judge: Judge| -> Vec<(&str, Result<Finding, Missing>)> {
+        let each = targets.iter().map(|target| (target.name, judge(target)));
+        each.collect()
+    };
     CLAIMS
         .iter()
-        .filter_map(|(claim, judge)| answer(claim, *judge, &targets))
+        .filter_map(|(claim, judge)| answer(claim, &judged(*judge)))
         .collect()
-}
-
-fn answer(claim: &str, judge: Judge, targets: &[TargetRows<'_>]) -> Option<Answer> {
-    let judged: Vec<(&str, Result<Finding, Missing>)> = targets
-        .iter()
-        .map(|target| (target.name, judge(target)))
-        .collect();
-    let leading = judged
-        .iter()
-        .find_map(|(name, said)| Some((*name, said.as_ref().ok()?)));
-    let (verdict, because, mut rows) = match leading {
-        None => (Verdict::Inconclusive, nothing_said(&judged)?, Vec::new()),
-        Some((name, finding)) if judged.len() == 1 || name == HOST => (
-            finding.verdict,
-            finding.because.clone(),
-            finding.rows.clone(),
-        ),
-        Some((name, finding)) => (
-            finding.verdict,
-            format!("on {name}: {}", finding.because),
-            finding.rows.clone(),
-        ),
-    };
-    let mut parts = vec![because];
-    let others = judged
-        .iter()
-        .filter_map(|(name, said)| Some((name, said.as_ref().ok()?)));
-    for (name, other) in others.filter(|(_, other)| other.verdict != verdict) {
-        parts.push(format!(
-            "on {name} {}: {}",
-            other.verdict.as_str(),
-            other.because
-        ));
-        rows.extend(&other.rows);
-    }
-    rows.sort_unstable();
-    rows.dedup();
-    Some(Answer {
-        claim: claim.to_owned(),
-        verdict,
-        because: parts.join("; "),
-        rows,
-    })
-}
-
-/// Why no target decided: the reason of the first that has the rows; `None` when
-/// none has them.
-fn nothing_said(judged: &[(&str, Result<Finding, Missing>)]) -> Option<String> {
-    judged.iter().find_map(|(_, said)| match said {
-        Err(missing @ Missing::Evidence(_)) => Some(missing.why().to_owned()),
-        _ => None,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::fixture::{Made, result};
     use super::*;
+    use crate::answer::Verdict;
     use crate::buffering::Mode;
     use crate::environment::Target;
     use crate::lab::MeasuredTarget;

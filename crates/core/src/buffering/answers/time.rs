@@ -1,66 +1,22 @@
 //! Claims about cost, decided by the timing runs.
 
-use super::figures::{duration, number, rate};
-use super::view::{Compared, Numbered, TargetRows};
-use super::{Finding, Missing, device};
+use super::device;
+use super::view::{Numbered, TargetRows};
 use crate::answer::Verdict;
 use crate::buffering::Mode;
+use crate::judge::figures::{duration, rate};
+use crate::judge::{Compared, Finding, Missing};
 
-/// Times within this factor of each other count as the same cost: less than a
-/// reader would act on, more than a code path or a cache line.
-const SAME_WITHIN: f64 = 1.1;
-
-impl Compared {
-    /// Whether the first row took longer; inconclusive inside the noise.
-    fn longer(&self) -> Verdict {
-        if self.bounds.low > 1.0 {
-            Verdict::Holds
-        } else if self.bounds.high < 1.0 {
-            Verdict::Refuted
-        } else {
-            Verdict::Inconclusive
-        }
-    }
-
-    /// Whether both took the same; inconclusive when the interval leaves it open.
-    fn same(&self) -> Verdict {
-        let (least, most) = (1.0 / SAME_WITHIN, SAME_WITHIN);
-        if self.bounds.low >= least && self.bounds.high <= most {
-            Verdict::Holds
-        } else if self.bounds.low > most || self.bounds.high < least {
-            Verdict::Refuted
-        } else {
-            Verdict::Inconclusive
-        }
-    }
-
-    /// Whether the first row took longer by more than the margin of [`Self::same`].
-    fn far_longer(&self) -> bool {
-        self.bounds.low > SAME_WITHIN
-    }
-
-    /// `53.4 times (95 %: 51.0–55.2)`.
-    fn times(&self) -> String {
-        let Self { times, bounds, .. } = self;
-        format!(
-            "{} times (95 %: {}–{})",
-            number(*times),
-            number(bounds.low),
-            number(bounds.high)
-        )
-    }
-
-    /// `fsync 71.0 µs, flush 1.33 µs per record, 53.4 times (95 %: 51.0–55.2)`.
-    fn figures(&self, names: [&str; 2]) -> String {
-        format!(
-            "{} {}, {} {} per record, {}",
-            names[0],
-            duration(self.median_s[0]),
-            names[1],
-            duration(self.median_s[1]),
-            self.times()
-        )
-    }
+/// `fsync 71.0 µs, flush 1.33 µs per record, 53.4 times (95 %: 51.0–55.2)`.
+fn figures(compared: &Compared, names: [&str; 2]) -> String {
+    format!(
+        "{} {}, {} {} per record, {}",
+        names[0],
+        duration(compared.median_s[0]),
+        names[1],
+        duration(compared.median_s[1]),
+        compared.times()
+    )
 }
 
 fn numbers(rows: &[Numbered<'_>]) -> Vec<usize> {
@@ -73,7 +29,11 @@ pub(super) fn fsync_costs_more(target: &TargetRows<'_>) -> Result<Finding, Missi
     let compared = fsync.time_over(&flush)?;
     Ok(Finding {
         verdict: compared.longer(),
-        because: format!("{}: {}", fsync.size(), compared.figures(["fsync", "flush"])),
+        because: format!(
+            "{}: {}",
+            fsync.size(),
+            figures(&compared, ["fsync", "flush"])
+        ),
         rows: numbers(&rows),
     })
 }
@@ -110,7 +70,7 @@ pub(super) fn fdatasync_is_cheaper(target: &TargetRows<'_>) -> Result<Finding, M
             format!(
                 "{}: {}; {reason}",
                 fsync.size(),
-                time.figures(["fsync", "fdatasync"])
+                figures(time, ["fsync", "fdatasync"])
             )
         }
         Err(_) => format!("{}: {reason}", fsync.size()),
@@ -130,7 +90,7 @@ pub(super) fn size_does_not_matter(target: &TargetRows<'_>) -> Result<Finding, M
     let compared = large.time_over(&small)?;
     Ok(Finding {
         verdict: compared.same(),
-        because: compared.figures([&large.size(), &small.size()]),
+        because: figures(&compared, [&large.size(), &small.size()]),
         rows: numbers(&[small, large]),
     })
 }
@@ -139,7 +99,7 @@ pub(super) fn size_does_not_matter(target: &TargetRows<'_>) -> Result<Finding, M
 pub(super) fn group_commit_divides(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let rows @ [fsync, group] = target.smallest([Mode::Fsync, Mode::GroupFsync])?;
     let compared = fsync.time_over(&group)?;
-    let figures = compared.figures(["one fsync each", "one fsync per group"]);
+    let figures = figures(&compared, ["one fsync each", "one fsync per group"]);
     let mut because = format!("{}: {figures}", fsync.size());
     if let (Ok(each), Ok(grouped)) = (fsync.device(), group.device()) {
         let flushes = [

@@ -1,10 +1,9 @@
 //! The rows of one target, and what they can be asked.
 
-use super::{BufferingResult, HOST, Missing};
-use crate::buffering::{BufferingRow, Mode, Timeline};
+use crate::buffering::{BufferingResult, BufferingRow, Mode, Timeline};
 use crate::bytes;
 use crate::evidence::DeviceCounts;
-use crate::stats::{self, Bounds};
+use crate::judge::{Compared, HOST, Missing};
 
 /// Rows and timelines of one target.
 pub(super) struct TargetRows<'a> {
@@ -21,16 +20,6 @@ pub(super) struct Numbered<'a> {
     /// Whether its file system lives in memory: no request is asked of a device, and
     /// a claim about requests means nothing.
     in_memory: bool,
-}
-
-/// Two rows' times per record: how many times as long the first took.
-pub(super) struct Compared {
-    /// Median time per record of either row, seconds.
-    pub(super) median_s: [f64; 2],
-    /// Estimate of the factor.
-    pub(super) times: f64,
-    /// Its 95 % interval.
-    pub(super) bounds: Bounds,
 }
 
 impl<'a> TargetRows<'a> {
@@ -201,30 +190,10 @@ impl<'a> Numbered<'a> {
 
     /// How many times as long a record of this row took as one of `other`.
     pub(super) fn time_over(&self, other: &Self) -> Result<Compared, Missing> {
-        let (ours, theirs) = (self.times_s()?, other.times_s()?);
-        let no_time = || {
-            Missing::Evidence(format!(
-                "row {} or {} took no time",
-                self.number, other.number
-            ))
-        };
-        let ratio = stats::ratio(&ours, &theirs).ok_or_else(no_time)?;
-        let bounds = ratio.interval.ok_or_else(|| {
-            Missing::Evidence(format!(
-                "{} and {} timing runs (rows {} and {}) are too few for a 95 % interval",
-                ours.len(),
-                theirs.len(),
-                self.number,
-                other.number
-            ))
-        })?;
-        let median = |times: &[f64]| stats::median(times).ok_or_else(no_time);
-        let median_s = [median(&ours)?, median(&theirs)?];
-        Ok(Compared {
-            median_s,
-            times: ratio.estimate,
-            bounds,
-        })
+        Compared::of(
+            (self.number, &self.times_s()?),
+            (other.number, &other.times_s()?),
+        )
     }
 
     /// Seconds per record of every timing run.

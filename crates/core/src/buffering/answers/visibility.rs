@@ -1,10 +1,10 @@
 //! When another process sees what was written, decided by the timelines.
 
 use super::view::TargetRows;
-use super::{Finding, Missing};
 use crate::answer::Verdict;
 use crate::buffering::{APPLICATION_BUFFER_BYTES, Mode, Step, Timeline};
 use crate::bytes;
+use crate::judge::{Finding, Missing};
 
 /// With a buffer the reader lags behind the writer until the buffer is written
 /// out; with a flush after each record it never does.

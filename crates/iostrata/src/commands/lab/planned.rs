@@ -3,11 +3,13 @@
 use iostrata_core::buffering::Case;
 use iostrata_core::lab::Experiment;
 use iostrata_core::observe::Observer;
+use iostrata_core::sync::{self, DEVICES, Figures};
 use iostrata_lab::buffering::{self, Selection};
 use iostrata_lab::engine::Progress;
 use iostrata_lab::error::LabError;
 use iostrata_lab::scratch::ImageKind;
 use iostrata_lab::session::{Effort, RunSettings};
+use iostrata_lab::sync as lab_sync;
 use iostrata_lab::target::Target;
 
 use crate::cli::{ExperimentName, Lab};
@@ -15,6 +17,11 @@ use crate::cli::{ExperimentName, Lab};
 /// One experiment of a run.
 pub(super) enum Planned {
     Buffering(Vec<Case>),
+    Sync {
+        cases: Vec<sync::Case>,
+        devices: Vec<Figures>,
+        effort: Effort,
+    },
 }
 
 impl Planned {
@@ -34,13 +41,39 @@ impl Planned {
                 };
                 Ok(Self::Buffering(selection.cases()?))
             }
+            ExperimentName::Sync => Self::sync(options, effort),
         }
+    }
+
+    fn sync(options: &Lab, effort: Effort) -> Result<Self, LabError> {
+        let selection = lab_sync::Selection {
+            calls: options.sync.call.clone(),
+            writes: options.sync.write.clone(),
+            sizes_bytes: options.size.clone(),
+            writers: options.sync.writers.clone(),
+            effort,
+        };
+        let devices = if options.sync.device.is_empty() {
+            DEVICES.map(|device| device.figures()).to_vec()
+        } else {
+            options.sync.device.clone()
+        };
+        Ok(Self::Sync {
+            cases: selection.cases()?,
+            devices,
+            effort,
+        })
     }
 
     /// The images that a run as root makes for it unless told otherwise.
     pub(super) fn usual_images(&self) -> &'static [ImageKind] {
         match self {
             Self::Buffering(_) => &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs],
+            Self::Sync {
+                effort: Effort::Thorough,
+                ..
+            } => &ImageKind::ALL,
+            Self::Sync { .. } => &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs],
         }
     }
 
@@ -48,6 +81,7 @@ impl Planned {
     pub(super) fn needed_bytes(&self) -> u64 {
         match self {
             Self::Buffering(cases) => buffering::needed_bytes(cases),
+            Self::Sync { cases, effort, .. } => lab_sync::needed_bytes(*effort, cases),
         }
     }
 
@@ -63,6 +97,10 @@ impl Planned {
         match self {
             Self::Buffering(cases) => buffering::run(cases, run, targets, observer, progress, stop)
                 .map(Experiment::Buffering),
+            Self::Sync { cases, devices, .. } => {
+                lab_sync::run(cases, devices, run, targets, observer, progress, stop)
+                    .map(Experiment::Sync)
+            }
         }
     }
 }

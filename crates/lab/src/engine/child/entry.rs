@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Command, ExecJob, Failure, Job, Message, Report};
 use crate::buffering::{NullTask, ReadTask, StepsTask, WriteTask};
+use crate::sync::{DirectTask, SyncTask};
 
 /// Exit code of a child whose input made no sense, as `EX_SOFTWARE` in sysexits.h.
 const EXIT_PROTOCOL: i32 = 70;
@@ -24,6 +25,8 @@ enum Task {
     Steps(StepsTask),
     Read(ReadTask),
     Exec(ExecJob),
+    Sync(SyncTask),
+    Direct(DirectTask),
 }
 
 impl Task {
@@ -34,6 +37,8 @@ impl Task {
             Job::Steps(job) => Self::Steps(StepsTask::prepare(job)?),
             Job::Read(job) => Self::Read(ReadTask::prepare(job)?),
             Job::Exec(job) => Self::Exec(job),
+            Job::Sync(job) => Self::Sync(SyncTask::prepare(&job)?),
+            Job::Direct(job) => Self::Direct(DirectTask::prepare(job)?),
         })
     }
 
@@ -44,6 +49,8 @@ impl Task {
             Self::Steps(task) => task.go().map(Report::Step),
             Self::Read(task) => task.go().map(Report::Read),
             Self::Exec(job) => Err(become_program(job)),
+            Self::Sync(task) => task.go().map(Report::Sync),
+            Self::Direct(task) => task.go().map(Report::Direct),
         }
     }
 }

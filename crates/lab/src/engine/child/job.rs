@@ -8,6 +8,8 @@ use iostrata_core::buffering::{Case, Mode};
 use iostrata_core::timing::Sample;
 use serde::{Deserialize, Serialize};
 
+use crate::sync::{DirectJob, DirectReport, SyncJob, SyncReport};
+
 /// The work of one child.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -22,6 +24,10 @@ pub enum Job {
     Read(ReadJob),
     /// Becomes another program at `go`.
     Exec(ExecJob),
+    /// Writes and syncs as a case of `lab sync`.
+    Sync(SyncJob),
+    /// Times direct writes.
+    Direct(DirectJob),
 }
 
 /// See [`Job::Write`].
@@ -85,6 +91,10 @@ pub enum Report {
     Step(StepReport),
     /// [`Job::Read`] is done.
     Read(ReadReport),
+    /// A stretch of [`Job::Sync`] is done.
+    Sync(SyncReport),
+    /// [`Job::Direct`] is done.
+    Direct(DirectReport),
 }
 
 /// Times and faults of the work alone, without its preparation.
@@ -96,6 +106,21 @@ pub struct Work {
     pub minor_faults: u64,
     /// Major page faults.
     pub major_faults: u64,
+}
+
+impl Work {
+    /// This work and another after it.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self {
+            sample: Sample {
+                real_s: self.sample.real_s + other.sample.real_s,
+                user_s: self.sample.user_s + other.sample.user_s,
+                system_s: self.sample.system_s + other.sample.system_s,
+            },
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
+        }
+    }
 }
 
 /// One step of [`Job::Steps`].

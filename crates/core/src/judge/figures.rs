@@ -3,7 +3,7 @@
 use crate::bytes;
 
 /// Three significant digits, without an exponent: `0.14`, `1.33`, `71.0`, `1,234`.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 999.5 => grouped(value),
         size if size >= 99.95 => format!("{value:.0}"),
@@ -22,7 +22,7 @@ fn grouped(value: f64) -> String {
 }
 
 /// A time: `850 ns`, `71.0 µs`, `1.50 ms`, `2.00 s`.
-pub(super) fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     let (factor, unit) = match seconds {
         s if s >= 1.0 => (1.0, "s"),
         s if s >= 1e-3 => (1e3, "ms"),
@@ -33,7 +33,7 @@ pub(super) fn duration(seconds: f64) -> String {
 }
 
 /// A count per record: `0`, `2`, `0.02`, `below 0.01`.
-pub(super) fn rate(per_record: f64) -> String {
+pub(crate) fn rate(per_record: f64) -> String {
     if per_record > 0.0 && per_record < 0.01 {
         return "below 0.01".to_owned();
     }

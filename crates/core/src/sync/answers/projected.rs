@@ -1,0 +1,77 @@
+//! Whether the model behind the projections meets what was measured.
+
+use super::view::TargetRows;
+use crate::answer::Verdict;
+use crate::judge::figures::number;
+use crate::judge::{Finding, Missing};
+
+/// An error within which a projection is of use, and one from which on it is of none.
+const GOOD: f64 = 0.25;
+const USELESS: f64 = 0.5;
+
+/// By the median error over the rows of one writer.
+pub(super) fn the_projection_holds(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let ours = |row: usize| target.rows.iter().any(|known| known.number == row);
+    let mut checks: Vec<(f64, usize, f64, f64)> = target
+        .result
+        .projections
+        .iter()
+        .filter(|projection| ours(projection.row))
+        .filter_map(|one| Some((one.error?, one.row, one.syncs_per_s, one.measured_per_s?)))
+        .collect();
+    checks.sort_by(|one, other| f64::total_cmp(&one.0.abs(), &other.0.abs()));
+    let Some((error, row, projected, measured)) = checks.get(checks.len() / 2).copied() else {
+        return Err(Missing::Rows(format!("no calibration of {}", target.name)));
+    };
+    let verdict = match error.abs() {
+        size if size <= GOOD => Verdict::Holds,
+        size if size >= USELESS => Verdict::Refuted,
+        _ => Verdict::Inconclusive,
+    };
+    let because = format!(
+        "the error of row {row} is the middle one of {}: {} syncs/s projected, {} measured, {:+.0} %",
+        checks.len(),
+        number(projected),
+        number(measured),
+        error * 100.0
+    );
+    Ok(Finding {
+        verdict,
+        because,
+        rows: vec![row],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{Made, result};
+    use super::*;
+    use crate::sync::{Call, Write, calibrated, projections};
+
+    fn judged(flush_us: f64) -> Result<Finding, Missing> {
+        let made = Made::new(Call::Fsync, Write::Append)
+            .timed(&[200.0; 5])
+            .asking([1, 0, 0, 0, 1]);
+        let mut result = result(vec![made]);
+        result.calibrations = vec![calibrated("host", 100e-6, (100.0 + flush_us) * 1e-6, 9)];
+        result.projections = projections(&result, &[]);
+        the_projection_holds(&TargetRows::of(&result)[0])
+    }
+
+    #[test]
+    fn the_error_decides() {
+        assert_eq!(judged(100.0).unwrap().verdict, Verdict::Holds);
+        assert_eq!(judged(35.0).unwrap().verdict, Verdict::Inconclusive);
+        assert_eq!(judged(1000.0).unwrap().verdict, Verdict::Refuted);
+        let found = judged(100.0).unwrap();
+        assert!(found.because.ends_with("+0 %"), "{}", found.because);
+    }
+
+    #[test]
+    fn without_calibration_nothing_is_claimed() {
+        let made = Made::new(Call::Fsync, Write::Append).timed(&[200.0; 5]);
+        let result = result(vec![made]);
+        let said = the_projection_holds(&TargetRows::of(&result)[0]);
+        assert!(matches!(said, Err(Missing::Rows(_))));
+    }
+}

@@ -1,0 +1,226 @@
+//! Claims about the rate of syncs.
+
+use super::view::{Numbered, TargetRows};
+use crate::answer::Verdict;
+use crate::bytes;
+use crate::judge::figures::{duration, number, rate};
+use crate::judge::{Finding, Missing};
+use crate::sync::{Call, Write};
+
+/// The rate that the article's author could not check.
+const DOUBTED_PER_S: f64 = 10_000.0;
+
+/// Flushes per sync from which on each sync flushed, and up to which it did not.
+const FLUSHED: f64 = 0.9;
+const NOT_FLUSHED: f64 = 0.5;
+
+/// The cheapest durable sync that was measured: a rate is real if it is above the
+/// doubted one and each sync emptied the device's cache, or there is none to empty.
+pub(super) fn ten_thousand(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let (fastest, (low, high)) = fastest(target)?;
+    let case = fastest.row.row.case;
+    let measured = format!(
+        "{} {} of {}: {} syncs/s (95 %: {}–{})",
+        case.call.as_str(),
+        case.write.as_str(),
+        fastest.size(),
+        number(fastest.row.syncs_per_s.unwrap_or(0.0)),
+        number(low),
+        number(high)
+    );
+    let found = |verdict, reason: &str| Finding {
+        verdict,
+        because: format!("{measured}{reason}"),
+        rows: vec![fastest.number],
+    };
+    if high < DOUBTED_PER_S {
+        return Ok(found(Verdict::Refuted, " is the most of one writer"));
+    }
+    let (durable, reason) = durable(&fastest)?;
+    Ok(match durable {
+        Some(false) => found(Verdict::Refuted, &reason),
+        Some(true) if low > DOUBTED_PER_S => found(Verdict::Holds, &reason),
+        _ => found(Verdict::Inconclusive, &reason),
+    })
+}
+
+/// The row of one writer with the highest rate, and the interval of that.
+fn fastest<'a>(target: &TargetRows<'a>) -> Result<(Numbered<'a>, (f64, f64)), Missing> {
+    let lone = target.rows.iter().filter(|row| {
+        let case = row.row.row.case;
+        // A sync of the whole machine is another question.
+        case.writers == 1 && case.call != Call::Sync
+    });
+    let rows: Vec<_> = lone.copied().collect();
+    let Some(first) = rows.first() else {
+        return Err(Missing::Rows(format!(
+            "no row of one writer on {}",
+            target.name
+        )));
+    };
+    // In memory a sync is nothing, and its rate tells nothing.
+    if let Err(why @ Missing::Rows(_)) = first.device() {
+        return Err(why);
+    }
+    let timed = rows
+        .iter()
+        .filter_map(|row| Some((*row, row.row.syncs_per_s_interval?)));
+    let best = timed.max_by(|(one, _), (other, _)| {
+        f64::total_cmp(
+            &one.row.syncs_per_s.unwrap_or(0.0),
+            &other.row.syncs_per_s.unwrap_or(0.0),
+        )
+    });
+    best.ok_or_else(|| Missing::Evidence(format!("no row on {} was timed", target.name)))
+}
+
+/// Whether each sync of a row was durable, as far as the device tells; and the words.
+fn durable(row: &Numbered<'_>) -> Result<(Option<bool>, String), Missing> {
+    let device = row.device()?;
+    let flushes = row.requests()?.of("flushes");
+    let cached = |cache: &str| {
+        let mut caches = row.devices().iter().map(|disk| disk.write_cache.as_deref());
+        caches.any(|found| found == Some(cache))
+    };
+    let disks: Vec<String> = row
+        .devices()
+        .iter()
+        .filter_map(|disk| Some(format!("{}: {}", disk.name, disk.write_cache.as_ref()?)))
+        .collect();
+    let disks = match disks.join(", ") {
+        none if none.is_empty() => String::new(),
+        disks => format!(" ({disks})"),
+    };
+    if cached("write through") && !cached("write back") {
+        let reason = format!("; the device has no volatile cache{disks}");
+        return Ok((Some(true), reason));
+    }
+    let each_s = (device.flushes > 0).then(|| device.flush_time_s / device.flushes as f64);
+    let took = each_s.filter(|took| *took > 0.0);
+    let took = took.map_or_else(String::new, |took| format!(" of {}", duration(took)));
+    let reason = format!("; {} flushes{took} per sync{disks}", rate(flushes));
+    let verdict = match flushes {
+        each if each >= FLUSHED => Some(true),
+        each if each <= NOT_FLUSHED => Some(false),
+        _ => None,
+    };
+    Ok((verdict, reason))
+}
+
+/// The first row of one appending writer.
+pub(super) fn is_steady(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let [row] = target.at([(Call::Fsync, Write::Append, 1)])?;
+    let series = &row.row.series;
+    let Some(found) = series.steadiness else {
+        let why = format!("row {} was watched for too few seconds", row.number);
+        return Err(Missing::Rows(why));
+    };
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let left = series.seconds.len() - found.warm_up_seconds;
+    let because = format!(
+        "{} of {} s left out as warm-up; {} syncs/s over {} s, range {}, slope {}",
+        found.warm_up_seconds,
+        series.seconds.len(),
+        number(found.mean_per_s),
+        bytes::grouped(left as u64),
+        percent(found.range),
+        percent(found.slope)
+    );
+    Ok(Finding {
+        verdict: Verdict::from_fact(found.steady),
+        because,
+        rows: vec![row.number],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{Made, judge};
+    use super::*;
+
+    fn overwrite(times_us: &[f64], flushes: u64) -> Made {
+        Made::new(Call::Fdatasync, Write::Overwrite)
+            .timed(times_us)
+            .asking([1, 0, 0, 0, flushes])
+    }
+
+    const TWENTY_THOUSAND: [f64; 5] = [50.0, 50.5, 49.5, 50.2, 49.8];
+    const ABOUT_TEN_THOUSAND: [f64; 5] = [95.0, 105.0, 99.0, 101.0, 100.0];
+    const FIVE_THOUSAND: [f64; 5] = [200.0, 201.0, 199.0, 200.0, 200.0];
+
+    #[test]
+    fn a_high_rate_is_real_when_each_sync_flushed() {
+        for (times, flushes, due) in [
+            (TWENTY_THOUSAND, 1, Verdict::Holds),
+            (TWENTY_THOUSAND, 0, Verdict::Refuted),
+            (ABOUT_TEN_THOUSAND, 1, Verdict::Inconclusive),
+            (FIVE_THOUSAND, 1, Verdict::Refuted),
+        ] {
+            let found = judge(ten_thousand, vec![overwrite(&times, flushes)]).unwrap();
+            assert_eq!(found.verdict, due, "{}", found.because);
+        }
+        let mut half = overwrite(&TWENTY_THOUSAND, 1);
+        half.counts().flushes = 700;
+        let found = judge(ten_thousand, vec![half]).unwrap();
+        assert_eq!(found.verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn a_device_without_a_cache_needs_no_flush() {
+        let made = overwrite(&TWENTY_THOUSAND, 0).on_device("write through");
+        let found = judge(ten_thousand, vec![made]).unwrap();
+        assert_eq!(found.verdict, Verdict::Holds);
+        assert!(
+            found.because.contains("no volatile cache"),
+            "{}",
+            found.because
+        );
+        let made = overwrite(&TWENTY_THOUSAND, 0).on_device("write back");
+        assert_eq!(
+            judge(ten_thousand, vec![made]).unwrap().verdict,
+            Verdict::Refuted
+        );
+    }
+
+    #[test]
+    fn without_evidence_a_high_rate_may_be_anything() {
+        let made = Made::new(Call::Fsync, Write::Append).timed(&TWENTY_THOUSAND);
+        let why = judge(ten_thousand, vec![made]).unwrap_err().into_why();
+        assert!(why.contains("not observed"), "{why}");
+        let low = Made::new(Call::Fsync, Write::Append).timed(&FIVE_THOUSAND);
+        assert_eq!(
+            judge(ten_thousand, vec![low]).unwrap().verdict,
+            Verdict::Refuted
+        );
+    }
+
+    #[test]
+    fn the_fastest_row_of_one_writer_decides() {
+        let made = vec![
+            overwrite(&FIVE_THOUSAND, 1),
+            overwrite(&TWENTY_THOUSAND, 1).writers(4),
+            Made::new(Call::Fsync, Write::Overwrite)
+                .timed(&ABOUT_TEN_THOUSAND)
+                .asking([1, 0, 0, 0, 1]),
+        ];
+        assert_eq!(judge(ten_thousand, made).unwrap().rows, [3]);
+    }
+
+    #[test]
+    fn steadiness_is_told_with_its_warm_up() {
+        let made = |rates: &[u64]| vec![Made::new(Call::Fsync, Write::Append).seconds(rates)];
+        let found = judge(is_steady, made(&[50, 100, 101, 99])).unwrap();
+        assert_eq!(found.verdict, Verdict::Holds);
+        assert!(
+            found.because.starts_with("1 of 4 s left out"),
+            "{}",
+            found.because
+        );
+        let found = judge(is_steady, made(&[100, 80, 60, 40])).unwrap();
+        assert_eq!(found.verdict, Verdict::Refuted);
+        assert!(matches!(
+            judge(is_steady, made(&[1, 1])),
+            Err(Missing::Rows(_))
+        ));
+    }
+}

@@ -1,0 +1,276 @@
+//! `lab sync`: what does one sync cost, and what does it make the device do?
+
+mod answers;
+mod latency;
+mod projection;
+mod series;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Answer;
+use crate::doctor::Setting;
+use crate::lab::{MeasuredTarget, Row};
+use crate::op::Gap;
+use crate::stats;
+pub use answers::answers;
+pub use latency::{Bucket, Latency};
+pub use projection::{
+    Calibration, DEVICES, Device, DeviceError, Figures, Projection, calibrated, parse_device,
+    projections,
+};
+pub use series::{Second, Series, Steadiness};
+
+/// The question the experiment answers.
+pub const QUESTION: &str = "what does one sync cost, and what does it make the device do?";
+
+/// How durability is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    /// `fsync`(2) after each write.
+    Fsync,
+    /// `fdatasync`(2) after each write.
+    Fdatasync,
+    /// File opened with `O_DSYNC`.
+    ODsync,
+    /// File opened with `O_SYNC`.
+    OSync,
+    /// `sync`(2) after each write: every file system of the machine.
+    Sync,
+    /// `syncfs`(2) after each write: the whole file system of the file.
+    Syncfs,
+}
+
+impl Call {
+    /// Every call, in the order of the table.
+    pub const ALL: [Self; 6] = [
+        Self::Fsync,
+        Self::Fdatasync,
+        Self::ODsync,
+        Self::OSync,
+        Self::Sync,
+        Self::Syncfs,
+    ];
+
+    /// The name on the command line, in JSON and in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+            Self::ODsync => "o_dsync",
+            Self::OSync => "o_sync",
+            Self::Sync => "sync",
+            Self::Syncfs => "syncfs",
+        }
+    }
+}
+
+/// What the write before the sync finds. It decides what a sync must make durable
+/// besides the contents, so no row leaves it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Write {
+    /// The file grows by each write.
+    Append,
+    /// The blocks were written before, and synced.
+    Overwrite,
+    /// The blocks were allocated by `fallocate`(2) and never written.
+    Preallocated,
+}
+
+impl Write {
+    /// Every way of writing, in the order of the table.
+    pub const ALL: [Self; 3] = [Self::Append, Self::Overwrite, Self::Preallocated];
+
+    /// The name on the command line, in JSON and in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Append => "append",
+            Self::Overwrite => "overwrite",
+            Self::Preallocated => "preallocated",
+        }
+    }
+}
+
+/// One case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Case {
+    /// How durability is asked for.
+    pub call: Call,
+    /// What the write finds.
+    pub write: Write,
+    /// Bytes per write.
+    pub size_bytes: u64,
+    /// Threads that write and sync at the same time, each its own file.
+    pub writers: u64,
+}
+
+impl Case {
+    /// The article's case: one writer that appends 1 KiB and calls `fsync`.
+    pub const ARTICLE: Self = Self {
+        call: Call::Fsync,
+        write: Write::Append,
+        size_bytes: 1024,
+        writers: 1,
+    };
+}
+
+/// The result of the experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SyncResult {
+    /// [`QUESTION`].
+    pub question: String,
+    /// File systems measured.
+    pub targets: Vec<MeasuredTarget>,
+    /// One row per case and target.
+    pub rows: Vec<SyncRow>,
+    /// What one write and one flush cost on each target, for the projection.
+    pub calibrations: Vec<Calibration>,
+    /// Rates that other devices would give.
+    pub projections: Vec<Projection>,
+    /// Verdicts.
+    pub answers: Vec<Answer>,
+    /// Settings of the storage under the directory that decide what a sync costs.
+    pub settings: Vec<Setting>,
+    /// Properties of this machine that limit what the rows mean.
+    pub caveats: Vec<String>,
+    /// Parts of the experiment that are not there, and why.
+    #[serde(default)]
+    pub missing: Vec<Gap>,
+    /// How the timing runs were made.
+    pub method: Method,
+}
+
+/// How the figures were made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Method {
+    /// Timing runs per case: fewest and most.
+    pub timing_runs: (usize, usize),
+    /// Runs made before those, one a case, that are not among the samples.
+    #[serde(default)]
+    pub warm_up_runs: usize,
+    /// Whether the run ended before all rows were done.
+    pub interrupted: bool,
+    /// Rows that were asked for: every case on every target.
+    pub planned_rows: usize,
+}
+
+/// A row with what follows from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SyncRow {
+    /// Case, timing, evidence.
+    #[serde(flatten)]
+    pub row: Row<Case>,
+    /// Syncs of each timing run, all writers together.
+    pub syncs_per_run: u64,
+    /// Syncs a second, all writers together, from the median time.
+    pub syncs_per_s: Option<f64>,
+    /// 95 % interval of `syncs_per_s`, lower and upper end.
+    pub syncs_per_s_interval: Option<(f64, f64)>,
+    /// From one sync's end to the next one's, of every sync of the timing runs.
+    pub latency_s: Latency,
+    /// Syncs of the observed run, which `per_sync` divides by.
+    pub observed_syncs: u64,
+    /// What one sync made the device do.
+    pub per_sync: PerSync,
+    /// The observed run second by second.
+    pub series: Series,
+}
+
+/// Device requests of the observed run divided by its syncs. `null` where the
+/// evidence is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct PerSync {
+    /// Requests with file contents.
+    pub data: Option<f64>,
+    /// Requests with journal or log blocks.
+    pub journal: Option<f64>,
+    /// Commit blocks.
+    pub commit: Option<f64>,
+    /// Requests with metadata in its place.
+    pub metadata: Option<f64>,
+    /// Writes of unknown cause.
+    pub unknown: Option<f64>,
+    /// Device flushes.
+    pub flushes: Option<f64>,
+    /// Bytes written to the device.
+    pub bytes: Option<f64>,
+    /// Requests that read: blocks a write had to fetch first.
+    pub reads: Option<f64>,
+}
+
+impl PerSync {
+    fn of(row: &Row<Case>, syncs: u64) -> Self {
+        let Some(device) = row.evidence.device.as_ref().filter(|_| syncs > 0) else {
+            return Self::default();
+        };
+        let each = |count: u64| Some(count as f64 / syncs as f64);
+        Self {
+            data: each(device.data.count),
+            journal: each(device.journal.count),
+            commit: each(device.commit.count),
+            metadata: each(device.metadata.count),
+            unknown: each(device.unknown.count),
+            flushes: each(device.flushes),
+            bytes: each(device.writes().bytes),
+            reads: each(device.reads.count),
+        }
+    }
+
+    /// Requests that write, and flushes, in the order of the table; `None` when
+    /// the device was not observed.
+    pub fn requests(&self) -> Option<[(&'static str, f64); 6]> {
+        Some([
+            ("data", self.data?),
+            ("journal", self.journal?),
+            ("commit", self.commit?),
+            ("metadata", self.metadata?),
+            ("unknown", self.unknown?),
+            ("flushes", self.flushes?),
+        ])
+    }
+}
+
+/// What the two passes counted besides times and evidence.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Counted {
+    /// Syncs of each timing run.
+    pub syncs_per_run: u64,
+    /// Latencies of the timing runs.
+    pub latency: Latency,
+    /// Syncs of the observed run.
+    pub observed_syncs: u64,
+    /// The observed run second by second.
+    pub seconds: Vec<Second>,
+}
+
+impl SyncRow {
+    /// Computes what follows from the measured figures.
+    pub fn new(row: Row<Case>, counted: Counted) -> Self {
+        let rate = |run_s: f64| (run_s > 0.0).then(|| counted.syncs_per_run as f64 / run_s);
+        let timing = row.timing.as_ref();
+        Self {
+            syncs_per_s: timing.and_then(|timing| rate(timing.median_s)),
+            syncs_per_s_interval: timing.and_then(|t| rate(t.high_s).zip(rate(t.low_s))),
+            per_sync: PerSync::of(&row, counted.observed_syncs),
+            series: Series::of(counted.seconds),
+            syncs_per_run: counted.syncs_per_run,
+            latency_s: counted.latency,
+            observed_syncs: counted.observed_syncs,
+            row,
+        }
+    }
+
+    /// Seconds per sync of every timing run; with several writers, of all of them
+    /// together.
+    pub fn times_s(&self) -> Vec<f64> {
+        let samples = self.row.timing.iter().flat_map(|timing| &timing.samples_s);
+        let syncs = self.syncs_per_run.max(1) as f64;
+        samples.map(|run_s| run_s / syncs).collect()
+    }
+
+    /// Median of [`Self::times_s`].
+    pub fn time_s(&self) -> Option<f64> {
+        stats::median(&self.times_s())
+    }
+}

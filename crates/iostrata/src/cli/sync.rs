@@ -1,0 +1,80 @@
+//! Options of `lab sync`.
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use iostrata_core::sync::{Call, Figures, Write, parse_device};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of sync")]
+pub(crate) struct SyncOptions {
+    /// How durability is asked for; several, separated by commas [default: all; fsync
+    /// where --write or --writers is given]
+    #[arg(long, value_name = "CALL", value_delimiter = ',', value_parser = calls())]
+    pub(crate) call: Vec<Call>,
+
+    /// What a write finds [default: each; append where --call or --writers is given]
+    #[arg(long, value_name = "WRITE", value_delimiter = ',', value_parser = writes())]
+    pub(crate) write: Vec<Write>,
+
+    /// Threads that write and sync at the same time, each its own file [default: 1, and
+    /// 2,4,8 for fsync append]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = writers,
+        allow_negative_numbers = true)]
+    pub(crate) writers: Vec<u64>,
+
+    /// Device to project the rate to: hdd-7200, sata-ssd, sata-ssd-plp, nvme-consumer,
+    /// nvme-enterprise, gp3, io2, pd-ssd, or iops=N,write_us=N,flush_us=N; repeatable
+    /// [default: all of the names]
+    #[arg(long, value_name = "DEVICE", value_parser = parse_device)]
+    pub(crate) device: Vec<Figures>,
+}
+
+impl SyncOptions {
+    /// The options that were given and that no other experiment has.
+    pub(super) fn given(&self) -> Vec<&'static str> {
+        let given = [
+            ("--call", !self.call.is_empty()),
+            ("--write", !self.write.is_empty()),
+            ("--writers", !self.writers.is_empty()),
+            ("--device", !self.device.is_empty()),
+        ];
+        super::lab::names(&given)
+    }
+}
+
+fn calls() -> impl TypedValueParser<Value = Call> {
+    let values = Call::ALL.map(|call| {
+        PossibleValue::new(call.as_str()).help(match call {
+            Call::Fsync => "write and fsync each",
+            Call::Fdatasync => "write and fdatasync each",
+            Call::ODsync => "one write each, file opened with O_DSYNC",
+            Call::OSync => "one write each, file opened with O_SYNC",
+            Call::Sync => "write and sync(2) each: every file system of the machine",
+            Call::Syncfs => "write and syncfs each: the whole file system",
+        })
+    });
+    PossibleValuesParser::new(values).try_map(|name| {
+        let known = Call::ALL.into_iter().find(|call| call.as_str() == name);
+        known.ok_or("no such call")
+    })
+}
+
+fn writes() -> impl TypedValueParser<Value = Write> {
+    let values = Write::ALL.map(|write| {
+        PossibleValue::new(write.as_str()).help(match write {
+            Write::Append => "the file grows",
+            Write::Overwrite => "blocks that were written before, and synced",
+            Write::Preallocated => "blocks that were allocated and never written",
+        })
+    });
+    PossibleValuesParser::new(values).try_map(|name| {
+        let known = Write::ALL.into_iter().find(|write| write.as_str() == name);
+        known.ok_or("no such way of writing")
+    })
+}
+
+/// A number of writers; whether it can be measured is the experiment's to say.
+fn writers(text: &str) -> Result<u64, &'static str> {
+    let number = text.parse().ok();
+    number.ok_or("it is not a whole number of writers, 1 or more")
+}

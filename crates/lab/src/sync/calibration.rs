@@ -1,0 +1,166 @@
+//! What one write and one flush cost on a target: direct writes of 4 KiB, with and
+//! without a sync after each, in turns.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use iostrata_core::stats;
+use iostrata_core::sync::{Calibration, calibrated};
+use nix::fcntl::OFlag;
+use serde::{Deserialize, Serialize};
+
+use super::settings;
+use crate::engine::{EngineError, Failure, Job, Report, XorShift, monotonic_ns};
+use crate::error::LabError;
+use crate::session::{RunFile, Session};
+use crate::target::Target;
+
+/// Bytes of a write: a page, and a block of every file system that is made.
+const PAGE: usize = 4096;
+
+/// Pages that are written in turn.
+const PAGES: u64 = 256;
+
+/// `O_DIRECT` wants memory, offset and length aligned to the device's blocks (open(2)).
+#[repr(align(4096))]
+struct Page([u8; PAGE]);
+
+/// Times direct writes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DirectJob {
+    /// File to create. It must not exist.
+    pub path: OsString,
+    /// Writes of either kind.
+    pub writes: u64,
+}
+
+/// Median times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DirectReport {
+    /// Of a direct write, seconds.
+    pub write_s: f64,
+    /// Of a direct write and the `fdatasync` after it, seconds.
+    pub synced_s: f64,
+}
+
+/// A file that is ready to be written.
+pub(crate) struct DirectTask {
+    path: PathBuf,
+    writes: u64,
+    page: Box<Page>,
+}
+
+impl DirectTask {
+    /// Writes the file, so that no write allocates.
+    pub(crate) fn prepare(job: DirectJob) -> Result<Self, Failure> {
+        let path = PathBuf::from(job.path);
+        let mut page = Box::new(Page([0; PAGE]));
+        XorShift::new(job.writes).fill(&mut page.0);
+        create(&path, &page)
+            .map_err(|error| Failure::from_io(&format!("write {}", path.display()), &error))?;
+        Ok(Self {
+            path,
+            writes: job.writes,
+            page,
+        })
+    }
+
+    /// Writes, with and without a sync in turns.
+    pub(crate) fn go(&mut self) -> Result<DirectReport, Failure> {
+        let failure = |error: &io::Error| {
+            Failure::from_io(&format!("write directly to {}", self.path.display()), error)
+        };
+        let mut options = OpenOptions::new();
+        let file = options
+            .write(true)
+            .custom_flags(OFlag::O_DIRECT.bits())
+            .open(&self.path)
+            .map_err(|error| failure(&error))?;
+        let (mut alone, mut synced) = (Vec::new(), Vec::new());
+        for number in 0..2 * self.writes {
+            let offset = number % PAGES * PAGE as u64;
+            let begun = monotonic_ns();
+            file.write_all_at(&self.page.0, offset)
+                .map_err(|error| failure(&error))?;
+            let times = if number % 2 == 0 {
+                &mut alone
+            } else {
+                file.sync_data().map_err(|error| failure(&error))?;
+                &mut synced
+            };
+            times.push((monotonic_ns() - begun) as f64 / 1e9);
+        }
+        let median = |times: &[f64]| {
+            stats::median(times).ok_or_else(|| Failure::job("no direct write was asked for"))
+        };
+        Ok(DirectReport {
+            write_s: median(&alone)?,
+            synced_s: median(&synced)?,
+        })
+    }
+}
+
+fn create(path: &Path, page: &Page) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create_new(true).open(path)?;
+    for number in 0..PAGES {
+        file.write_all_at(&page.0, number * PAGE as u64)?;
+    }
+    file.sync_all()
+}
+
+/// Measures a target; where its file system takes no direct writes, says so.
+pub(super) fn calibrate(
+    session: &mut Session<'_>,
+    target: &Target,
+) -> Result<Result<Calibration, String>, LabError> {
+    session
+        .ledger
+        .step(&format!("timing direct writes on {}", target.name));
+    let file = RunFile::new(&target.dir, "direct");
+    let writes = settings::direct_writes(session.run.effort);
+    let job = Job::Direct(DirectJob {
+        path: file.path().into(),
+        writes,
+    });
+    let mut workload = session.start(&job)?;
+    let report = match workload.go(session.stop) {
+        Ok(Report::Direct(report)) => report,
+        Ok(_) => return Err(EngineError::Protocol("another report".into()).into()),
+        Err(EngineError::Failed(failure)) => {
+            file.remove()?;
+            return Ok(Err(failure.message));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    workload.exit()?;
+    file.remove()?;
+    Ok(Ok(calibrated(
+        &target.name,
+        report.write_s,
+        report.synced_s,
+        writes,
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_write_is_timed() {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("f");
+        let job = DirectJob {
+            path: path.clone().into(),
+            writes: 3,
+        };
+        let mut task = DirectTask::prepare(job).unwrap();
+        let report = task.go().unwrap();
+        assert!(report.write_s > 0.0 && report.synced_s > 0.0);
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), PAGES * 4096);
+    }
+}

@@ -1,0 +1,318 @@
+//! What is to be measured, and how thoroughly.
+
+use std::time::Duration;
+
+use iostrata_core::Gap;
+use iostrata_core::sync::{Call, Case, Write};
+use rustix::fs::{Access, FallocateFlags, access, fallocate, statvfs};
+
+use crate::error::LabError;
+use crate::session::{Effort, RunFile};
+use crate::target::Target;
+
+/// Writers of the group-commit rows.
+const WRITERS: [u64; 3] = [2, 4, 8];
+
+/// More threads than this measure the scheduler.
+const MOST_WRITERS: u64 = 1024;
+
+/// Fewest syncs that each writer's file has room for, and that a timing run makes.
+const FEWEST_SYNCS: u64 = 64;
+pub(super) const FEWEST_TIMED_SYNCS: u64 = 20;
+
+/// What the user chose; empty lists mean the defaults.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Calls.
+    pub calls: Vec<Call>,
+    /// Ways of writing.
+    pub writes: Vec<Write>,
+    /// Bytes per write.
+    pub sizes_bytes: Vec<u64>,
+    /// Writers at a time.
+    pub writers: Vec<u64>,
+    /// How thoroughly.
+    pub effort: Effort,
+}
+
+impl Selection {
+    /// The cases. When a call, a way of writing or a number of writers was chosen,
+    /// all combinations of what was chosen, with the article's case for the rest;
+    /// else the usual ones of the effort.
+    pub fn cases(&self) -> Result<Vec<Case>, LabError> {
+        self.refuse_nonsense()?;
+        let article = Case::ARTICLE;
+        let usual = self.calls.is_empty() && self.writes.is_empty() && self.writers.is_empty();
+        let kinds = if usual {
+            usual_kinds(self.effort)
+        } else {
+            let writes = or_one(&self.writes, article.write);
+            let writers = or_one(&self.writers, article.writers);
+            let mut kinds = Vec::new();
+            for call in or_one(&self.calls, article.call) {
+                for &write in &writes {
+                    kinds.extend(writers.iter().map(|&count| (call, write, count)));
+                }
+            }
+            kinds
+        };
+        let mut cases = Vec::new();
+        for size_bytes in or_one(&self.sizes_bytes, article.size_bytes) {
+            for &(call, write, writers) in &kinds {
+                let case = Case {
+                    call,
+                    write,
+                    size_bytes,
+                    writers,
+                };
+                if !cases.contains(&case) {
+                    cases.push(case);
+                }
+            }
+        }
+        Ok(cases)
+    }
+
+    fn refuse_nonsense(&self) -> Result<(), LabError> {
+        if self.sizes_bytes.contains(&0) {
+            return Err(usage("--size 0 writes nothing; give 1 byte or more"));
+        }
+        // With the files' room for some syncs of each writer.
+        let most = |size: &u64| {
+            let bytes = size.checked_mul(FEWEST_SYNCS * MOST_WRITERS);
+            bytes.is_none_or(|bytes| i64::try_from(bytes).is_err())
+        };
+        if let Some(size) = self.sizes_bytes.iter().find(|size| most(size)) {
+            return Err(usage(&format!(
+                "{size} bytes a write are more than a file can hold some of; ask for less"
+            )));
+        }
+        if self.writers.contains(&0) {
+            return Err(usage("--writers 0 leaves nobody to write; give 1 or more"));
+        }
+        if let Some(count) = self.writers.iter().find(|count| **count > MOST_WRITERS) {
+            return Err(usage(&format!(
+                "--writers {count} would measure the scheduler; give at most {MOST_WRITERS}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn or_one<T: Copy>(chosen: &[T], otherwise: T) -> Vec<T> {
+    if chosen.is_empty() {
+        vec![otherwise]
+    } else {
+        chosen.to_vec()
+    }
+}
+
+/// The article's case first: its series is the one that is shown.
+fn usual_kinds(effort: Effort) -> Vec<(Call, Write, u64)> {
+    use Call::{Fdatasync, Fsync, ODsync, OSync, Sync, Syncfs};
+    use Write::{Append, Overwrite};
+    match effort {
+        Effort::Quick => vec![
+            (Fsync, Append, 1),
+            (Fsync, Overwrite, 1),
+            (Fsync, Write::Preallocated, 1),
+            (Fdatasync, Overwrite, 1),
+            (Fsync, Append, 8),
+        ],
+        Effort::Normal => {
+            let mut kinds = every(&[Fsync, Fdatasync, ODsync]);
+            kinds.extend([OSync, Sync, Syncfs].map(|call| (call, Append, 1)));
+            kinds.extend(WRITERS.map(|writers| (Fsync, Append, writers)));
+            kinds
+        }
+        Effort::Thorough => {
+            let mut kinds = every(&Call::ALL);
+            kinds.extend(WRITERS.map(|writers| (Fsync, Append, writers)));
+            kinds
+        }
+    }
+}
+
+fn every(calls: &[Call]) -> Vec<(Call, Write, u64)> {
+    let each = |&call: &Call| Write::ALL.map(|write| (call, write, 1));
+    calls.iter().flat_map(each).collect()
+}
+
+/// How long a timing run is meant to be.
+pub(super) fn run_length(effort: Effort) -> Duration {
+    Duration::from_millis(match effort {
+        Effort::Quick => 25,
+        Effort::Normal => 250,
+        Effort::Thorough => 1000,
+    })
+}
+
+/// The stretches of the observed run: how many, and how long each. `leading` is the
+/// first case of a target, `first` the first target.
+pub(super) fn stretches(effort: Effort, leading: bool, first: bool) -> (usize, Duration) {
+    let second = Duration::from_secs(1);
+    match (effort, leading) {
+        (Effort::Quick, true) if first => (3, second),
+        (Effort::Quick, _) => (1, Duration::from_millis(100)),
+        (Effort::Normal, true) => (6, second),
+        (Effort::Normal, false) => (1, second),
+        (Effort::Thorough, true) => (10, second),
+        (Effort::Thorough, false) => (5, second),
+    }
+}
+
+/// Direct writes of either kind that calibrate a target.
+pub(super) fn direct_writes(effort: Effort) -> u64 {
+    match effort {
+        Effort::Quick => 200,
+        Effort::Normal | Effort::Thorough => 1000,
+    }
+}
+
+/// Bytes of one writer's file.
+pub(super) fn file_bytes(effort: Effort, case: &Case) -> u64 {
+    let all: u64 = match effort {
+        Effort::Quick => 64 << 20,
+        Effort::Normal | Effort::Thorough => 256 << 20,
+    };
+    (all / case.writers.max(1)).max(case.size_bytes.saturating_mul(FEWEST_SYNCS))
+}
+
+/// Bytes that must be free on each target: the largest files of a case and a fifth
+/// more for the file system's own structures.
+pub fn needed_bytes(effort: Effort, cases: &[Case]) -> u64 {
+    let files = |case: &Case| file_bytes(effort, case).saturating_mul(case.writers);
+    let largest = cases.iter().map(files).max().unwrap_or(0);
+    largest.saturating_add(largest / 5)
+}
+
+/// Fails before anything is written if a target could not take the cases.
+pub(super) fn check(effort: Effort, cases: &[Case], targets: &[Target]) -> Result<(), LabError> {
+    if cases.is_empty() || targets.is_empty() {
+        return Err(usage(
+            "nothing to measure: give at least one call, size and file system",
+        ));
+    }
+    let needed_bytes = needed_bytes(effort, cases);
+    for Target { dir, .. } in targets {
+        access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| LabError::Denied {
+            dir: dir.clone(),
+            source: errno.into(),
+        })?;
+        let space = statvfs(dir)
+            .map_err(|errno| LabError::io(format!("ask {} for its space", dir.display()), errno))?;
+        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        if free_bytes < needed_bytes {
+            return Err(LabError::NoSpace {
+                dir: dir.clone(),
+                needed_bytes,
+                free_bytes,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Why a target takes no preallocated files; `None` when it does.
+pub(super) fn no_preallocation(target: &Target) -> Result<Option<Gap>, LabError> {
+    let file = RunFile::new(&target.dir, "preallocated");
+    let io = |error| LabError::io(format!("create {}", file.path().display()), error);
+    let made = std::fs::File::create_new(file.path()).map_err(io)?;
+    let refused = fallocate(&made, FallocateFlags::empty(), 0, 4096).err();
+    file.remove()?;
+    Ok(refused.map(|errno| {
+        let why = format!("fallocate is refused: {}", std::io::Error::from(errno));
+        Gap::new(format!("preallocated on {}", target.name), why)
+    }))
+}
+
+fn usage(message: &str) -> LabError {
+    LabError::Usage(message.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_articles_case_leads_every_effort() {
+        for (effort, count) in [
+            (Effort::Quick, 5),
+            (Effort::Normal, 15),
+            (Effort::Thorough, 21),
+        ] {
+            let selection = Selection {
+                effort,
+                ..Selection::default()
+            };
+            let cases = selection.cases().unwrap();
+            assert_eq!(cases[0], Case::ARTICLE);
+            assert_eq!(cases.len(), count);
+        }
+    }
+
+    #[test]
+    fn what_is_chosen_is_combined() {
+        let selection = Selection {
+            calls: vec![Call::Fdatasync, Call::ODsync],
+            writes: vec![Write::Overwrite],
+            sizes_bytes: vec![4096, 4096],
+            writers: vec![1, 2, 2],
+            ..Selection::default()
+        };
+        let cases = selection.cases().unwrap();
+        assert_eq!(cases.len(), 4, "each once: {cases:?}");
+        assert!(cases.iter().all(|case| case.write == Write::Overwrite));
+        let only = Selection {
+            writers: vec![3],
+            ..Selection::default()
+        };
+        let expected = Case {
+            writers: 3,
+            ..Case::ARTICLE
+        };
+        assert_eq!(only.cases().unwrap(), [expected]);
+        let sized = Selection {
+            sizes_bytes: vec![4096],
+            ..Selection::default()
+        };
+        assert_eq!(sized.cases().unwrap().len(), 15, "a size chooses no case");
+    }
+
+    #[test]
+    fn nonsense_is_a_usage_error() {
+        for selection in [
+            Selection {
+                writers: vec![0],
+                ..Selection::default()
+            },
+            Selection {
+                writers: vec![1, 100_000],
+                ..Selection::default()
+            },
+            Selection {
+                sizes_bytes: vec![0],
+                ..Selection::default()
+            },
+            Selection {
+                sizes_bytes: vec![1 << 50],
+                ..Selection::default()
+            },
+        ] {
+            assert!(selection.cases().unwrap_err().is_usage(), "{selection:?}");
+        }
+    }
+
+    #[test]
+    fn every_writer_has_room_for_some_syncs() {
+        let case = |size_bytes, writers| Case {
+            size_bytes,
+            writers,
+            ..Case::ARTICLE
+        };
+        assert_eq!(file_bytes(Effort::Normal, &case(1024, 4)), 64 << 20);
+        assert_eq!(file_bytes(Effort::Quick, &case(8 << 20, 8)), 512 << 20);
+        let needed = needed_bytes(Effort::Quick, &[case(8 << 20, 8), case(1024, 1)]);
+        assert_eq!(needed, (4 << 30) + (4 << 30) / 5);
+    }
+}
