@@ -274,3 +274,61 @@ impl SyncRow {
         stats::median(&self.times_s())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::answers::fixture::{Made, result};
+    use super::*;
+
+    #[test]
+    fn figures_are_per_sync() {
+        let made = Made::new(Call::Fsync, Write::Append)
+            .timed(&[70.0, 72.0, 71.0])
+            .asking([1, 1, 1, 0, 2]);
+        let row = result(vec![made]).rows.remove(0);
+        assert!(
+            row.syncs_per_s
+                .is_some_and(|rate| (rate - 1e6 / 71.0).abs() < 1e-6)
+        );
+        let (low, high) = row.syncs_per_s_interval.unwrap();
+        assert!((low - 1e6 / 72.0).abs() < 1e-6 && (high - 1e6 / 70.0).abs() < 1e-6);
+        let each = row.per_sync;
+        assert_eq!((each.data, each.metadata), (Some(1.0), Some(0.0)));
+        assert_eq!((each.flushes, each.bytes), (Some(2.0), Some(12_288.0)));
+    }
+
+    #[test]
+    fn what_was_not_seen_is_not_zero() {
+        let row = result(vec![Made::new(Call::Fsync, Write::Append)])
+            .rows
+            .remove(0);
+        assert_eq!(row.per_sync, PerSync::default());
+        assert_eq!((row.syncs_per_s, row.syncs_per_s_interval), (None, None));
+    }
+
+    #[test]
+    fn a_result_comes_back_as_it_was_saved() {
+        let made = Made::new(Call::ODsync, Write::Preallocated)
+            .timed(&[1.0 / 3.0, 70.1])
+            .asking([1, 0, 0, 3, 1]);
+        let mut before = result(vec![made]);
+        before.rows[0].latency_s = Latency::from_buckets(
+            vec![Bucket {
+                upto_ns: 7,
+                count: 30,
+            }],
+            7,
+        );
+        before.calibrations = vec![calibrated("host", 0.1 + 0.2, 0.7, 3)];
+        before.projections = projections(&before, &[DEVICES[0].figures()]);
+        before.answers = answers(&before);
+        let saved = serde_json::to_string(&before).unwrap();
+        assert_eq!(serde_json::from_str::<SyncResult>(&saved).unwrap(), before);
+        let json: serde_json::Value = serde_json::from_str(&saved).unwrap();
+        let row = &json["rows"][0];
+        assert_eq!(row["case"]["call"], "o_dsync");
+        assert_eq!(row["case"]["write"], "preallocated");
+        assert_eq!(row["per_sync"]["metadata"], 3.0);
+        assert!(row["latency_s"]["p50"].is_f64() && row["latency_s"]["p90"].is_null());
+    }
+}

@@ -14,6 +14,7 @@ mod place;
 mod privilege;
 mod results;
 mod running;
+mod sync;
 mod tools;
 mod trouble;
 mod usage;

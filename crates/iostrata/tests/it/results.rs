@@ -9,7 +9,7 @@ use crate::place::{Place, is_root, run};
 
 /// Fails unless `text` is one JSON value that the schema in `docs/schema` takes.
 #[track_caller]
-fn valid(schema: &str, text: &str) -> Value {
+pub(crate) fn valid(schema: &str, text: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../docs/schema")
         .join(schema);

@@ -154,7 +154,7 @@ fn unknown_names_list_those_that_exist() {
     exit 2
     --- stderr
     error: invalid value 'bufering' for '[EXPERIMENT]...'
-      [possible values: buffering]
+      [possible values: buffering, sync]
 
       tip: a similar value exists: 'buffering'
 

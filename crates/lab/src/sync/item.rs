@@ -27,6 +27,8 @@ pub(super) enum Length {
     Syncs(u64),
     /// Until this has passed.
     Time(Duration),
+    /// Whichever comes first.
+    Either(u64, Duration),
 }
 
 /// The files of one run, removed with it.
@@ -71,9 +73,11 @@ impl Item<'_> {
     /// The job that works on `files`.
     pub(super) fn job(&self, session: &Session<'_>, files: &Files, length: Length) -> Job {
         let paths: Vec<OsString> = files.0.iter().map(|file| file.path().into()).collect();
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (syncs, duration_ns) = match length {
             Length::Syncs(syncs) => (syncs, u64::MAX),
-            Length::Time(time) => (u64::MAX, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
+            Length::Time(time) => (u64::MAX, nanoseconds(time)),
+            Length::Either(syncs, time) => (syncs, nanoseconds(time)),
         };
         Job::Sync(SyncJob {
             case: self.case,

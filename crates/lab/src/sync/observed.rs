@@ -1,7 +1,5 @@
 //! The evidence pass: a run of each case, watched second by second.
 
-use std::time::Duration;
-
 use iostrata_core::Gap;
 use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, RawEvidence};
 use iostrata_core::observe::{Observation, Observer, Stream};
@@ -117,7 +115,7 @@ fn watch(
             Some(observer) => charged(observer.requests_so_far()?, item.target, identities),
             None => None,
         };
-        let second = second(&report, before.zip(now));
+        let second = second(&report, before.as_ref(), now.as_ref());
         before = now;
         if stretches.live {
             session.ledger.line(&line(item, number, &second));
@@ -153,10 +151,13 @@ fn charged(
     evidence(&raw, target, identities).0.device
 }
 
-fn second(report: &SyncReport, counts: Option<(DeviceCounts, DeviceCounts)>) -> Second {
-    let since = |pick: fn(&DeviceCounts) -> u64| {
-        counts.map(|(before, now)| pick(&now).saturating_sub(pick(&before)))
-    };
+/// `before` and `now` are the counts around the stretch.
+fn second(
+    report: &SyncReport,
+    before: Option<&DeviceCounts>,
+    now: Option<&DeviceCounts>,
+) -> Second {
+    let since = |pick: fn(&DeviceCounts) -> u64| Some(pick(now?).saturating_sub(pick(before?)));
     Second {
         lasted_s: report.work.sample.real_s,
         syncs: report.syncs,
@@ -282,13 +283,4 @@ fn reads(observed: &Observed) -> Option<String> {
             device.reads.count
         )
     })
-}
-
-/// How long each stretch of an item is, and whether it is shown.
-pub(super) fn stretches((count, length): (usize, Duration)) -> Stretches {
-    Stretches {
-        count,
-        length: Length::Time(length),
-        live: count > 1,
-    }
 }

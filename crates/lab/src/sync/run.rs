@@ -11,7 +11,7 @@ use iostrata_tracer::machine;
 use super::calibration::calibrate;
 use super::item::{Item, Length};
 use super::job::SyncReport;
-use super::observed::{Observed, observe, stretches};
+use super::observed::{Observed, observe};
 use super::{caveats, settings};
 use crate::engine::{Ledger, Progress, Rules};
 use crate::error::LabError;
@@ -148,8 +148,9 @@ fn rows(
     for ((item, timed), taken) in timed.filter(|((_, timed), _)| timed.enough) {
         let stop = session.stop;
         let leading = !rows.iter().any(|row| row.row.target == item.target.name);
-        let plan = settings::stretches(session.run.effort, leading, rows.is_empty());
-        let watch = || observe(session, item, stretches(plan));
+        let effort = session.run.effort;
+        let stretches = settings::stretches(effort, &item.case, leading, rows.is_empty());
+        let watch = || observe(session, item, stretches);
         let observed = until_stopped(stop, interrupted, watch)?;
         let observed = observed.unwrap_or_else(Observed::interrupted);
         rows.push(row(item, timed, taken, observed, &session.run.rules));

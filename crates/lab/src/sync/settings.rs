@@ -6,6 +6,8 @@ use iostrata_core::Gap;
 use iostrata_core::sync::{Call, Case, Write};
 use rustix::fs::{Access, FallocateFlags, access, fallocate, statvfs};
 
+use super::item::Length;
+use super::observed::Stretches;
 use crate::error::LabError;
 use crate::session::{Effort, RunFile};
 use crate::target::Target;
@@ -147,24 +149,36 @@ pub(super) fn run_length(effort: Effort) -> Duration {
     })
 }
 
-/// The stretches of the observed run: how many, and how long each. `leading` is the
-/// first case of a target, `first` the first target.
-pub(super) fn stretches(effort: Effort, leading: bool, first: bool) -> (usize, Duration) {
-    let second = Duration::from_secs(1);
-    match (effort, leading) {
-        (Effort::Quick, true) if first => (3, second),
-        (Effort::Quick, _) => (1, Duration::from_millis(100)),
-        (Effort::Normal, true) => (6, second),
-        (Effort::Normal, false) => (1, second),
-        (Effort::Thorough, true) => (10, second),
-        (Effort::Thorough, false) => (5, second),
+/// The stretches of the observed run: the first case of a target second by second, on
+/// quick runs only that of the first target; others until they have enough syncs for
+/// counts per sync, or have taken long enough.
+pub(super) fn stretches(effort: Effort, case: &Case, leading: bool, first: bool) -> Stretches {
+    let (seconds, syncs, longest_s) = match effort {
+        Effort::Quick => (3, 200_u64, 1),
+        Effort::Normal => (6, 1000, 3),
+        Effort::Thorough => (10, 5000, 10),
+    };
+    if leading && (first || effort != Effort::Quick) {
+        return Stretches {
+            count: seconds,
+            length: Length::Time(Duration::from_secs(1)),
+            live: true,
+        };
+    }
+    Stretches {
+        count: 1,
+        length: Length::Either(
+            syncs.div_ceil(case.writers.max(1)),
+            Duration::from_secs(longest_s),
+        ),
+        live: false,
     }
 }
 
 /// Direct writes of either kind that calibrate a target.
 pub(super) fn direct_writes(effort: Effort) -> u64 {
     match effort {
-        Effort::Quick => 200,
+        Effort::Quick => 100,
         Effort::Normal | Effort::Thorough => 1000,
     }
 }

@@ -130,7 +130,7 @@ impl Writer {
     /// between two latencies.
     pub(super) fn work(&mut self, limit: Limit) -> Result<Stretch, Failure> {
         let mut latencies = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
-            .map_err(|error| Failure::job(&format!("no histogram: {error}")))?;
+            .map_err(|error| Failure::job(format!("no histogram: {error}")))?;
         let mut syncs = 0;
         let mut last = monotonic_ns();
         let begun = last;
@@ -176,7 +176,7 @@ impl Writer {
 
     /// Makes the record differ from the last one at this place.
     fn stamp(&mut self) {
-        let stamp = monotonic_stamp(self.offset).to_le_bytes();
+        let stamp = spread(self.offset).to_le_bytes();
         let length = self.record.len().min(stamp.len());
         for (byte, new) in self.record[..length].iter_mut().zip(stamp) {
             *byte = byte.wrapping_add(new | 1);
@@ -190,7 +190,7 @@ impl Writer {
 }
 
 /// Spreads an offset over the bits of a number.
-fn monotonic_stamp(offset: u64) -> u64 {
+fn spread(offset: u64) -> u64 {
     offset.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
@@ -215,8 +215,9 @@ fn end_of(case: &Case, file_bytes: u64) -> u64 {
 }
 
 fn record(size_bytes: u64) -> Result<Vec<u8>, Failure> {
-    let length = usize::try_from(size_bytes).map_err(|_| Failure::memory(size_bytes, None));
-    let length = length?;
+    let Ok(length) = usize::try_from(size_bytes) else {
+        return Err(Failure::memory(size_bytes, None));
+    };
     let mut record = Vec::new();
     record
         .try_reserve_exact(length)

@@ -2,6 +2,9 @@
 //! `reference` measurements agree on, met by requests of the loop device. Needs root.
 
 mod ground;
+#[path = "../experiments/places.rs"]
+mod places;
+mod sync;
 mod witness;
 
 use ground::{Counted, RECORDS, count};

@@ -2,7 +2,7 @@
 
 use iostrata_core::sync::{Figures, Projection};
 
-use super::view::View;
+use super::view::{Numbered, View};
 use crate::format::{NOT_APPLICABLE, microseconds, number, or_not_seen};
 use crate::terminal::lab::facts::distinct;
 use crate::terminal::page::{DIM, Page};
@@ -70,34 +70,25 @@ fn devices(view: &View<'_>, projections: &[&Projection]) -> Table {
 /// The measured device projected: where the model is right, and where it is not.
 fn check(view: &View<'_>, checks: &[&Projection]) -> Table {
     let in_full = view.in_full();
-    let drawn = |one: &&&Projection| {
-        let rows = view.rows(|row| row.number == one.row);
-        let first = |target: &str| {
-            checks
-                .iter()
-                .find(|other| {
-                    view.rows(|row| row.number == other.row && row.target() == target)
-                        .first()
-                        .is_some()
-                })
-                .is_some_and(|other| other.row == one.row)
-        };
-        rows.iter()
-            .any(|row| in_full.contains(&row.target()) || first(row.target()))
-    };
-    let checks: Vec<&&Projection> = checks.iter().filter(drawn).collect();
-    let name = |one: &&&Projection| {
-        let rows = view.rows(|row| row.number == one.row);
-        let name = rows
-            .first()
-            .map(|row| format!("{} on {}", row.name(), row.target()));
-        name.unwrap_or_default()
-    };
+    let mut others: Vec<&str> = Vec::new();
+    let mut drawn: Vec<(&Projection, Numbered<'_>)> = Vec::new();
+    for &check in checks {
+        for row in view.rows(|row| row.number == check.row) {
+            if in_full.contains(&row.target()) || !others.contains(&row.target()) {
+                others.push(row.target());
+                drawn.push((check, row));
+            }
+        }
+    }
+    let name =
+        |(_, row): &(&Projection, Numbered<'_>)| format!("{} on {}", row.name(), row.target());
+    let names: Vec<String> = drawn.iter().map(name).collect();
+    let checks: Vec<&Projection> = drawn.iter().map(|(check, _)| *check).collect();
     Table::new(
         0,
         vec![
             Column::row_numbers(checks.iter().map(|one| one.row)),
-            Column::label("check: this device", checks.iter().map(name)),
+            Column::label("check: this device", names),
             Column::number(
                 "write µs",
                 checks.iter().map(|one| microseconds(one.device.write_s)),

@@ -1,0 +1,354 @@
+//! What one sync asks of the device on every target, counted through `lab sync` itself.
+//!
+//! Where a figure surprises, the comment beside it says what in the kernel makes it.
+
+use iostrata_core::sync::{Call, Case, PerSync, SyncResult, SyncRow, Write};
+use iostrata_lab::engine::{Rules, Silent};
+use iostrata_lab::interrupt::Interrupt;
+use iostrata_lab::scratch::{ImageKind, Images, Plan, isolate, prepare};
+use iostrata_lab::session::{Effort, RunSettings};
+use iostrata_lab::sync::run;
+use iostrata_lab::target::Target;
+use iostrata_tracer::ebpf::EbpfObserver;
+use iostrata_tracer::stack::{Roots, inspect};
+
+use crate::near;
+use crate::places::{self, launcher};
+
+/// Requests of one sync: data, journal, commit, metadata, flushes.
+type Each = [f64; 5];
+
+const APPENDS: [(Call, Write); 4] = [
+    (Call::Fsync, Write::Append),
+    (Call::Fdatasync, Write::Append),
+    (Call::ODsync, Write::Append),
+    (Call::OSync, Write::Append),
+];
+
+/// A write of 1 KiB into a block of 4 KiB: the first of four converts the unwritten
+/// extent (`ext4_convert_unwritten_extents`, `xfs_iomap_write_unwritten`), which is a
+/// transaction; the other three overwrite.
+const ONE_IN_FOUR: f64 = 0.25;
+
+fn target(name: &str, dir: &std::path::Path, image: bool) -> Target {
+    let stack = inspect(dir, &Roots::default()).unwrap();
+    Target {
+        image,
+        disks: stack.charged_disks(),
+        storage: stack.target(dir.display().to_string()),
+        ..places::target(name, dir, "")
+    }
+}
+
+/// Measures the kinds on a fresh image, or on the host for `None`.
+fn measured(kind: Option<ImageKind>, kinds: &[(Call, Write)], writers: &[u64]) -> SyncResult {
+    let mounts = isolate().unwrap();
+    let base = tempfile::tempdir_in("/var/tmp").unwrap();
+    let made: Vec<ImageKind> = kind.into_iter().collect();
+    let images = (!made.is_empty()).then_some(Images {
+        kinds: &made,
+        bytes: 512 << 20,
+        mounts: &mounts,
+    });
+    let plan = Plan {
+        dir: base.path(),
+        host_bytes: 128 << 20,
+        images,
+    };
+    let prepared = prepare(&plan, &Interrupt::never()).unwrap();
+    let target = match prepared.images() {
+        [image] => target(image.kind().name(), image.path(), true),
+        _ => target("host", prepared.host(), false),
+    };
+    let mut cases = Vec::new();
+    for &(call, write) in kinds {
+        cases.extend(writers.iter().map(|&writers| Case {
+            call,
+            write,
+            writers,
+            ..Case::ARTICLE
+        }));
+    }
+    let settings = RunSettings {
+        rules: Rules {
+            min_runs: 1,
+            max_runs: 1,
+            target_width: 0.1,
+            budget_s: 10.0,
+        },
+        effort: Effort::Quick,
+        scratch: prepared.host().to_owned(),
+        launcher: launcher(),
+        virtualization: None,
+        unobserved_because: String::new(),
+    };
+    let mut observer = EbpfObserver::open().unwrap();
+    let result = run(
+        &cases,
+        &[],
+        &settings,
+        &[target],
+        Some(&mut observer),
+        &mut Silent,
+        &|| false,
+    );
+    let leftovers = prepared.close();
+    assert!(leftovers.is_empty(), "{leftovers:?}");
+    result.unwrap()
+}
+
+fn row(result: &SyncResult, call: Call, write: Write) -> &SyncRow {
+    let wanted = |row: &&SyncRow| (row.row.case.call, row.row.case.write) == (call, write);
+    result.rows.iter().find(wanted).unwrap()
+}
+
+/// Checks what every row must be, and its requests: within 3 %, or a twentieth of a
+/// request more for a checkpoint or a commit that fell into the run.
+#[track_caller]
+fn asks(result: &SyncResult, call: Call, write: Write, due: Each) {
+    let row = row(result, call, write);
+    let case = format!("{} {} {}", row.row.target, call.as_str(), write.as_str());
+    whole(row);
+    let PerSync {
+        data,
+        journal,
+        commit,
+        metadata,
+        flushes,
+        unknown,
+        ..
+    } = row.per_sync;
+    assert_eq!(unknown, Some(0.0), "{case}");
+    let got = [data, journal, commit, metadata, flushes].map(Option::unwrap);
+    let names = ["data", "journal", "commit", "metadata", "flushes"];
+    for ((name, got), due) in names.into_iter().zip(got).zip(due) {
+        near(
+            &format!("{case}: {name}"),
+            got,
+            due * 0.97,
+            due * 1.03 + 0.06,
+        );
+    }
+}
+
+/// The run was as asked: no loss, the calls to the unit, files in their state, no reads.
+#[track_caller]
+fn whole(row: &SyncRow) {
+    assert!(row.observed_syncs >= 10, "{}", row.observed_syncs);
+    assert_eq!(row.row.evidence.lost_events, 0);
+    let notes = &row.row.notes;
+    let wrong = |note: &&String| {
+        ["calls with", "written before", "unwritten", "requests read"]
+            .iter()
+            .any(|words| note.contains(words))
+    };
+    assert_eq!(notes.iter().find(wrong), None, "{:?}", row.row.case);
+    let calls = row.row.evidence.syscalls.as_ref().unwrap();
+    assert_eq!(calls["pwrite64"].count, row.observed_syncs);
+}
+
+#[test]
+fn ext4_commits_a_transaction_unless_only_contents_change() {
+    let mut kinds = APPENDS.to_vec();
+    kinds.extend([
+        (Call::Fdatasync, Write::Overwrite),
+        (Call::ODsync, Write::Overwrite),
+        (Call::Fdatasync, Write::Preallocated),
+        (Call::Syncfs, Write::Append),
+    ]);
+    let result = measured(Some(ImageKind::Ext4), &kinds, &[1]);
+    for (call, write) in APPENDS {
+        asks(&result, call, write, [1.0, 1.0, 1.0, 0.0, 2.0]);
+    }
+    for call in [Call::Fdatasync, Call::ODsync] {
+        asks(&result, call, Write::Overwrite, [1.0, 0.0, 0.0, 0.0, 1.0]);
+    }
+    let converts = [1.0, ONE_IN_FOUR, ONE_IN_FOUR, 0.0, 1.0 + ONE_IN_FOUR];
+    asks(&result, Call::Fdatasync, Write::Preallocated, converts);
+    let bytes = row(&result, Call::Fsync, Write::Append).per_sync.bytes;
+    near("bytes", bytes.unwrap(), 17_900.0, 21_500.0);
+    // After the commit `sync_filesystem` (fs/sync.c) writes the block device's pages as
+    // well, so the committed metadata goes to its place at once.
+    let syncfs = row(&result, Call::Syncfs, Write::Append).per_sync;
+    near("syncfs metadata", syncfs.metadata.unwrap(), 0.9, 2.5);
+    near("syncfs commit", syncfs.commit.unwrap(), 0.97, 1.1);
+}
+
+#[test]
+fn ext4_without_journal_writes_the_inode_itself() {
+    let mut kinds = APPENDS.to_vec();
+    kinds.push((Call::Fdatasync, Write::Overwrite));
+    let result = measured(Some(ImageKind::Ext4NoJournal), &kinds, &[1]);
+    for (call, write) in APPENDS {
+        let row = row(&result, call, write);
+        whole(row);
+        let each = row.per_sync;
+        assert_eq!((each.journal, each.commit), (Some(0.0), Some(0.0)));
+        near("data", each.data.unwrap(), 0.99, 1.01);
+        // The inode; and bitmaps and descriptors when their write-back comes round.
+        near("metadata", each.metadata.unwrap(), 0.99, 1.3);
+        near("flushes", each.flushes.unwrap(), 0.97, 1.09);
+    }
+    // `ext4_fsync_nojournal` (fs/ext4/fsync.c) calls `ext4_write_inode` for fdatasync too,
+    // which writes the inode's block if its time has changed: at most once a sync.
+    let row = row(&result, Call::Fdatasync, Write::Overwrite);
+    whole(row);
+    near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
+    near("metadata", row.per_sync.metadata.unwrap(), 0.0, 1.06);
+    near("flushes", row.per_sync.flushes.unwrap(), 0.97, 1.09);
+}
+
+#[test]
+fn ext4_fast_commit_writes_one_block_for_journal_and_commit() {
+    let mut kinds = APPENDS.to_vec();
+    kinds.extend([
+        (Call::Fdatasync, Write::Overwrite),
+        (Call::Fdatasync, Write::Preallocated),
+    ]);
+    let result = measured(Some(ImageKind::Ext4FastCommit), &kinds, &[1]);
+    for (call, write) in APPENDS {
+        asks(&result, call, write, [1.0, 0.0, 1.0, 0.0, 2.0]);
+    }
+    asks(
+        &result,
+        Call::Fdatasync,
+        Write::Overwrite,
+        [1.0, 0.0, 0.0, 0.0, 1.0],
+    );
+    // Three of four writes convert nothing; the fast commit is written all the same,
+    // because the inode is tracked in it.
+    asks(
+        &result,
+        Call::Fdatasync,
+        Write::Preallocated,
+        [1.0, 0.0, 1.0, 0.0, 2.0],
+    );
+}
+
+#[test]
+fn ext4_that_journals_data_commits_even_an_overwrite() {
+    let kinds = [
+        (Call::Fsync, Write::Append),
+        (Call::ODsync, Write::Append),
+        (Call::Fdatasync, Write::Overwrite),
+        (Call::Fdatasync, Write::Preallocated),
+    ];
+    let result = measured(Some(ImageKind::Ext4DataJournal), &kinds, &[1]);
+    for (call, write) in kinds {
+        asks(&result, call, write, [1.0, 1.0, 1.0, 0.0, 3.0]);
+    }
+}
+
+#[test]
+fn xfs_writes_one_log_record_unless_only_contents_change() {
+    let mut kinds = APPENDS.to_vec();
+    kinds.extend([
+        (Call::Fdatasync, Write::Overwrite),
+        (Call::ODsync, Write::Overwrite),
+        (Call::Fdatasync, Write::Preallocated),
+        (Call::Syncfs, Write::Overwrite),
+    ]);
+    let result = measured(Some(ImageKind::Xfs), &kinds, &[1]);
+    for (call, write) in APPENDS {
+        asks(&result, call, write, [1.0, 1.0, 0.0, 0.0, 2.0]);
+    }
+    for call in [Call::Fdatasync, Call::ODsync] {
+        asks(&result, call, Write::Overwrite, [1.0, 0.0, 0.0, 0.0, 1.0]);
+    }
+    let converts = [1.0, ONE_IN_FOUR, 0.0, 0.0, 1.0 + ONE_IN_FOUR];
+    asks(&result, Call::Fdatasync, Write::Preallocated, converts);
+    // `xfs_fs_sync_fs` (fs/xfs/xfs_super.c) only forces the log, and a log with nothing in
+    // it sends no flush; `xfs_file_fsync` (xfs_file.c) sends one in that case. So most of
+    // these syncs leave their contents in the device's volatile cache.
+    let syncfs = row(&result, Call::Syncfs, Write::Overwrite);
+    whole(syncfs);
+    near("data", syncfs.per_sync.data.unwrap(), 0.97, 1.03);
+    let (flushes, log) = (syncfs.per_sync.flushes, syncfs.per_sync.journal);
+    let (flushes, log) = (flushes.unwrap(), log.unwrap());
+    assert!(
+        flushes <= 2.0 * log + 0.05,
+        "{flushes} flushes, {log} log writes"
+    );
+}
+
+#[test]
+fn btrfs_writes_its_log_trees_whatever_changes() {
+    let kinds = [
+        (Call::Fsync, Write::Append),
+        (Call::ODsync, Write::Append),
+        (Call::Fdatasync, Write::Overwrite),
+        (Call::Fdatasync, Write::Preallocated),
+    ];
+    let result = measured(Some(ImageKind::Btrfs), &kinds, &[1]);
+    for (call, write) in kinds {
+        let row = row(&result, call, write);
+        whole(row);
+        let each = row.per_sync;
+        // The first two appends lie inline in the tree (`max_inline`, btrfs(5)).
+        near("data", each.data.unwrap(), 0.8, 1.03);
+        near("super blocks", each.commit.unwrap(), 0.97, 1.1);
+        // Two log trees of two blocks, each with a copy (DUP), and more as they grow.
+        near("metadata", each.metadata.unwrap(), 3.8, 9.0);
+        near("flushes", each.flushes.unwrap(), 1.97, 2.1);
+    }
+}
+
+#[test]
+fn on_the_host_data_is_charged_by_file() {
+    let kinds = [
+        (Call::Fsync, Write::Append),
+        (Call::Fdatasync, Write::Overwrite),
+        (Call::Sync, Write::Append),
+    ];
+    let result = measured(None, &kinds, &[1]);
+    for (call, write) in kinds {
+        let row = row(&result, call, write);
+        whole(row);
+        near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
+        let calls = row.row.evidence.syscalls.as_ref().unwrap();
+        assert_eq!(calls[call.as_str()].count, row.observed_syncs);
+        assert_eq!(row.per_sync.unknown, Some(0.0));
+    }
+    assert!(
+        result
+            .caveats
+            .iter()
+            .any(|caveat| caveat.contains("is shared"))
+    );
+}
+
+#[test]
+fn a_series_has_every_second_and_adds_up() {
+    let result = measured(Some(ImageKind::Ext4), &APPENDS[..1], &[1]);
+    let row = row(&result, Call::Fsync, Write::Append);
+    let seconds = &row.series.seconds;
+    assert_eq!(seconds.len(), 3);
+    assert!(seconds.iter().all(|second| second.lasted_s >= 1.0));
+    let syncs: u64 = seconds.iter().map(|second| second.syncs).sum();
+    assert_eq!(syncs, row.observed_syncs);
+    let data: u64 = seconds.iter().map(|second| second.data.unwrap()).sum();
+    let whole = row.row.evidence.device.unwrap().data.count;
+    assert_eq!(data, whole, "no request between the seconds");
+    assert!(row.series.steadiness.is_some());
+}
+
+#[test]
+fn writers_at_the_same_time_share_commits() {
+    let result = measured(Some(ImageKind::Ext4), &APPENDS[..1], &[1, 8]);
+    let commits: Vec<f64> = result
+        .rows
+        .iter()
+        .map(|row| {
+            whole(row);
+            row.per_sync.commit.unwrap()
+        })
+        .collect();
+    near("a lone writer's commits", commits[0], 0.97, 1.1);
+    assert!(commits[1] < 0.9, "{commits:?}");
+    let answer = result
+        .answers
+        .iter()
+        .find(|answer| answer.claim.contains("share"))
+        .unwrap();
+    assert_eq!(answer.verdict, iostrata_core::Verdict::Holds);
+}
