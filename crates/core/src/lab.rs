@@ -6,6 +6,7 @@ use crate::buffering::BufferingResult;
 use crate::environment::{Environment, Target};
 use crate::evidence::Evidence;
 use crate::op::Gap;
+use crate::page_cache::PageCacheResult;
 use crate::sync::SyncResult;
 use crate::timing::Timing;
 
@@ -29,6 +30,8 @@ pub struct LabResult {
 pub enum Experiment {
     /// `buffering`.
     Buffering(BufferingResult),
+    /// `page-cache`.
+    PageCache(PageCacheResult),
     /// `sync`.
     Sync(SyncResult),
 }
@@ -38,6 +41,7 @@ impl Experiment {
     pub fn rows(&self) -> usize {
         match self {
             Self::Buffering(result) => result.rows.len(),
+            Self::PageCache(result) => result.rows.len(),
             Self::Sync(result) => result.rows.len(),
         }
     }
@@ -46,6 +50,7 @@ impl Experiment {
     pub fn missing_mut(&mut self) -> &mut Vec<Gap> {
         match self {
             Self::Buffering(result) => &mut result.missing,
+            Self::PageCache(result) => &mut result.missing,
             Self::Sync(result) => &mut result.missing,
         }
     }

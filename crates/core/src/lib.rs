@@ -18,6 +18,7 @@ mod judge;
 pub mod lab;
 pub mod observe;
 pub mod op;
+pub mod page_cache;
 pub mod stats;
 pub mod sync;
 pub mod timing;

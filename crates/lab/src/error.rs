@@ -36,6 +36,12 @@ pub enum LabError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The largest case does not fit into memory.
+    #[error("{0}")]
+    NoMemory(String),
+    /// This kernel, or the file system that was chosen, has nothing that can be measured.
+    #[error("{0}")]
+    Impossible(String),
     /// A workload process failed.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -9,6 +9,7 @@ pub mod buffering;
 pub mod engine;
 pub mod error;
 pub mod interrupt;
+pub mod page_cache;
 pub mod scratch;
 pub mod session;
 pub mod sync;

@@ -10,7 +10,7 @@ mod compared;
 pub(crate) mod figures;
 
 use crate::answer::{Answer, Verdict};
-pub(crate) use compared::Compared;
+pub(crate) use compared::{Compared, SAME_WITHIN};
 
 /// Name of the target that is the measured directory's own file system.
 pub(crate) const HOST: &str = "host";

@@ -9,12 +9,15 @@ use iostrata_core::bytes;
 use iostrata_lab::scratch::ImageKind;
 
 use super::buffering::BufferingOptions;
+use super::page_cache::PageCacheOptions;
 use super::sync::SyncOptions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
     /// When do written bytes leave the program, and when are they safe?
     Buffering,
+    /// What does the page cache save, and where does the time of a read go?
+    PageCache,
     /// What does one sync cost, and what does it make the device do?
     Sync,
 }
@@ -24,6 +27,7 @@ impl ExperimentName {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Buffering => "buffering",
+            Self::PageCache => "page-cache",
             Self::Sync => "sync",
         }
     }
@@ -32,6 +36,7 @@ impl ExperimentName {
     pub(crate) fn page(self) -> &'static str {
         match self {
             Self::Buffering => include_str!("../../../../docs/experiments/buffering.md"),
+            Self::PageCache => include_str!("../../../../docs/experiments/page-cache.md"),
             Self::Sync => include_str!("../../../../docs/experiments/sync.md"),
         }
     }
@@ -83,6 +88,9 @@ pub(crate) struct Lab {
     pub(crate) buffering: BufferingOptions,
 
     #[command(flatten)]
+    pub(crate) page_cache: PageCacheOptions,
+
+    #[command(flatten)]
     pub(crate) sync: SyncOptions,
 }
 
@@ -91,6 +99,7 @@ impl Lab {
     pub(crate) fn options_of(&self, name: ExperimentName) -> Vec<&'static str> {
         match name {
             ExperimentName::Buffering => self.buffering.given(),
+            ExperimentName::PageCache => self.page_cache.given(),
             ExperimentName::Sync => self.sync.given(),
         }
     }
@@ -100,6 +109,7 @@ const EXAMPLES: &str = "\
 Examples:
   iostrata lab buffering                        all modes, 1 B and 100 kB
   iostrata lab buffering --fs host --mode fsync,fdatasync --size 1KiB --count 5000
+  iostrata lab page-cache --state cold,direct --reader read --size 1MiB --sleep 1
   sudo iostrata lab --fs ext4,ext4-nojournal,xfs,btrfs --json result.json";
 
 /// A file system to measure.

@@ -2,6 +2,7 @@
 
 mod buffering;
 mod lab;
+mod page_cache;
 mod sync;
 
 use std::path::PathBuf;

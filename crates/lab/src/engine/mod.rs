@@ -10,6 +10,7 @@ mod identity;
 mod noise;
 mod process;
 mod progress;
+mod residency;
 mod timing;
 mod xorshift;
 
@@ -22,5 +23,6 @@ pub use identity::{KernelFile, kernel_file};
 pub use noise::{Meter, Reading};
 pub(crate) use process::Process;
 pub use progress::{Ledger, Progress, Silent, Step};
+pub(crate) use residency::{Residency, evict, residency, warm};
 pub use timing::{Measured, Round, Rules, measure};
 pub(crate) use xorshift::XorShift;

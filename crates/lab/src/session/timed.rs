@@ -29,7 +29,7 @@ pub(crate) fn time(
     session: &mut Session<'_>,
     labels: &[String],
     steps_after: usize,
-    mut run: impl FnMut(&Session<'_>, usize) -> Result<Sample, LabError>,
+    mut run: impl FnMut(&mut Session<'_>, usize) -> Result<Sample, LabError>,
 ) -> Result<Pass, LabError> {
     let mut meters = vec![Meter::default(); labels.len()];
     let (rules, stop) = (session.run.rules, session.stop);

@@ -6,4 +6,6 @@ mod buffering;
 mod child;
 mod expected_calls;
 mod observed;
+mod page_cache;
+mod page_cache_observed;
 mod places;

@@ -7,6 +7,7 @@ use iostrata_core::sync::{self, DEVICES, Figures};
 use iostrata_lab::buffering::{self, Selection};
 use iostrata_lab::engine::Progress;
 use iostrata_lab::error::LabError;
+use iostrata_lab::page_cache;
 use iostrata_lab::scratch::ImageKind;
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::sync as lab_sync;
@@ -17,6 +18,7 @@ use crate::cli::{ExperimentName, Lab};
 /// One experiment of a run.
 pub(super) enum Planned {
     Buffering(Vec<Case>),
+    PageCache(page_cache::Plan),
     Sync {
         cases: Vec<sync::Case>,
         devices: Vec<Figures>,
@@ -40,6 +42,17 @@ impl Planned {
                     effort,
                 };
                 Ok(Self::Buffering(selection.cases()?))
+            }
+            ExperimentName::PageCache => {
+                let selection = page_cache::Selection {
+                    states: options.page_cache.state.clone(),
+                    readers: options.page_cache.reader.clone(),
+                    parses: options.page_cache.parse.clone(),
+                    sizes_bytes: options.size.clone(),
+                    sleep: options.page_cache.sleep,
+                    effort,
+                };
+                Ok(Self::PageCache(selection.plan()?))
             }
             ExperimentName::Sync => Self::sync(options, effort),
         }
@@ -69,6 +82,8 @@ impl Planned {
     pub(super) fn usual_images(&self) -> &'static [ImageKind] {
         match self {
             Self::Buffering(_) => &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs],
+            // A cache is the same over all of them.
+            Self::PageCache(_) => &[],
             Self::Sync {
                 effort: Effort::Thorough,
                 ..
@@ -81,6 +96,7 @@ impl Planned {
     pub(super) fn needed_bytes(&self) -> u64 {
         match self {
             Self::Buffering(cases) => buffering::needed_bytes(cases),
+            Self::PageCache(plan) => page_cache::needed_bytes(&plan.cases),
             Self::Sync { cases, effort, .. } => lab_sync::needed_bytes(*effort, cases),
         }
     }
@@ -97,6 +113,8 @@ impl Planned {
         match self {
             Self::Buffering(cases) => buffering::run(cases, run, targets, observer, progress, stop)
                 .map(Experiment::Buffering),
+            Self::PageCache(plan) => page_cache::run(plan, run, targets, observer, progress, stop)
+                .map(Experiment::PageCache),
             Self::Sync { cases, devices, .. } => {
                 lab_sync::run(cases, devices, run, targets, observer, progress, stop)
                     .map(Experiment::Sync)

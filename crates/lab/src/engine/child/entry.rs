@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Command, ExecJob, Failure, Job, Message, Report};
 use crate::buffering::{NullTask, ReadTask, StepsTask, WriteTask};
+use crate::page_cache::ReadFileTask;
 use crate::sync::{DirectTask, SyncTask};
 
 /// Exit code of a child whose input made no sense, as `EX_SOFTWARE` in sysexits.h.
@@ -24,6 +25,7 @@ enum Task {
     Null(NullTask),
     Steps(StepsTask),
     Read(ReadTask),
+    ReadFile(Box<ReadFileTask>),
     Exec(ExecJob),
     Sync(SyncTask),
     Direct(DirectTask),
@@ -36,6 +38,7 @@ impl Task {
             Job::Null(job) => Self::Null(NullTask::prepare(job)?),
             Job::Steps(job) => Self::Steps(StepsTask::prepare(job)?),
             Job::Read(job) => Self::Read(ReadTask::prepare(job)?),
+            Job::ReadFile(job) => Self::ReadFile(Box::new(ReadFileTask::prepare(job)?)),
             Job::Exec(job) => Self::Exec(job),
             Job::Sync(job) => Self::Sync(SyncTask::prepare(&job)?),
             Job::Direct(job) => Self::Direct(DirectTask::prepare(job)?),
@@ -48,6 +51,7 @@ impl Task {
             Self::Null(task) => task.go().map(Report::Work),
             Self::Steps(task) => task.go().map(Report::Step),
             Self::Read(task) => task.go().map(Report::Read),
+            Self::ReadFile(task) => task.go().map(Report::ReadFile),
             Self::Exec(job) => Err(become_program(job)),
             Self::Sync(task) => task.go().map(Report::Sync),
             Self::Direct(task) => task.go().map(Report::Direct),

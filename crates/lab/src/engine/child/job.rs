@@ -8,6 +8,7 @@ use iostrata_core::buffering::{Case, Mode};
 use iostrata_core::timing::Sample;
 use serde::{Deserialize, Serialize};
 
+use crate::page_cache::{ReadFileJob, ReadFileReport};
 use crate::sync::{DirectJob, DirectReport, SyncJob, SyncReport};
 
 /// The work of one child.
@@ -22,6 +23,8 @@ pub enum Job {
     Steps(StepsJob),
     /// Reads a file of records and says how many bytes of it are right.
     Read(ReadJob),
+    /// Reads a file of `lab page-cache`, one step for each `go`.
+    ReadFile(ReadFileJob),
     /// Becomes another program at `go`.
     Exec(ExecJob),
     /// Writes and syncs as a case of `lab sync`.
@@ -91,6 +94,8 @@ pub enum Report {
     Step(StepReport),
     /// [`Job::Read`] is done.
     Read(ReadReport),
+    /// A step of [`Job::ReadFile`] is done.
+    ReadFile(ReadFileReport),
     /// A stretch of [`Job::Sync`] is done.
     Sync(SyncReport),
     /// [`Job::Direct`] is done.

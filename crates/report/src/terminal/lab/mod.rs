@@ -6,6 +6,7 @@ mod facts;
 mod footnotes;
 mod heading;
 mod made;
+mod page_cache;
 mod sync;
 
 use iostrata_core::lab::{Experiment, LabResult};
@@ -32,6 +33,9 @@ pub fn draw(result: &LabResult, width: usize, style: Style) -> String {
         match experiment {
             Experiment::Buffering(measured) => {
                 buffering::draw(&mut page, &result.environment, measured, style.all_rows);
+            }
+            Experiment::PageCache(measured) => {
+                page_cache::draw(&mut page, &result.environment, measured, style.all_rows);
             }
             Experiment::Sync(measured) => {
                 sync::draw(&mut page, &result.environment, measured, style.all_rows);

@@ -330,5 +330,6 @@ pub(super) fn result() -> LabResult {
 pub(super) fn buffering(result: &mut LabResult) -> &mut BufferingResult {
     match &mut result.experiments[0] {
         Experiment::Buffering(buffering) => buffering,
+        other => panic!("not buffering: {other:?}"),
     }
 }

@@ -1,0 +1,240 @@
+//! The dimensions of a case.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a page: what `cachestat`(2) counts in on the machines this runs on.
+const PAGE_BYTES: u64 = 4096;
+
+/// Where the file is before the read, and whether the read uses the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// No page of the file is resident.
+    Cold,
+    /// Every page of the file is resident.
+    Warm,
+    /// Opened with `O_DIRECT`, after an eviction.
+    Direct,
+    /// Read with `RWF_DONTCACHE`, after an eviction.
+    Dontcache,
+    /// Some pages are resident: found, never asked for.
+    Partial,
+}
+
+impl State {
+    /// Every state that can be asked for, in the order of the table.
+    pub const ALL: [Self; 4] = [Self::Cold, Self::Warm, Self::Direct, Self::Dontcache];
+
+    /// The name on the command line, in JSON and in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cold => "cold",
+            Self::Warm => "warm",
+            Self::Direct => "direct",
+            Self::Dontcache => "dontcache",
+            Self::Partial => "partial",
+        }
+    }
+
+    /// What a row that was asked for in this state is, when `resident_bytes` of a file
+    /// of `size_bytes` were in the cache before the read. `O_DIRECT` does not look
+    /// there, so it stays what it is.
+    #[must_use]
+    pub fn found(self, resident_bytes: u64, size_bytes: u64) -> Self {
+        let filled = match resident_bytes.div_ceil(PAGE_BYTES) {
+            0 => Self::Cold,
+            pages if pages >= size_bytes.div_ceil(PAGE_BYTES) => Self::Warm,
+            _ => Self::Partial,
+        };
+        match (self, filled) {
+            (Self::Direct, _) => Self::Direct,
+            (Self::Dontcache, Self::Cold) => Self::Dontcache,
+            (_, found) => found,
+        }
+    }
+}
+
+/// How the file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reader {
+    /// The whole file into a buffer that is new each time, so that its pages fault.
+    Read,
+    /// The whole file into a buffer whose pages have been touched before.
+    ReadReused,
+    /// Mapped, and every byte added up.
+    Mmap,
+    /// 4 KiB reads in random order, no page twice.
+    PreadRandom,
+    /// The whole file through `io_uring`, several requests in flight.
+    IoUring,
+}
+
+impl Reader {
+    /// Every reader, in the order of the table.
+    pub const ALL: [Self; 5] = [
+        Self::Read,
+        Self::ReadReused,
+        Self::Mmap,
+        Self::PreadRandom,
+        Self::IoUring,
+    ];
+
+    /// The name on the command line, in JSON and in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::ReadReused => "read_reused",
+            Self::Mmap => "mmap",
+            Self::PreadRandom => "pread_random",
+            Self::IoUring => "io_uring",
+        }
+    }
+}
+
+/// What is done with the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Parse {
+    /// Nothing.
+    None,
+    /// JSON to a tree of values.
+    Json,
+    /// JSON to the structures it describes.
+    JsonTyped,
+    /// Lines are counted.
+    Lines,
+    /// 64-bit words are added up: as cheap as looking at every byte can be.
+    Checksum,
+}
+
+impl Parse {
+    /// Every parser, in the order of the table.
+    pub const ALL: [Self; 5] = [
+        Self::None,
+        Self::Json,
+        Self::JsonTyped,
+        Self::Lines,
+        Self::Checksum,
+    ];
+
+    /// The name on the command line, in JSON and in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Json => "json",
+            Self::JsonTyped => "json_typed",
+            Self::Lines => "lines",
+            Self::Checksum => "checksum",
+        }
+    }
+}
+
+/// One case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Case {
+    /// Where the file is.
+    pub state: State,
+    /// How it is read.
+    pub reader: Reader,
+    /// Size of the file.
+    pub size_bytes: u64,
+    /// What is done with the bytes.
+    pub parse: Parse,
+}
+
+impl Case {
+    /// Why the combination cannot be; `None` when it can.
+    pub fn impossible(&self) -> Option<&'static str> {
+        match (self.state, self.reader, self.parse) {
+            (State::Partial, ..) => Some("a file that is partly cached is found, not made"),
+            (State::Direct | State::Dontcache, Reader::Mmap, _) => {
+                Some("a mapping always goes through the page cache")
+            }
+            (State::Dontcache, Reader::IoUring, _) => {
+                Some("the reads of the ring carry no RWF_DONTCACHE here")
+            }
+            (State::Direct, Reader::IoUring, _) if !self.size_bytes.is_multiple_of(PAGE_BYTES) => {
+                Some("the ring reads O_DIRECT in whole pages, and the file is not made of them")
+            }
+            (_, Reader::Mmap, parse) if parse != Parse::None => {
+                Some("a mapping is read while it is parsed: the two cannot be told apart")
+            }
+            (_, Reader::PreadRandom | Reader::IoUring, Parse::None) => None,
+            (_, Reader::PreadRandom | Reader::IoUring, _) => {
+                Some("a parser needs the whole file in order in one buffer")
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: u64 = 10_000;
+    const PAGES: u64 = 3 * PAGE_BYTES;
+
+    #[test]
+    fn the_state_is_what_is_found_and_not_what_is_asked() {
+        for (asked, resident, found) in [
+            (State::Cold, 0, State::Cold),
+            (State::Cold, PAGE_BYTES, State::Partial),
+            (State::Cold, PAGES, State::Warm),
+            (State::Warm, PAGES, State::Warm),
+            (State::Warm, PAGES - PAGE_BYTES, State::Partial),
+            (State::Warm, 0, State::Cold),
+            (State::Dontcache, 0, State::Dontcache),
+            (State::Dontcache, PAGES, State::Warm),
+            (State::Dontcache, PAGE_BYTES, State::Partial),
+            (State::Direct, 0, State::Direct),
+            (State::Direct, PAGES, State::Direct),
+        ] {
+            assert_eq!(asked.found(resident, SIZE), found, "{asked:?} {resident}");
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_the_json() {
+        for state in State::ALL {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
+        }
+        for reader in Reader::ALL {
+            assert_eq!(serde_json::to_value(reader).unwrap(), reader.as_str());
+        }
+        for parse in Parse::ALL {
+            assert_eq!(serde_json::to_value(parse).unwrap(), parse.as_str());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_combined_is_told() {
+        let case = |state, reader, parse| Case {
+            state,
+            reader,
+            size_bytes: SIZE,
+            parse,
+        };
+        for possible in [
+            case(State::Cold, Reader::ReadReused, Parse::Json),
+            Case {
+                size_bytes: 8192,
+                ..case(State::Direct, Reader::IoUring, Parse::None)
+            },
+            case(State::Dontcache, Reader::PreadRandom, Parse::None),
+        ] {
+            assert_eq!(possible.impossible(), None, "{possible:?}");
+        }
+        for impossible in [
+            case(State::Direct, Reader::Mmap, Parse::None),
+            case(State::Dontcache, Reader::IoUring, Parse::None),
+            case(State::Direct, Reader::IoUring, Parse::None),
+            case(State::Cold, Reader::Mmap, Parse::Json),
+            case(State::Warm, Reader::PreadRandom, Parse::Lines),
+            case(State::Partial, Reader::Read, Parse::None),
+        ] {
+            assert!(impossible.impossible().is_some(), "{impossible:?}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! `lab page-cache`: what does the page cache save, and where does the time of a read go?
+
+mod answers;
+mod case;
+mod figures;
+mod parsing;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Answer;
+use crate::buffering::Method;
+use crate::lab::{MeasuredTarget, Row};
+use crate::op::Gap;
+use crate::timing::Timing;
+pub use answers::answers;
+pub use case::{Case, Parse, Reader, State};
+pub use figures::{Figures, Spent, figures};
+pub use parsing::{MATTERS_SHARE, ParseLine, parse_lines};
+
+/// The question the experiment answers.
+pub const QUESTION: &str = "what does the page cache save, and where does the time of a read go?";
+
+/// Bytes of one read of `pread_random`.
+pub const RANDOM_READ_BYTES: u64 = 4096;
+
+/// The result of the experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PageCacheResult {
+    /// [`QUESTION`].
+    pub question: String,
+    /// File systems measured.
+    pub targets: Vec<MeasuredTarget>,
+    /// One row per case and target.
+    pub rows: Vec<PageCacheRow>,
+    /// Parser against cache: one line per target, size and parser that has both a
+    /// cold and a warm row.
+    pub parsing: Vec<ParseLine>,
+    /// Verdicts.
+    pub answers: Vec<Answer>,
+    /// Properties of this machine that limit what the rows mean.
+    pub caveats: Vec<String>,
+    /// Cases and strata that are not there, and why.
+    #[serde(default)]
+    pub missing: Vec<Gap>,
+    /// How the timing runs were made.
+    pub method: Method,
+}
+
+/// A row with what belongs to reading files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PageCacheRow {
+    /// Case, timing, evidence. The case's state is the one that was found by
+    /// `cachestat`(2), whatever was asked for.
+    #[serde(flatten)]
+    pub row: Row<Case>,
+    /// The state that was asked for.
+    pub asked_state: State,
+    /// Why the state is not the one asked for; `null` when it is.
+    pub not_as_asked: Option<String>,
+    /// Bytes that one run reads: the file, or the reads of `pread_random`.
+    pub read_bytes: u64,
+    /// With a parser: the part of the time that reading took.
+    pub reading: Option<Timing>,
+    /// With a parser: the part of the time that parsing took.
+    pub parsing: Option<Timing>,
+    /// Copying as many bytes from memory to memory, in the same process, right after
+    /// the read: the limit of any read that copies.
+    pub memory_copy: Option<Timing>,
+    /// Latency of the single reads of `pread_random`, all timing runs together.
+    pub latency_s: Option<Percentiles>,
+    /// The same file read again and again, from the state asked for: the first read,
+    /// the second ...
+    pub series: Vec<SeriesRead>,
+    /// Bytes that the timing runs fetched from storage by `/proc/PID/io`, median per
+    /// run. Counted for the process, so also where nothing is observed.
+    pub storage_read_bytes: Option<u64>,
+    /// Figures that follow from the above.
+    pub figures: Figures,
+}
+
+/// One read of a series, over all timing runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeriesRead {
+    /// 1 for the first read.
+    pub number: u32,
+    /// Times of this read.
+    pub timing: Timing,
+    /// Bytes fetched from storage during it (`/proc/PID/io`), median.
+    pub storage_read_bytes: Option<u64>,
+    /// Bytes of the file resident before it, median.
+    pub resident_before_bytes: u64,
+    /// Bytes of the file resident after it, median.
+    pub resident_after_bytes: u64,
+}
+
+/// A latency distribution, seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// Median.
+    pub p50: f64,
+    /// 90 % take no longer.
+    pub p90: f64,
+    /// 99 % take no longer.
+    pub p99: f64,
+    /// 99.9 % take no longer.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+    /// Operations.
+    pub count: u64,
+}
+
+impl PageCacheRow {
+    /// Whether the row is in the state that was asked for.
+    pub fn is_as_asked(&self) -> bool {
+        self.asked_state == self.row.case.state
+    }
+
+    /// Bytes of storage requests that read during the row's run: those of the
+    /// observed run, or else those that `/proc/PID/io` charged to the timing runs.
+    pub fn device_read_bytes(&self) -> Option<u64> {
+        let observed = self.row.evidence.device.as_ref();
+        observed
+            .map(|device| device.reads.bytes)
+            .or(self.storage_read_bytes)
+    }
+}

@@ -1,0 +1,96 @@
+//! Options of `lab page-cache`.
+
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use iostrata_core::page_cache::{Parse, Reader, State};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of page-cache")]
+pub(crate) struct PageCacheOptions {
+    /// Where the file is before it is read; several, separated by commas [default: all]
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = states())]
+    pub(crate) state: Vec<State>,
+
+    /// How the file is read; several, separated by commas [default: all]
+    #[arg(long, value_name = "READER", value_delimiter = ',', value_parser = readers())]
+    pub(crate) reader: Vec<Reader>,
+
+    /// What is done with the bytes; several, separated by commas [default: all on 145 KiB]
+    #[arg(long, value_name = "PARSER", value_delimiter = ',', value_parser = parsers())]
+    pub(crate) parse: Vec<Parse>,
+
+    /// Wait so long between two reads, and show each as it is done
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) sleep: Option<Duration>,
+}
+
+impl PageCacheOptions {
+    /// The options that were given and that no other experiment has.
+    pub(super) fn given(&self) -> Vec<&'static str> {
+        let given = [
+            ("--state", !self.state.is_empty()),
+            ("--reader", !self.reader.is_empty()),
+            ("--parse", !self.parse.is_empty()),
+            ("--sleep", self.sleep.is_some()),
+        ];
+        super::lab::names(&given)
+    }
+}
+
+fn states() -> impl TypedValueParser<Value = State> {
+    let values = State::ALL.map(|state| {
+        PossibleValue::new(state.as_str()).help(match state {
+            State::Cold => "evicted, which is verified",
+            State::Warm => "all of it in the cache, which is verified",
+            State::Direct => "evicted, then read with O_DIRECT",
+            State::Dontcache => "evicted, then read with RWF_DONTCACHE",
+            State::Partial => "found, not made",
+        })
+    });
+    PossibleValuesParser::new(values).try_map(|name| {
+        let known = State::ALL.into_iter().find(|state| state.as_str() == name);
+        known.ok_or("no such state")
+    })
+}
+
+fn readers() -> impl TypedValueParser<Value = Reader> {
+    let values = Reader::ALL.map(|reader| {
+        PossibleValue::new(reader.as_str()).help(match reader {
+            Reader::Read => "the whole file into a new buffer each time",
+            Reader::ReadReused => "the whole file into a buffer used before",
+            Reader::Mmap => "mapped, and every byte added up",
+            Reader::PreadRandom => "4 KiB reads in random order",
+            Reader::IoUring => "the whole file, eight requests in flight",
+        })
+    });
+    PossibleValuesParser::new(values).try_map(|name| {
+        let known = Reader::ALL
+            .into_iter()
+            .find(|reader| reader.as_str() == name);
+        known.ok_or("no such reader")
+    })
+}
+
+fn parsers() -> impl TypedValueParser<Value = Parse> {
+    let values = Parse::ALL.map(|parse| {
+        PossibleValue::new(parse.as_str()).help(match parse {
+            Parse::None => "nothing",
+            Parse::Json => "JSON to a tree of values",
+            Parse::JsonTyped => "JSON to the structures it describes",
+            Parse::Lines => "lines are counted",
+            Parse::Checksum => "64-bit words are added up",
+        })
+    });
+    PossibleValuesParser::new(values).try_map(|name| {
+        let known = Parse::ALL.into_iter().find(|parse| parse.as_str() == name);
+        known.ok_or("no such parser")
+    })
+}
+
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().ok();
+    let pause = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    pause.ok_or("it is not a number of seconds, 0 or more")
+}

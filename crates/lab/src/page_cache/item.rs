@@ -1,0 +1,240 @@
+//! What is measured: a case on a target, with the file it reads.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use iostrata_core::bytes;
+use iostrata_core::page_cache::{Case, Parse, Reader, State};
+use iostrata_core::timing::Sample;
+
+use super::job::{FileStep, ReadFileJob, ReadFileReport};
+use super::settings::{Plan, copies};
+use crate::engine::{EngineError, Job, Report, Residency, Workload, evict, residency, warm};
+use crate::error::LabError;
+use crate::session::Session;
+use crate::target::Target;
+
+/// How often a pause looks whether an end was asked for.
+const PAUSE_CHECK: Duration = Duration::from_millis(50);
+
+/// A case on a target.
+#[derive(Clone, Copy)]
+pub(super) struct Item<'a> {
+    pub(super) target: &'a Target,
+    pub(super) case: Case,
+    pub(super) file: &'a Path,
+    pub(super) plan: &'a Plan,
+}
+
+/// The state of a file before a read, as it was found.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) state: State,
+    /// Why it is not the one asked for.
+    pub(super) why: Option<String>,
+    pub(super) resident_bytes: u64,
+}
+
+/// One read of a series.
+#[derive(Debug, Clone)]
+pub(super) struct Again {
+    pub(super) sample: Sample,
+    pub(super) storage_read_bytes: Option<u64>,
+    pub(super) resident_before_bytes: u64,
+    pub(super) resident_after_bytes: u64,
+}
+
+/// One timing run.
+#[derive(Debug, Clone)]
+pub(super) struct Taken {
+    pub(super) found: Found,
+    /// The first read.
+    pub(super) first: ReadFileReport,
+    /// All reads, when there was more than one.
+    pub(super) series: Vec<Again>,
+    pub(super) copy: Option<Sample>,
+}
+
+impl Item<'_> {
+    /// For progress: `cold read 1 MiB on host`.
+    pub(super) fn label(&self) -> String {
+        let case = self.case;
+        let parser = match case.parse {
+            Parse::None => String::new(),
+            parse => format!(", {}", parse.as_str()),
+        };
+        format!(
+            "{} {} {}{parser} on {}",
+            case.state.as_str(),
+            case.reader.as_str(),
+            bytes::exact(case.size_bytes),
+            self.target.name
+        )
+    }
+
+    /// Reads of the file in one run.
+    fn reads(&self) -> u32 {
+        match (self.case.reader, self.case.parse) {
+            (Reader::Read, Parse::None) => self.plan.reads,
+            _ => 1,
+        }
+    }
+
+    pub(super) fn job(&self, steps: Vec<FileStep>) -> Job {
+        Job::ReadFile(ReadFileJob {
+            case: self.case,
+            path: self.file.into(),
+            random_reads: self.plan.random_reads,
+            steps,
+        })
+    }
+
+    /// Brings the file into the case's state, and says in which it is.
+    pub(super) fn set_state(&self) -> Result<Found, LabError> {
+        let asked = self.case.state;
+        let changed = match asked {
+            State::Warm => warm(self.file),
+            _ => evict(self.file),
+        };
+        let residency = changed.map_err(|error| {
+            let doing = if asked == State::Warm {
+                "bring in"
+            } else {
+                "evict"
+            };
+            LabError::io(format!("{doing} {}", self.file.display()), error)
+        })?;
+        Ok(self.found(&residency))
+    }
+
+    fn found(&self, residency: &Residency) -> Found {
+        let asked = self.case.state;
+        let resident_bytes = residency.resident_bytes();
+        let state = asked.found(resident_bytes, self.case.size_bytes);
+        let file = self.file.display();
+        let why = match asked {
+            _ if state == asked => None,
+            State::Warm => Some(format!(
+                "asked to bring in {file}, but only {} of {} pages are resident: memory is short",
+                residency.resident_pages, residency.pages
+            )),
+            _ => Some(format!(
+                "asked to evict {file}, but {}",
+                residency.why_not_cold()
+            )),
+        };
+        Found {
+            state,
+            why,
+            resident_bytes,
+        }
+    }
+
+    pub(super) fn resident_bytes(&self) -> Result<u64, LabError> {
+        let seen = residency(self.file).map_err(|error| {
+            LabError::io(
+                format!("ask what is cached of {}", self.file.display()),
+                error,
+            )
+        })?;
+        Ok(seen.resident_bytes())
+    }
+
+    /// One timing run: the state, the reads, and the copy where one belongs to it.
+    pub(super) fn run(&self, session: &mut Session<'_>) -> Result<Taken, LabError> {
+        let reads = self.reads();
+        let mut steps = vec![FileStep::Read; usize::try_from(reads).unwrap_or(1)];
+        if copies(&self.case) {
+            steps.push(FileStep::Copy);
+        }
+        let mut workload = session.start(&self.job(steps))?;
+        let found = self.set_state()?;
+        let mut reports = Vec::new();
+        let mut series = Vec::new();
+        let mut resident_before_bytes = found.resident_bytes;
+        for number in 1..=reads {
+            if number > 1 {
+                self.pause(session)?;
+            }
+            let report = read(&mut workload, session.stop)?;
+            let resident_after_bytes = self.resident_bytes()?;
+            series.push(Again {
+                sample: report.work.sample,
+                storage_read_bytes: report.storage_read_bytes,
+                resident_before_bytes,
+                resident_after_bytes,
+            });
+            self.show(session, number, &report, resident_after_bytes);
+            resident_before_bytes = resident_after_bytes;
+            reports.push(report);
+        }
+        let copy = if copies(&self.case) {
+            Some(read(&mut workload, session.stop)?.work.sample)
+        } else {
+            None
+        };
+        workload.exit()?;
+        self.pause(session)?;
+        if series.len() == 1 {
+            series.clear();
+        }
+        Ok(Taken {
+            found,
+            first: reports.swap_remove(0),
+            series,
+            copy,
+        })
+    }
+
+    /// A line for whoever watches.
+    fn show(
+        &self,
+        session: &mut Session<'_>,
+        number: u32,
+        report: &ReadFileReport,
+        resident_bytes: u64,
+    ) {
+        if self.plan.sleep.is_none() {
+            return;
+        }
+        let fetched = report
+            .storage_read_bytes
+            .map_or_else(|| "unknown".to_owned(), bytes::short);
+        session.ledger.line(&format!(
+            "{}: read {number} {:.6} s, from storage {fetched}, resident {} of {}",
+            self.label(),
+            report.work.sample.real_s,
+            bytes::short(resident_bytes),
+            bytes::short(self.case.size_bytes.next_multiple_of(4096)),
+        ));
+    }
+
+    fn pause(&self, session: &Session<'_>) -> Result<(), LabError> {
+        let Some(sleep) = self.plan.sleep else {
+            return Ok(());
+        };
+        let started = Instant::now();
+        loop {
+            if (session.stop)() {
+                return Err(EngineError::Interrupted.into());
+            }
+            let left = sleep.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            thread::sleep(left.min(PAUSE_CHECK));
+        }
+    }
+}
+
+/// The next step of a process that reads.
+pub(super) fn read(
+    workload: &mut Workload,
+    stop: &dyn Fn() -> bool,
+) -> Result<ReadFileReport, EngineError> {
+    match workload.go(stop)? {
+        Report::ReadFile(report) => Ok(report),
+        _ => Err(EngineError::Protocol("another report".to_owned())),
+    }
+}

@@ -1,0 +1,52 @@
+//! What the process that reads is asked for, and what it reports.
+
+use std::ffi::OsString;
+
+use iostrata_core::page_cache::Case;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Work;
+
+/// See [`Job::ReadFile`](crate::engine::Job::ReadFile).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReadFileJob {
+    /// How. The state says how the file is opened and read; whoever sends `go` has
+    /// brought it into that state.
+    pub case: Case,
+    /// The file, of the case's size.
+    pub path: OsString,
+    /// Reads of `pread_random`.
+    pub random_reads: u64,
+    /// What each `go` does.
+    pub steps: Vec<FileStep>,
+}
+
+/// One step of a [`ReadFileJob`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileStep {
+    /// Opens, reads, parses and closes the file.
+    Read,
+    /// Copies as many bytes as the file has from memory to memory.
+    Copy,
+    /// The loop of `pread_random` around a read that does nothing.
+    Nothing,
+}
+
+/// What one step gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReadFileReport {
+    /// Times and faults of the whole step.
+    pub work: Work,
+    /// Bytes read, or copied.
+    pub read_bytes: u64,
+    /// Seconds from before the open until the bytes were there, with a parser.
+    pub reading_s: Option<f64>,
+    /// Seconds of the parser.
+    pub parsing_s: Option<f64>,
+    /// Bytes that this process was charged for fetching from storage (`read_bytes` of
+    /// `/proc/self/io`); `None` where the kernel does not account.
+    pub storage_read_bytes: Option<u64>,
+    /// Latencies of the single reads of `pread_random`: nanoseconds and how many.
+    pub latencies: Vec<(u64, u64)>,
+}

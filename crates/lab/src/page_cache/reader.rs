@@ -1,0 +1,384 @@
+//! The reading itself, as the workload process does it.
+
+use std::fs::{self, File, OpenOptions};
+use std::hint::black_box;
+use std::io::{self, IoSliceMut};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+
+use iostrata_core::page_cache::{Case, Parse, RANDOM_READ_BYTES, Reader, State};
+use iostrata_tracer::kernel::{AlignedBuffer, Mapping, Ring};
+use nix::fcntl::OFlag;
+use rustix::io::{ReadWriteFlags, preadv2};
+
+use super::job::{FileStep, ReadFileJob, ReadFileReport};
+use super::parser::{parse, sum_of_words};
+use super::random::{Latencies, offsets, read_randomly};
+use crate::engine::{Failure, Stopwatch, monotonic_ns};
+
+/// Requests of `io_uring` in flight.
+const RING_DEPTH: u32 = 8;
+
+/// Bytes of one of them.
+const RING_REQUEST_BYTES: usize = 128 << 10;
+
+/// Reads of `O_DIRECT` are whole blocks of at most this size (open(2)).
+const DIRECT_BLOCK_BYTES: u64 = 4096;
+
+/// `RWF_DONTCACHE` of include/uapi/linux/fs.h (Linux 6.14), which rustix has no name for.
+pub(super) const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+
+/// A file that is ready to be read: memory taken, file not open yet.
+pub(crate) struct ReadFileTask {
+    job: ReadFileJob,
+    path: PathBuf,
+    /// Memory that has been touched; empty for readers that take new memory each time.
+    buffer: AlignedBuffer,
+    /// Where the copy goes; empty unless one is made.
+    copy: AlignedBuffer,
+    offsets: Vec<u64>,
+    ring: Option<Ring>,
+    done: usize,
+}
+
+/// What one read of the file gave.
+#[derive(Default)]
+struct Got {
+    bytes: u64,
+    /// When the bytes were there, and when they were parsed.
+    parsed_ns: Option<(u64, u64)>,
+    latencies: Vec<(u64, u64)>,
+}
+
+impl ReadFileTask {
+    /// Takes memory and draws the offsets.
+    pub(crate) fn prepare(job: ReadFileJob) -> Result<Self, Failure> {
+        let case = job.case;
+        let memory = |bytes: u64| {
+            let error = |error| Failure::from_io(&format!("take {bytes} bytes of memory"), &error);
+            let Ok(length) = usize::try_from(bytes) else {
+                return Err(Failure::memory(bytes, None));
+            };
+            AlignedBuffer::touched(length).map_err(error)
+        };
+        let whole = case.size_bytes.next_multiple_of(DIRECT_BLOCK_BYTES);
+        let copies = job.steps.contains(&FileStep::Copy);
+        let buffer = match case.reader {
+            Reader::ReadReused | Reader::IoUring => whole,
+            Reader::PreadRandom => RANDOM_READ_BYTES,
+            Reader::Read | Reader::Mmap if copies => whole,
+            Reader::Read | Reader::Mmap => 0,
+        };
+        let ring =
+            match case.reader {
+                Reader::IoUring => Some(Ring::open(RING_DEPTH).map_err(|error| {
+                    Failure::from_io("set up io_uring", &io::Error::other(error))
+                })?),
+                _ => None,
+            };
+        let random_reads = match case.reader {
+            Reader::PreadRandom => job.random_reads,
+            _ => 0,
+        };
+        Ok(Self {
+            path: PathBuf::from(&job.path),
+            buffer: memory(buffer)?,
+            copy: memory(if copies { whole } else { 0 })?,
+            offsets: offsets(case.size_bytes, RANDOM_READ_BYTES, random_reads),
+            ring,
+            done: 0,
+            job,
+        })
+    }
+
+    /// Does the next step.
+    pub(crate) fn go(&mut self) -> Result<ReadFileReport, Failure> {
+        let step = self.job.steps.get(self.done).copied();
+        self.done += 1;
+        match step {
+            Some(FileStep::Read) => self.read(),
+            Some(FileStep::Copy) => self.copy(),
+            Some(FileStep::Nothing) => self.nothing(),
+            None => Err(Failure::job("all steps are done")),
+        }
+    }
+
+    fn read(&mut self) -> Result<ReadFileReport, Failure> {
+        let fetched_before = storage_read_bytes();
+        let watch = Stopwatch::start()?;
+        let started_ns = monotonic_ns();
+        let got = self.read_once().map_err(|error| {
+            let doing = format!("read {}", self.path.display());
+            Failure::from_io(&doing, &error)
+        })?;
+        let work = watch.stop()?;
+        let fetched = storage_read_bytes().zip(fetched_before);
+        let seconds = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
+        Ok(ReadFileReport {
+            work,
+            read_bytes: got.bytes,
+            reading_s: got.parsed_ns.map(|(there, _)| seconds(started_ns, there)),
+            parsing_s: got.parsed_ns.map(|(there, parsed)| seconds(there, parsed)),
+            storage_read_bytes: fetched.map(|(after, before)| after.saturating_sub(before)),
+            latencies: got.latencies,
+        })
+    }
+
+    fn read_once(&mut self) -> io::Result<Got> {
+        let case = self.job.case;
+        let file = self.open()?;
+        match case.reader {
+            Reader::Read => {
+                let mut fresh = AlignedBuffer::fresh(self.whole_len())?;
+                let bytes = read_whole(&file, &mut fresh, &case)?;
+                parsed(bytes, case.parse)
+            }
+            Reader::ReadReused => {
+                let bytes = read_whole(&file, &mut self.buffer, &case)?;
+                parsed(bytes, case.parse)
+            }
+            Reader::Mmap => {
+                let mapping = Mapping::of(&file)?;
+                let bytes = mapping.as_slice();
+                black_box(sum_of_words(bytes));
+                complete(bytes.len() as u64, case.size_bytes)
+            }
+            Reader::PreadRandom => self.read_randomly(&file),
+            Reader::IoUring => self.read_through_ring(&file),
+        }
+    }
+
+    fn open(&self) -> io::Result<File> {
+        let flags = match self.job.case.state {
+            State::Direct => OFlag::O_DIRECT,
+            _ => OFlag::empty(),
+        };
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .custom_flags(flags.bits())
+            .open(&self.path)
+    }
+
+    /// The file in whole blocks, as `O_DIRECT` reads them.
+    fn whole_len(&self) -> usize {
+        let whole = self
+            .job
+            .case
+            .size_bytes
+            .next_multiple_of(DIRECT_BLOCK_BYTES);
+        usize::try_from(whole).unwrap_or(usize::MAX)
+    }
+
+    fn read_randomly(&mut self, file: &File) -> io::Result<Got> {
+        let case = self.job.case;
+        let mut latencies = Latencies::new();
+        let mut bytes = 0;
+        let buffer = &mut self.buffer;
+        read_randomly(&self.offsets, &mut latencies, |offset| {
+            let wanted = RANDOM_READ_BYTES.min(case.size_bytes - offset);
+            let got = read_some(file, buffer, offset, &case)? as u64;
+            bytes += got;
+            complete(got, wanted).map(drop)
+        })?;
+        Ok(Got {
+            bytes,
+            latencies: latencies.counts(),
+            ..Got::default()
+        })
+    }
+
+    fn read_through_ring(&mut self, file: &File) -> io::Result<Got> {
+        let size = self.job.case.size_bytes;
+        let len = usize::try_from(size).unwrap_or(usize::MAX);
+        let ring = self.ring.as_mut().ok_or(io::ErrorKind::Unsupported)?;
+        let buffer = &mut self.buffer[..len];
+        ring.read_exact_at(file.as_fd(), buffer, 0, RING_REQUEST_BYTES)?;
+        complete(size, size)
+    }
+
+    fn copy(&mut self) -> Result<ReadFileReport, Failure> {
+        let watch = Stopwatch::start()?;
+        self.copy.copy_from_slice(&self.buffer);
+        black_box(&*self.copy);
+        Ok(only(watch.stop()?, self.copy.len() as u64))
+    }
+
+    fn nothing(&mut self) -> Result<ReadFileReport, Failure> {
+        let mut latencies = Latencies::new();
+        let watch = Stopwatch::start()?;
+        let error = |error| Failure::from_io("read nothing", &error);
+        read_randomly(&self.offsets, &mut latencies, |offset| {
+            black_box(offset);
+            Ok(())
+        })
+        .map_err(error)?;
+        Ok(only(watch.stop()?, 0))
+    }
+}
+
+fn only(work: crate::engine::Work, read_bytes: u64) -> ReadFileReport {
+    ReadFileReport {
+        work,
+        read_bytes,
+        reading_s: None,
+        parsing_s: None,
+        storage_read_bytes: None,
+        latencies: Vec::new(),
+    }
+}
+
+/// Reads until the file's size is there.
+fn read_whole<'b>(file: &File, buffer: &'b mut [u8], case: &Case) -> io::Result<&'b [u8]> {
+    let size = usize::try_from(case.size_bytes).unwrap_or(usize::MAX);
+    let mut filled = 0;
+    while filled < size {
+        let rest = &mut buffer[filled..];
+        match read_some(file, rest, filled as u64, case)? {
+            0 => break,
+            got => filled += got,
+        }
+    }
+    complete(filled as u64, case.size_bytes)?;
+    Ok(&buffer[..size])
+}
+
+/// One system call, `read` from the start to the end of the file, `pread` elsewhere.
+fn read_some(file: &File, buffer: &mut [u8], offset: u64, case: &Case) -> io::Result<usize> {
+    loop {
+        let outcome = match (case.state, case.reader) {
+            (State::Dontcache, _) => {
+                preadv2(file, &mut [IoSliceMut::new(buffer)], offset, DONTCACHE)
+            }
+            (_, Reader::PreadRandom) => rustix::io::pread(file, &mut *buffer, offset),
+            _ => rustix::io::read(file, &mut *buffer),
+        };
+        match outcome {
+            Err(rustix::io::Errno::INTR) => {}
+            outcome => return Ok(outcome?),
+        }
+    }
+}
+
+fn parsed(bytes: &[u8], what: Parse) -> io::Result<Got> {
+    if what == Parse::None {
+        return complete(bytes.len() as u64, bytes.len() as u64);
+    }
+    let there_ns = monotonic_ns();
+    black_box(parse(what, bytes)?);
+    Ok(Got {
+        bytes: bytes.len() as u64,
+        parsed_ns: Some((there_ns, monotonic_ns())),
+        ..Got::default()
+    })
+}
+
+/// A file that is shorter than it was made is somebody else's doing.
+fn complete(bytes: u64, wanted: u64) -> io::Result<Got> {
+    if bytes != wanted {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Got {
+        bytes,
+        ..Got::default()
+    })
+}
+
+/// `read_bytes` of `/proc/self/io`: what this process caused to be fetched from
+/// storage (`task_io_account_read`, called by `submit_bio`).
+fn storage_read_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/io").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("read_bytes:"))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(
+        state: State,
+        reader: Reader,
+        parse: Parse,
+        contents: &[u8],
+    ) -> (tempfile::TempDir, ReadFileTask) {
+        // A tmpfs takes neither O_DIRECT nor RWF_DONTCACHE everywhere.
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("f");
+        fs::write(&path, contents).unwrap();
+        let job = ReadFileJob {
+            case: Case {
+                state,
+                reader,
+                size_bytes: contents.len() as u64,
+                parse,
+            },
+            path: path.into(),
+            random_reads: 7,
+            steps: vec![FileStep::Read, FileStep::Copy, FileStep::Nothing],
+        };
+        (dir, ReadFileTask::prepare(job).unwrap())
+    }
+
+    #[test]
+    fn every_reader_reads_all_of_it() {
+        let contents = vec![7; 40_960];
+        for state in State::ALL {
+            for reader in Reader::ALL {
+                let (_dir, mut task) = task(state, reader, Parse::None, &contents);
+                if task.job.case.impossible().is_some() {
+                    continue;
+                }
+                let report = task.go().unwrap();
+                let due = match reader {
+                    Reader::PreadRandom => 7 * 4096,
+                    _ => 40_960,
+                };
+                assert_eq!(report.read_bytes, due, "{state:?} {reader:?}");
+                let operations: u64 = report.latencies.iter().map(|(_, count)| count).sum();
+                assert_eq!(operations, if due == 40_960 { 0 } else { 7 });
+                assert_eq!((report.reading_s, report.parsing_s), (None, None));
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_that_are_no_pages_are_read_to_the_byte() {
+        for state in State::ALL {
+            for reader in [Reader::Read, Reader::ReadReused, Reader::PreadRandom] {
+                let (_dir, mut task) = task(state, reader, Parse::None, &[7; 5001]);
+                assert_eq!(task.go().unwrap().read_bytes, 5001, "{state:?} {reader:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_parser_has_its_own_time() {
+        let (_dir, mut task) = task(State::Warm, Reader::Read, Parse::Lines, b"a\nb\n");
+        let report = task.go().unwrap();
+        let (reading, parsing) = (report.reading_s.unwrap(), report.parsing_s.unwrap());
+        assert!(reading + parsing <= report.work.sample.real_s);
+    }
+
+    #[test]
+    fn what_is_no_json_is_an_error_and_so_is_a_short_file() {
+        let (_dir, mut task) = task(State::Warm, Reader::Read, Parse::Json, b"[1,");
+        assert!(task.go().is_err());
+        let (dir, mut task) = self::task(State::Warm, Reader::Read, Parse::None, b"1234");
+        fs::write(dir.path().join("f"), b"1").unwrap();
+        assert!(task.go().is_err());
+    }
+
+    #[test]
+    fn steps_follow_each_other() {
+        let (_dir, mut task) = task(State::Warm, Reader::ReadReused, Parse::None, &[7; 5000]);
+        task.go().unwrap();
+        assert_eq!(task.go().unwrap().read_bytes, 8192);
+        assert_eq!(task.copy[..5000], [7; 5000]);
+        assert_eq!(task.go().unwrap().read_bytes, 0);
+        assert!(task.go().is_err());
+    }
+}

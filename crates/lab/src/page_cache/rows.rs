@@ -1,0 +1,323 @@
+//! Rows made of the timing runs and the observed one.
+
+use iostrata_core::lab::{Interference, Row};
+use iostrata_core::page_cache::{Case, Figures, PageCacheRow, SeriesRead, State};
+use iostrata_core::timing::{Sample, Timing};
+
+use super::item::{Again, Found, Item, Taken};
+use super::observed::Observed;
+use super::random::Latencies;
+use crate::engine::Rules;
+
+/// The row of an item. Its state is what the observed run found, or the last timing run
+/// where none was observed; timing runs in another state are left out.
+pub(super) fn row(
+    item: &Item<'_>,
+    taken: &[Taken],
+    observed: Observed,
+    interference: Interference,
+    rules: &Rules,
+) -> PageCacheRow {
+    let asked_state = item.case.state;
+    let found = observed
+        .found
+        .or_else(|| Some(taken.last()?.found.clone()))
+        .unwrap_or(Found {
+            state: asked_state,
+            why: None,
+            resident_bytes: 0,
+        });
+    let same: Vec<&Taken> = taken
+        .iter()
+        .filter(|taken| taken.found.state == found.state)
+        .collect();
+    let timing = timing(same.iter().map(|taken| taken.first.work.sample));
+    let mut notes = notes(taken, &same, &found, timing.as_ref(), rules);
+    notes.extend(said_by_after(item.case, &found, &observed.evidence));
+    if item.target.backing_cached && found.state != State::Warm {
+        notes
+            .push("not known to be cold below: the file that holds the image is cached".to_owned());
+    }
+    let first = same
+        .first()
+        .or(taken.first().as_ref())
+        .map(|taken| &taken.first);
+    let row = Row {
+        case: Case {
+            state: found.state,
+            ..item.case
+        },
+        target: item.target.name.clone(),
+        timing,
+        evidence: observed.evidence,
+        interference: Interference {
+            other_requests: observed.other_requests,
+            ..interference
+        },
+        notes,
+    };
+    PageCacheRow {
+        row,
+        asked_state,
+        not_as_asked: found.why,
+        read_bytes: first.map_or(item.case.size_bytes, |first| first.read_bytes),
+        reading: parts(&same, |taken| taken.first.reading_s),
+        parsing: parts(&same, |taken| taken.first.parsing_s),
+        memory_copy: self::timing(same.iter().filter_map(|taken| taken.copy)),
+        latency_s: latencies(&same).percentiles(),
+        series: series(&same),
+        storage_read_bytes: median(same.iter().map(|taken| taken.first.storage_read_bytes)),
+        figures: Figures::default(),
+    }
+}
+
+fn notes(
+    taken: &[Taken],
+    same: &[&Taken],
+    found: &Found,
+    timing: Option<&Timing>,
+    rules: &Rules,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    if same.len() < taken.len() {
+        notes.push(format!(
+            "{} of {} timing runs found the file in another state than {} and are left out",
+            taken.len() - same.len(),
+            taken.len(),
+            found.state.as_str()
+        ));
+    }
+    if let Some(timing) = timing {
+        let width = timing.relative_width();
+        if width > rules.target_width {
+            notes.push(format!(
+                "after {} runs the interval is still {:.0} % of the median wide",
+                timing.samples_s.len(),
+                width * 100.0
+            ));
+        }
+    }
+    notes
+}
+
+/// What a state promises of the cache afterwards and did not keep.
+fn said_by_after(
+    case: Case,
+    found: &Found,
+    evidence: &iostrata_core::evidence::Evidence,
+) -> Option<String> {
+    let before = evidence.cache.resident_before_bytes?;
+    let after = evidence.cache.resident_after_bytes?;
+    let uncached = matches!(case.state, State::Direct | State::Dontcache);
+    if found.state == State::Direct && before > 0 {
+        return Some(format!(
+            "{before} bytes of the file were resident before the direct read, which does not \
+             look at them"
+        ));
+    }
+    (uncached && found.state == case.state && after > 0).then(|| {
+        format!(
+            "{} left {after} bytes of the file resident",
+            case.state.as_str()
+        )
+    })
+}
+
+fn timing(samples: impl Iterator<Item = Sample>) -> Option<Timing> {
+    Timing::from_samples(&samples.collect::<Vec<_>>())
+}
+
+/// Timing of a part of each run; `None` unless all runs have it.
+fn parts(same: &[&Taken], part: impl Fn(&Taken) -> Option<f64>) -> Option<Timing> {
+    let seconds: Option<Vec<f64>> = same.iter().map(|taken| part(taken)).collect();
+    let samples = seconds?.into_iter().map(elapsed);
+    timing(samples)
+}
+
+/// Only elapsed time is known of a part.
+fn elapsed(real_s: f64) -> Sample {
+    Sample {
+        real_s,
+        user_s: 0.0,
+        system_s: 0.0,
+    }
+}
+
+fn latencies(same: &[&Taken]) -> Latencies {
+    let mut all = Latencies::new();
+    for (nanoseconds, count) in same.iter().flat_map(|taken| &taken.first.latencies) {
+        all.add(*nanoseconds, *count);
+    }
+    all
+}
+
+fn series(same: &[&Taken]) -> Vec<SeriesRead> {
+    let reads = same
+        .iter()
+        .map(|taken| taken.series.len())
+        .max()
+        .unwrap_or(0);
+    let nth = |index: usize| -> Option<SeriesRead> {
+        let reads = || same.iter().filter_map(|taken| taken.series.get(index));
+        let bytes = |pick: fn(&Again) -> u64| median(reads().map(|read| Some(pick(read))));
+        Some(SeriesRead {
+            number: u32::try_from(index + 1).ok()?,
+            timing: timing(reads().map(|read| read.sample))?,
+            storage_read_bytes: median(reads().map(|read| read.storage_read_bytes)),
+            resident_before_bytes: bytes(|read| read.resident_before_bytes)?,
+            resident_after_bytes: bytes(|read| read.resident_after_bytes)?,
+        })
+    };
+    (0..reads).filter_map(nth).collect()
+}
+
+/// The middle one, the lower of two; `None` unless all are known.
+fn median(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    let mut known: Vec<u64> = values.collect::<Option<_>>()?;
+    known.sort_unstable();
+    known.get(known.len().checked_sub(1)? / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use iostrata_core::evidence::{Cache, Evidence};
+    use iostrata_core::page_cache::{Parse, Reader};
+
+    use super::super::job::ReadFileReport;
+    use super::super::settings::Selection;
+    use super::*;
+    use crate::engine::Work;
+    use crate::session::{Effort, target};
+
+    fn taken(state: State, real_s: f64) -> Taken {
+        let sample = elapsed(real_s);
+        let again = |number: u64| Again {
+            sample,
+            storage_read_bytes: Some(number),
+            resident_before_bytes: number,
+            resident_after_bytes: number + 1,
+        };
+        Taken {
+            found: Found {
+                state,
+                why: (state != State::Cold).then(|| "mapped".to_owned()),
+                resident_bytes: 0,
+            },
+            first: ReadFileReport {
+                work: Work {
+                    sample,
+                    minor_faults: 0,
+                    major_faults: 0,
+                },
+                read_bytes: 8192,
+                reading_s: None,
+                parsing_s: None,
+                storage_read_bytes: Some(8192),
+                latencies: vec![(100, 2)],
+            },
+            series: vec![again(1), again(2)],
+            copy: None,
+        }
+    }
+
+    fn made(runs: &[Taken], found: Option<State>) -> PageCacheRow {
+        let plan = Selection::default().plan().unwrap();
+        let target = target("ext4", false, &[7]);
+        let item = Item {
+            target: &target,
+            case: Case {
+                state: State::Cold,
+                reader: Reader::Read,
+                size_bytes: 8192,
+                parse: Parse::None,
+            },
+            file: Path::new("/f"),
+            plan: &plan,
+        };
+        let observed = Observed {
+            found: found.map(|state| taken(state, 0.0).found),
+            ..Observed::default()
+        };
+        let rules = Effort::Quick.rules();
+        row(&item, runs, observed, Interference::default(), &rules)
+    }
+
+    #[test]
+    fn runs_in_another_state_are_left_out_and_counted() {
+        let runs = [
+            taken(State::Cold, 3.0),
+            taken(State::Warm, 1.0),
+            taken(State::Cold, 3.0),
+        ];
+        let cold = made(&runs, Some(State::Cold));
+        assert!(cold.is_as_asked() && cold.not_as_asked.is_none());
+        assert_eq!(cold.row.timing.unwrap().samples_s, [3.0, 3.0]);
+        assert!(cold.row.notes[0].starts_with("1 of 3 timing runs"));
+
+        let held = made(&runs, Some(State::Warm));
+        assert_eq!(
+            (held.row.case.state, held.asked_state),
+            (State::Warm, State::Cold)
+        );
+        assert_eq!(held.not_as_asked.as_deref(), Some("mapped"));
+        assert_eq!(held.row.timing.unwrap().samples_s, [1.0]);
+    }
+
+    #[test]
+    fn without_an_observed_run_the_last_timing_run_decides() {
+        let runs = [taken(State::Cold, 3.0), taken(State::Partial, 2.0)];
+        assert_eq!(made(&runs, None).row.case.state, State::Partial);
+        let none = made(&[], None);
+        assert_eq!((none.row.case.state, none.row.timing), (State::Cold, None));
+    }
+
+    #[test]
+    fn a_series_has_its_reads_in_order() {
+        let row = made(&[taken(State::Cold, 3.0), taken(State::Cold, 5.0)], None);
+        let seen: Vec<(u32, Option<u64>, u64)> = row
+            .series
+            .iter()
+            .map(|read| {
+                (
+                    read.number,
+                    read.storage_read_bytes,
+                    read.resident_after_bytes,
+                )
+            })
+            .collect();
+        assert_eq!(seen, [(1, Some(1), 2), (2, Some(2), 3)]);
+        assert_eq!(row.latency_s.unwrap().count, 4);
+        assert_eq!((row.storage_read_bytes, row.read_bytes), (Some(8192), 8192));
+    }
+
+    #[test]
+    fn pages_that_stay_after_an_uncached_read_are_told() {
+        let evidence = |before, after| Evidence {
+            cache: Cache {
+                resident_before_bytes: Some(before),
+                resident_after_bytes: Some(after),
+                ..Cache::default()
+            },
+            ..Evidence::default()
+        };
+        let said = |state, before, after| {
+            let case = Case {
+                state,
+                reader: Reader::Read,
+                size_bytes: 8192,
+                parse: Parse::None,
+            };
+            said_by_after(case, &taken(state, 1.0).found, &evidence(before, after))
+        };
+        assert_eq!(said(State::Cold, 0, 8192), None);
+        assert_eq!(said(State::Dontcache, 0, 0), None);
+        assert!(
+            said(State::Dontcache, 0, 4096)
+                .unwrap()
+                .contains("left 4096")
+        );
+        assert!(said(State::Direct, 4096, 4096).unwrap().contains("before"));
+    }
+}

@@ -1,0 +1,464 @@
+//! What is to be measured, and how thoroughly.
+
+use std::fs;
+use std::time::Duration;
+
+use iostrata_core::bytes;
+use iostrata_core::page_cache::{Case, Parse, RANDOM_READ_BYTES, Reader, State};
+use rustix::fs::{Access, access, statvfs};
+
+use super::content::{Content, SMALLEST_JSON_BYTES};
+use crate::error::LabError;
+use crate::session::Effort;
+use crate::target::Target;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// Size of the article's JSON file.
+const JSON_BYTES: u64 = 145 * KIB;
+
+/// Smaller files are read neither at random nor into a used buffer unless that is asked
+/// for: there is one page to choose from, and one to fault.
+const LARGE_FROM_BYTES: u64 = MIB;
+
+/// A copy of less in memory takes less time than reading the clock is exact to.
+const COPY_FROM_BYTES: u64 = 64 * KIB;
+
+/// What the user chose; empty lists mean the defaults of the effort.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// States.
+    pub states: Vec<State>,
+    /// Readers.
+    pub readers: Vec<Reader>,
+    /// Parsers.
+    pub parses: Vec<Parse>,
+    /// Sizes of the file.
+    pub sizes_bytes: Vec<u64>,
+    /// Pause between two reads, which are then shown one by one.
+    pub sleep: Option<Duration>,
+    /// How thoroughly.
+    pub effort: Effort,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Cases, by parser and size.
+    pub cases: Vec<Case>,
+    /// Reads of the same file one after the other, in a run of reader `read`.
+    pub reads: u32,
+    /// Most reads of a run of `pread_random`.
+    pub random_reads: u64,
+    /// Pause between two reads, which are then shown one by one.
+    pub sleep: Option<Duration>,
+}
+
+impl Selection {
+    /// The cases that can be; combinations that cannot are left out unless nothing else
+    /// was asked for.
+    pub fn plan(&self) -> Result<Plan, LabError> {
+        if self.sizes_bytes.contains(&0) {
+            return Err(usage("--size 0 has nothing to read; give 1 byte or more"));
+        }
+        if self
+            .sizes_bytes
+            .iter()
+            .any(|size| i64::try_from(*size).is_err())
+        {
+            return Err(usage(
+                "a file cannot be as large as --size says; ask for less",
+            ));
+        }
+        let wanted = if self.is_default() {
+            usual_cases(self.effort)
+        } else {
+            self.product()
+        };
+        let mut cases: Vec<Case> = Vec::new();
+        for case in &wanted {
+            if case.impossible().is_none() && !cases.contains(case) {
+                cases.push(*case);
+            }
+        }
+        let small = |case: &&Case| {
+            Content::of(case.parse) == Content::Json && case.size_bytes < SMALLEST_JSON_BYTES
+        };
+        if let Some(case) = cases.iter().find(small) {
+            return Err(usage(&format!(
+                "--size {} is too small for a JSON file; give {SMALLEST_JSON_BYTES} bytes or more",
+                case.size_bytes
+            )));
+        }
+        if cases.is_empty() {
+            let why = wanted
+                .first()
+                .and_then(Case::impossible)
+                .unwrap_or("no case");
+            return Err(usage(&format!(
+                "nothing to measure: {why}; choose other states, readers or parsers"
+            )));
+        }
+        let (reads, random_reads) = match self.effort {
+            Effort::Quick => (3, 1024),
+            Effort::Normal => (4, 4096),
+            Effort::Thorough => (10, 65536),
+        };
+        Ok(Plan {
+            cases,
+            reads,
+            random_reads,
+            sleep: self.sleep,
+        })
+    }
+
+    fn is_default(&self) -> bool {
+        self.states.is_empty()
+            && self.readers.is_empty()
+            && self.parses.is_empty()
+            && self.sizes_bytes.is_empty()
+    }
+
+    /// All combinations of what was named; what was not named has its defaults.
+    fn product(&self) -> Vec<Case> {
+        let or = |given: &[State], usual: &[State]| {
+            if given.is_empty() {
+                usual.to_vec()
+            } else {
+                given.to_vec()
+            }
+        };
+        let mut cases = Vec::new();
+        let parses = if self.parses.is_empty() {
+            &[Parse::None][..]
+        } else {
+            &self.parses
+        };
+        for &parse in parses {
+            let (states, readers, sizes) = usual(parse, self.effort);
+            let readers = if self.readers.is_empty() {
+                readers
+            } else {
+                self.readers.clone()
+            };
+            let sizes = if self.sizes_bytes.is_empty() {
+                sizes
+            } else {
+                self.sizes_bytes.clone()
+            };
+            for &size_bytes in &sizes {
+                for &state in &or(&self.states, &states) {
+                    cases.extend(readers.iter().map(|&reader| Case {
+                        state,
+                        reader,
+                        size_bytes,
+                        parse,
+                    }));
+                }
+            }
+        }
+        cases
+    }
+}
+
+/// States, readers and sizes of a parser when the user names none.
+fn usual(parse: Parse, effort: Effort) -> (Vec<State>, Vec<Reader>, Vec<u64>) {
+    if parse == Parse::None {
+        let sizes = article_sizes(effort).to_vec();
+        return (State::ALL.to_vec(), Reader::ALL.to_vec(), sizes);
+    }
+    let sizes = match effort {
+        Effort::Quick => vec![JSON_BYTES],
+        Effort::Normal | Effort::Thorough => vec![JSON_BYTES, 16 * MIB],
+    };
+    (vec![State::Cold, State::Warm], vec![Reader::Read], sizes)
+}
+
+/// The article's sizes; the largest one is smaller in a quick run.
+fn article_sizes(effort: Effort) -> [u64; 3] {
+    match effort {
+        Effort::Quick => [KIB, MIB, 64 * MIB],
+        Effort::Normal | Effort::Thorough => [KIB, MIB, GIB],
+    }
+}
+
+/// The sizes between them, which show from where on the cache stops mattering.
+fn sizes_between(effort: Effort) -> &'static [u64] {
+    match effort {
+        Effort::Quick => &[64 * KIB, 8 * MIB],
+        Effort::Normal => &[64 * KIB, 16 * MIB, 128 * MIB],
+        Effort::Thorough => &[
+            16 * KIB,
+            64 * KIB,
+            256 * KIB,
+            4 * MIB,
+            16 * MIB,
+            64 * MIB,
+            256 * MIB,
+        ],
+    }
+}
+
+/// Everything at the article's sizes, cold and warm `read` at those between, and every
+/// parser on the article's JSON.
+fn usual_cases(effort: Effort) -> Vec<Case> {
+    let case = |state, reader, size_bytes, parse| Case {
+        state,
+        reader,
+        size_bytes,
+        parse,
+    };
+    let mut cases = Vec::new();
+    for size in article_sizes(effort) {
+        for state in State::ALL {
+            let readers = Reader::ALL.into_iter().filter(|reader| {
+                size >= LARGE_FROM_BYTES
+                    || !matches!(reader, Reader::PreadRandom | Reader::ReadReused)
+            });
+            cases.extend(readers.map(|reader| case(state, reader, size, Parse::None)));
+        }
+    }
+    for &size in sizes_between(effort) {
+        for state in [State::Cold, State::Warm] {
+            cases.push(case(state, Reader::Read, size, Parse::None));
+        }
+    }
+    cases.sort_by_key(|case| (case.size_bytes, case.state, case.reader));
+    for parse in Parse::ALL.into_iter().filter(|parse| *parse != Parse::None) {
+        let (states, _, sizes) = usual(parse, effort);
+        for size in sizes {
+            for &state in &states {
+                cases.push(case(state, Reader::Read, size, parse));
+            }
+        }
+    }
+    cases
+}
+
+/// Bytes that must be free on each target: every file once and a fifth more for the
+/// file system's own structures.
+pub fn needed_bytes(cases: &[Case]) -> u64 {
+    let sum = files(cases)
+        .iter()
+        .fold(0_u64, |sum, (size, _)| sum.saturating_add(*size));
+    sum.saturating_add(sum / 5)
+}
+
+/// The files of the cases, each once.
+pub(super) fn files(cases: &[Case]) -> Vec<(u64, Content)> {
+    let mut files = Vec::new();
+    for case in cases {
+        let file = (case.size_bytes, Content::of(case.parse));
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    files
+}
+
+/// Whether a run of the case copies memory as well, for the limit.
+pub(super) fn copies(case: &Case) -> bool {
+    (case.state, case.reader, case.parse) == (State::Warm, Reader::ReadReused, Parse::None)
+        && case.size_bytes >= COPY_FROM_BYTES
+}
+
+/// Fails before anything is written if a target or the memory could not take the cases.
+pub(super) fn check(cases: &[Case], targets: &[Target]) -> Result<(), LabError> {
+    if cases.is_empty() || targets.is_empty() {
+        return Err(usage(
+            "nothing to measure: give at least one state, reader, size and file system",
+        ));
+    }
+    let needed_bytes = needed_bytes(cases);
+    for Target { dir, .. } in targets {
+        access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| LabError::Denied {
+            dir: dir.clone(),
+            source: errno.into(),
+        })?;
+        let space = statvfs(dir)
+            .map_err(|errno| LabError::io(format!("ask {} for its space", dir.display()), errno))?;
+        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        if free_bytes < needed_bytes {
+            return Err(LabError::NoSpace {
+                dir: dir.clone(),
+                needed_bytes,
+                free_bytes,
+            });
+        }
+    }
+    check_memory(cases)
+}
+
+/// The file must fit the page cache beside the buffers of the process that reads it:
+/// otherwise warm is not to be had.
+fn check_memory(cases: &[Case]) -> Result<(), LabError> {
+    let buffers = |case: &Case| match case.reader {
+        _ if copies(case) => 2 * case.size_bytes,
+        Reader::Mmap => 0,
+        Reader::PreadRandom => RANDOM_READ_BYTES,
+        _ => case.size_bytes,
+    };
+    let needed = cases
+        .iter()
+        .map(|case| case.size_bytes.saturating_add(buffers(case)));
+    let needed_bytes = needed.max().unwrap_or(0);
+    let available = fs::read_to_string("/proc/meminfo")
+        .ok()
+        .as_deref()
+        .and_then(available_bytes);
+    match available {
+        Some(available) if available < needed_bytes => Err(LabError::NoMemory(format!(
+            "not enough memory: the largest case needs {} for the file in the cache and the \
+             buffers, and {} are available; choose a smaller --size",
+            bytes::short(needed_bytes),
+            bytes::short(available)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn available_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+fn usage(message: &str) -> LabError {
+    LabError::Usage(message.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(selection: Selection) -> Plan {
+        selection.plan().unwrap()
+    }
+
+    #[test]
+    fn the_default_has_the_articles_sizes_and_its_json() {
+        let cases = plan(Selection::default()).cases;
+        for size in [KIB, MIB, GIB] {
+            for state in State::ALL {
+                let here = |case: &&Case| (case.size_bytes, case.state) == (size, state);
+                assert!(cases.iter().filter(here).count() >= 1, "{size} {state:?}");
+            }
+        }
+        for parse in Parse::ALL.into_iter().skip(1) {
+            let states: Vec<State> = cases
+                .iter()
+                .filter(|case| (case.parse, case.size_bytes) == (parse, 145 * KIB))
+                .map(|case| case.state)
+                .collect();
+            assert_eq!(states, [State::Cold, State::Warm]);
+        }
+        assert!(cases.iter().all(|case| case.impossible().is_none()));
+        let largest = |effort| {
+            let cases = plan(Selection {
+                effort,
+                ..Selection::default()
+            })
+            .cases;
+            cases.iter().map(|case| case.size_bytes).max()
+        };
+        assert_eq!(largest(Effort::Quick), Some(64 * MIB));
+        assert_eq!(largest(Effort::Thorough), Some(GIB));
+    }
+
+    #[test]
+    fn what_is_named_is_combined() {
+        let cases = plan(Selection {
+            states: vec![State::Cold, State::Direct],
+            readers: vec![Reader::Read, Reader::Mmap],
+            sizes_bytes: vec![8192, 8192],
+            ..Selection::default()
+        })
+        .cases;
+        let seen: Vec<(State, Reader)> =
+            cases.iter().map(|case| (case.state, case.reader)).collect();
+        assert_eq!(
+            seen,
+            [
+                (State::Cold, Reader::Read),
+                (State::Cold, Reader::Mmap),
+                (State::Direct, Reader::Read)
+            ]
+        );
+        let parsers = plan(Selection {
+            parses: vec![Parse::Json],
+            effort: Effort::Quick,
+            ..Selection::default()
+        });
+        assert_eq!(parsers.cases.len(), 2);
+        assert_eq!(parsers.cases[0].size_bytes, 145 * KIB);
+    }
+
+    #[test]
+    fn nonsense_is_a_usage_error() {
+        for selection in [
+            Selection {
+                sizes_bytes: vec![0],
+                ..Selection::default()
+            },
+            Selection {
+                sizes_bytes: vec![u64::MAX],
+                ..Selection::default()
+            },
+            Selection {
+                states: vec![State::Direct],
+                readers: vec![Reader::Mmap],
+                ..Selection::default()
+            },
+            Selection {
+                parses: vec![Parse::Json],
+                sizes_bytes: vec![1],
+                ..Selection::default()
+            },
+        ] {
+            let error = selection.plan().unwrap_err();
+            assert!(error.is_usage(), "{selection:?}");
+        }
+    }
+
+    #[test]
+    fn space_is_for_every_file_once() {
+        let case = |state, size_bytes, parse| Case {
+            state,
+            reader: Reader::Read,
+            size_bytes,
+            parse,
+        };
+        let cases = [
+            case(State::Cold, 1000, Parse::None),
+            case(State::Warm, 1000, Parse::None),
+            case(State::Cold, 1000, Parse::Json),
+            case(State::Cold, 1000, Parse::Lines),
+            case(State::Cold, 3000, Parse::None),
+        ];
+        assert_eq!(needed_bytes(&cases), 6000);
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_refused_before() {
+        let huge = Case {
+            state: State::Warm,
+            reader: Reader::Read,
+            size_bytes: 1 << 60,
+            parse: Parse::None,
+        };
+        let error = check_memory(&[huge]).unwrap_err();
+        assert!(
+            !error.is_usage() && error.to_string().contains("--size"),
+            "{error}"
+        );
+        assert_eq!(
+            available_bytes("MemFree: 1 kB\nMemAvailable:   5 kB\n"),
+            Some(5120)
+        );
+        assert_eq!(available_bytes("MemFree: 1 kB\n"), None);
+    }
+}

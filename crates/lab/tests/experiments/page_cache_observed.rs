@@ -1,0 +1,166 @@
+//! `lab page-cache` observed by eBPF on a fresh ext4, whose device nobody else uses: counts
+//! that the case knows beforehand.
+
+use iostrata_core::page_cache::{PageCacheResult, PageCacheRow, Reader, State};
+use iostrata_lab::engine::{Rules, Silent};
+use iostrata_lab::interrupt::Interrupt;
+use iostrata_lab::page_cache::{Selection, needed_bytes, run};
+use iostrata_lab::scratch::{Image, ImageKind, Images, Plan, isolate, prepare};
+use iostrata_lab::session::{Effort, RunSettings};
+use iostrata_lab::target::Target;
+use iostrata_tracer::ebpf::EbpfObserver;
+use iostrata_tracer::stack::{Roots, inspect};
+
+use crate::places::launcher;
+
+const SIZE_BYTES: u64 = 4 << 20;
+
+fn target(image: &Image) -> Target {
+    let stack = inspect(image.path(), &Roots::default()).unwrap();
+    Target {
+        name: image.kind().name().to_owned(),
+        dir: image.path().to_owned(),
+        image: true,
+        backing_cached: image.backing_cached(),
+        disks: stack.charged_disks(),
+        device_path: Some(image.device().path().to_owned()),
+        storage: stack.target(image.path().display().to_string()),
+    }
+}
+
+fn observed_run() -> PageCacheResult {
+    let mounts = isolate().unwrap();
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let selection = Selection {
+        sizes_bytes: vec![SIZE_BYTES],
+        effort: Effort::Quick,
+        ..Selection::default()
+    };
+    let planned = selection.plan().unwrap();
+    let plan = Plan {
+        dir: dir.path(),
+        host_bytes: 0,
+        images: Some(Images {
+            kinds: &[ImageKind::Ext4],
+            bytes: 64 << 20,
+            mounts: &mounts,
+        }),
+    };
+    assert!(needed_bytes(&planned.cases) < 64 << 20);
+    let prepared = prepare(&plan, &Interrupt::never()).unwrap();
+    let settings = RunSettings {
+        rules: Rules {
+            min_runs: 1,
+            max_runs: 1,
+            target_width: 0.1,
+            budget_s: 10.0,
+        },
+        effort: Effort::Quick,
+        scratch: prepared.host().to_owned(),
+        launcher: launcher(),
+        virtualization: None,
+        unobserved_because: String::new(),
+    };
+    let targets: Vec<Target> = prepared.images().iter().map(target).collect();
+    let mut observer = EbpfObserver::open().unwrap();
+    let result = run(
+        &planned,
+        &settings,
+        &targets,
+        Some(&mut observer),
+        &mut Silent,
+        &|| false,
+    )
+    .unwrap();
+    assert!(prepared.close().is_empty(), "everything is removed");
+    result
+}
+
+/// System calls, and bytes, by which the reader reads.
+fn calls(row: &PageCacheRow) -> Option<(&'static str, u64)> {
+    match (row.row.case.state, row.row.case.reader) {
+        (_, Reader::Mmap | Reader::IoUring) => None,
+        (State::Dontcache, Reader::PreadRandom) => Some(("preadv2", 1024)),
+        (State::Dontcache, _) => Some(("preadv2", 1)),
+        (_, Reader::PreadRandom) => Some(("pread64", 1024)),
+        _ => Some(("read", 1)),
+    }
+}
+
+#[test]
+fn the_device_gives_what_the_state_says_and_not_a_byte_more() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: eBPF and loop devices need root");
+        return;
+    }
+    let result = observed_run();
+    assert_eq!(result.rows.len(), 17);
+    let pages = SIZE_BYTES / 4096;
+    for row in &result.rows {
+        let (case, evidence) = (row.row.case, &row.row.evidence);
+        assert!(row.is_as_asked(), "{row:?}");
+        assert_eq!(evidence.lost_events, 0);
+        let reads = evidence.device.unwrap().reads;
+        let cache = evidence.cache;
+        let brought = cache.missed_pages.zip(cache.prefetched_pages);
+        let brought = brought.map(|(missed, prefetched)| missed + prefetched);
+        let seen = case.reader != Reader::IoUring;
+        assert_eq!(brought.is_some(), seen, "unknown, not 0: {case:?}");
+        let pages_brought = |pages| seen.then_some(pages);
+        if let Some((name, count)) = calls(row) {
+            let call = evidence.syscalls.as_ref().unwrap()[name];
+            assert_eq!((call.count, call.bytes), (count, SIZE_BYTES), "{case:?}");
+        }
+        match case.state {
+            State::Warm => {
+                assert_eq!(
+                    (reads.count, reads.bytes, brought),
+                    (0, 0, pages_brought(0)),
+                    "{case:?}"
+                );
+                assert_eq!(evidence.faults.major, Some(0), "{case:?}");
+            }
+            State::Direct => {
+                assert_eq!(
+                    (reads.bytes, brought),
+                    (SIZE_BYTES, pages_brought(0)),
+                    "{case:?}"
+                );
+                assert_eq!(cache.resident_after_bytes, Some(0), "{case:?}");
+                let single = case.reader == Reader::PreadRandom;
+                assert!(
+                    !single || reads.count == 1024,
+                    "one request each: {reads:?}"
+                );
+            }
+            // Neighbours read by chance make the kernel read ahead, and a page that
+            // RWF_DONTCACHE has dropped may be brought in again by that.
+            _ if case.reader == Reader::PreadRandom => {
+                assert!(reads.bytes >= SIZE_BYTES, "{reads:?}");
+                assert!(reads.count > 100, "{case:?} {reads:?}");
+            }
+            _ => {
+                assert_eq!(
+                    (reads.bytes, brought),
+                    (SIZE_BYTES, pages_brought(pages)),
+                    "{case:?}"
+                );
+            }
+        }
+        if case.state == State::Cold && case.reader != Reader::PreadRandom {
+            assert_eq!(cache.resident_after_bytes, Some(SIZE_BYTES));
+        }
+    }
+    let fresh = |state, reader| {
+        let found = result
+            .rows
+            .iter()
+            .find(|row| (row.row.case.state, row.row.case.reader) == (state, reader));
+        found.unwrap().row.evidence.faults.minor.unwrap()
+    };
+    let more = fresh(State::Warm, Reader::Read) - fresh(State::Warm, Reader::ReadReused);
+    assert!(
+        (pages..pages + 64).contains(&more),
+        "every page of a new buffer is a fault: {more} of {pages}"
+    );
+}
