@@ -10,6 +10,7 @@ mod directories;
 mod interruption;
 mod names;
 mod output;
+mod page_cache;
 mod place;
 mod privilege;
 mod results;

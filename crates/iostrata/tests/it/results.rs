@@ -56,6 +56,19 @@ fn lab_on_the_host_and_an_image() {
 }
 
 #[test]
+fn page_cache_of_every_kind_of_row() {
+    let place = Place::new();
+    let options =
+        "lab page-cache --quick --fs host --size 1MiB --parse none,json,checksum --json -";
+    let outcome = run(place.iostrata(options)).expect(0);
+    let result = valid("iostrata.lab-1.schema.json", &outcome.stdout);
+    let experiment = &result["experiments"][0];
+    assert_eq!(experiment["id"], "page-cache");
+    assert_eq!(experiment["parsing"].as_array().unwrap().len(), 2);
+    place.assert_nothing_left();
+}
+
+#[test]
 fn lab_without_privilege() {
     let place = Place::new();
     let command =

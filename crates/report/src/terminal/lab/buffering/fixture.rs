@@ -328,8 +328,8 @@ pub(super) fn result() -> LabResult {
 
 /// The experiment of a result.
 pub(super) fn buffering(result: &mut LabResult) -> &mut BufferingResult {
-    match &mut result.experiments[0] {
-        Experiment::Buffering(buffering) => buffering,
-        other => panic!("not buffering: {other:?}"),
-    }
+    let Experiment::Buffering(buffering) = &mut result.experiments[0] else {
+        panic!("another experiment")
+    };
+    buffering
 }

@@ -55,3 +55,8 @@ pub(super) fn draw(
     };
     made::draw(page, environment, &made);
 }
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;

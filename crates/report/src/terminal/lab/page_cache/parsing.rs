@@ -4,7 +4,7 @@ use iostrata_core::bytes::exact;
 use iostrata_core::page_cache::{MATTERS_SHARE, ParseLine};
 
 use super::view::View;
-use crate::format::{self, NOT_APPLICABLE, microseconds, number};
+use crate::format::{self, NOT_APPLICABLE, microseconds, number, rate};
 use crate::terminal::page::{DIM, Page};
 use crate::terminal::table::{Column, Table};
 
@@ -49,13 +49,13 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
             "reading %",
             text(&|line| number(line.warm_reading_share * 100.0)),
         ),
-        Column::number("saved %", text(&|line| number(line.saved_share * 100.0))),
+        Column::number("saved %", text(&|line| number(line.saved_share * 100.0))).rank(1),
         Column::number(
-            "parser MB/s",
+            "its MB/s",
             text(&|line| number(line.parser_bytes_per_s / 1e6)),
         ),
         Column::number(
-            "matters from MB/s",
+            "matters MB/s",
             text(&|line| {
                 let rate = line.break_even_bytes_per_s;
                 rate.map_or_else(|| NOT_APPLICABLE.to_owned(), |rate| number(rate / 1e6))
@@ -67,9 +67,9 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     page.blank();
     let text = format!(
         "reading %: of the time left of it; saved %: what the cache saves of the warm time; \
-         matters from: throughput from which on a parser of this file gains {} % or more from \
-         the cache",
-        number(MATTERS_SHARE * 100.0)
+         its MB/s: throughput of the parser; matters MB/s: throughput from which on a parser of \
+         this file gains {} % or more from the cache",
+        rate(MATTERS_SHARE * 100.0)
     );
     page.styled(0, &text, DIM);
 }
