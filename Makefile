@@ -27,8 +27,8 @@ check: ## Check format, lints, documentation, and that the eBPF object is up to 
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
 
-bench: ## Measure what being observed costs, beside strace
-	@scripts/deps test
+bench: ## Measure what measuring costs, beside plain C, fio, cp and strace
+	@scripts/deps bench
 	cargo build --release --locked --package iostrata-lab --example workload
 	cargo bench --workspace --locked --bench '*'
 
