@@ -91,6 +91,7 @@ fn target(dir: &Path) -> Target {
         name: "host".to_owned(),
         dir: dir.to_owned(),
         image: false,
+        backing_cached: false,
         disks: Vec::new(),
         device_path: None,
         storage: environment::Target {
