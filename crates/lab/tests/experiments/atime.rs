@@ -41,6 +41,7 @@ fn targets(prepared: &Prepared) -> Vec<Target> {
                 name: name.to_owned(),
                 dir: path.to_owned(),
                 image: true,
+                backing_cached: false,
                 disks: under.charged_disks(),
                 device_path: None,
                 storage,
