@@ -130,7 +130,13 @@ impl<'a> Item<'a> {
             },
             notes: observed.notes,
         };
-        AtimeRow::Loop(Box::new(LoopRow::new(row, Timing::from_samples(with_sync))))
+        let mut row = LoopRow::new(row, Timing::from_samples(with_sync));
+        if !self.target.image && row.sectors.take().is_some() {
+            let why =
+                "inodes are written without naming their file, and others write to the same disk";
+            row.row.evidence.missing.push(Gap::new("sectors", why));
+        }
+        AtimeRow::Loop(Box::new(row))
     }
 }
 
