@@ -113,7 +113,7 @@ impl<'a> Item<'a> {
         let mut workload = session.start(&self.job(None))?;
         // What setting the times left to write back is not the loop's.
         sync_file_system(&self.target.dir)?;
-        let report = expect_loop(workload.go(session.stop)?)?;
+        let report = expect_loop(&workload.go(session.stop)?)?;
         workload.exit()?;
         Ok(report)
     }
@@ -141,9 +141,9 @@ impl<'a> Item<'a> {
 }
 
 /// The report of a loop.
-pub(super) fn expect_loop(report: Report) -> Result<LoopReport, EngineError> {
+pub(super) fn expect_loop(report: &Report) -> Result<LoopReport, EngineError> {
     match report {
-        Report::Loop(report) => Ok(report),
+        Report::Loop(report) => Ok(*report),
         _ => Err(EngineError::Protocol("another report".into())),
     }
 }
