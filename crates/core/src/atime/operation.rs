@@ -190,7 +190,7 @@ impl Mount {
     }
 
     /// The option that a mount's line in `mountinfo` shows. `strictatime` is not shown:
-    /// it is the absence of the others (`show_mnt_opts`, fs/proc_namespace.c).
+    /// it is the absence of the others (`show_mnt_opts`, `fs/proc_namespace.c`).
     pub fn from_options<'a>(options: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut relatime, mut noatime, mut nodiratime, mut lazytime) =
             (false, false, false, false);

@@ -113,7 +113,7 @@ impl<'a> Item<'a> {
         let mut workload = session.start(&self.job(None))?;
         // What setting the times left to write back is not the loop's.
         sync_file_system(&self.target.dir)?;
-        let report = expect_loop(workload.go(session.stop)?)?;
+        let report = expect_loop(&workload.go(session.stop)?)?;
         workload.exit()?;
         Ok(report)
     }
@@ -130,14 +130,20 @@ impl<'a> Item<'a> {
             },
             notes: observed.notes,
         };
-        AtimeRow::Loop(Box::new(LoopRow::new(row, Timing::from_samples(with_sync))))
+        let mut row = LoopRow::new(row, Timing::from_samples(with_sync));
+        if !self.target.image && row.sectors.take().is_some() {
+            let why =
+                "inodes are written without naming their file, and others write to the same disk";
+            row.row.evidence.missing.push(Gap::new("sectors", why));
+        }
+        AtimeRow::Loop(Box::new(row))
     }
 }
 
 /// The report of a loop.
-pub(super) fn expect_loop(report: Report) -> Result<LoopReport, EngineError> {
+pub(super) fn expect_loop(report: &Report) -> Result<LoopReport, EngineError> {
     match report {
-        Report::Loop(report) => Ok(report),
+        Report::Loop(report) => Ok(*report),
         _ => Err(EngineError::Protocol("another report".into())),
     }
 }

@@ -80,7 +80,7 @@ fn once(session: &mut Session<'_>, item: &Item<'_>) -> Result<Observed, LabError
     let (report, observation) = session.observed(
         process,
         Stream::default(),
-        |session| Ok(expect_loop(workload.go(session.stop)?)?),
+        |session| Ok(expect_loop(&workload.go(session.stop)?)?),
         &|| settle(&item.target.dir),
     )?;
     workload.exit()?;

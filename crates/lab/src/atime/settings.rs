@@ -96,7 +96,7 @@ fn in_order<T: Copy + PartialEq>(all: &[T], chosen: &[T]) -> Vec<T> {
 fn rules(effort: Effort) -> Rules {
     let (min_runs, max_runs, budget_s) = match effort {
         Effort::Quick => (5, 5, 2.0),
-        Effort::Normal => (6, 9, 20.0),
+        Effort::Normal => (5, 6, 20.0),
         Effort::Thorough => (100, 100, 300.0),
     };
     Rules {

@@ -49,7 +49,7 @@ impl ReadLoopTask {
             set(&path, modified_s - HOUR_S, modified_s)
                 .map_err(|error| failure("set the times of", &path, &error))?;
             let path = CString::new(path.into_os_string().into_vec())
-                .map_err(|_| Failure::job("a path with a null byte"))?;
+                .map_err(|error| Failure::job(format!("a path cannot be used: {error}")))?;
             task.paths.push(path);
         }
         if job.reading == Reading::Second {

@@ -49,7 +49,7 @@ fn title(files: Loop, reading: Reading, reads: u64) -> String {
             format!("many_files, first reading: {reads} files, each once, access times due")
         }
         (Loop::ManyFiles, Reading::Second) => {
-            format!("many_files, second reading: the same files once more")
+            "many_files, second reading: the same files once more".to_owned()
         }
     }
 }
