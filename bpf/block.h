@@ -131,8 +131,10 @@ static __noinline int explain(struct config *c, struct bio *bio, struct reason *
 
 static __always_inline void count(struct block_key *key, __u64 requests, __u64 bytes, __u64 time_ns)
 {
-	struct block_value *value = bpf_map_lookup_elem(&block, key);
+	struct block_value *value;
 
+	key->cpu = bpf_get_smp_processor_id();
+	value = bpf_map_lookup_elem(&block, key);
 	if (!value) {
 		struct block_value zero = {};
 

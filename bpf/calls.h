@@ -32,22 +32,18 @@ static __noinline int merge_slot(struct call_slot *slot)
 
 	if (!slot || !slot->value.count)
 		return 0;
+	slot->key.cpu = bpf_get_smp_processor_id();
 	to = bpf_map_lookup_elem(&calls, &slot->key);
 	if (to) {
 		add_value(to, &slot->value);
 	} else if (bpf_map_update_elem(&calls, &slot->key, &slot->value, BPF_NOEXIST)) {
-		/* Another CPU may have made the key between look-up and update. */
-		to = bpf_map_lookup_elem(&calls, &slot->key);
-		if (!to) {
-			__u32 nr = slot->key.nr;
-			__u64 lost = slot->value.count;
-			__u32 what = LOSS_CALLS;
-			__u64 *count = bpf_map_lookup_elem(&losses, &what);
+		__u32 nr = slot->key.nr;
+		__u32 what = LOSS_CALLS;
+		__u64 *lost = bpf_map_lookup_elem(&losses, &what);
 
-			if (count)
-				*count += lost;
-			to = bpf_map_lookup_elem(&other_calls, &nr);
-		}
+		if (lost)
+			*lost += slot->value.count;
+		to = bpf_map_lookup_elem(&other_calls, &nr);
 		if (to)
 			add_value(to, &slot->value);
 	}

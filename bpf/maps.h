@@ -46,9 +46,9 @@ struct {
 } tasks SEC(".maps");
 
 struct {
-	__uint(type, MAP_PERCPU_HASH);
+	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536); /* resized */
+	__uint(max_entries, 131072); /* resized */
 	__type(key, struct call_key);
 	__type(value, struct call_value);
 } calls SEC(".maps");
@@ -62,17 +62,17 @@ struct {
 } other_calls SEC(".maps");
 
 struct {
-	__uint(type, MAP_PERCPU_HASH);
+	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 32768); /* resized */
+	__uint(max_entries, 65536); /* resized */
 	__type(key, struct cache_key);
 	__type(value, struct cache_value);
 } cache SEC(".maps");
 
 struct {
-	__uint(type, MAP_PERCPU_HASH);
+	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 32768); /* resized */
+	__uint(max_entries, 65536); /* resized */
 	__type(key, struct block_key);
 	__type(value, struct block_value);
 } block SEC(".maps");

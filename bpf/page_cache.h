@@ -4,8 +4,10 @@
 
 static __always_inline struct cache_value *cache_entry(struct cache_key *key)
 {
-	struct cache_value *value = bpf_map_lookup_elem(&cache, key);
+	struct cache_value *value;
 
+	key->cpu = bpf_get_smp_processor_id();
+	value = bpf_map_lookup_elem(&cache, key);
 	if (!value) {
 		struct cache_value zero = {};
 

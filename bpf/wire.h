@@ -46,10 +46,15 @@ struct file_key {
 	__u32 generation;
 };
 
+/* Every key of a table that grows with the files names the CPU: each CPU adds to its
+ * own entry, without atomics. Tables of the kernel's per-CPU kind cannot be used: they
+ * take new entries from reserves of per-CPU memory that a burst of new files exhausts
+ * (mm/percpu.c, pcpu_alloc_noprof with is_atomic), and made in advance they would need
+ * too much memory. */
 struct call_key {
 	struct file_key file;
 	__u32 nr;
-	__u32 pad;
+	__u32 cpu;
 };
 
 struct call_value {
@@ -64,7 +69,7 @@ struct call_value {
 struct cache_key {
 	struct file_key file;
 	__u32 metadata;
-	__u32 pad;
+	__u32 cpu;
 };
 
 struct cache_value {
@@ -77,10 +82,11 @@ struct cache_value {
 struct block_key {
 	struct file_key file;
 	__u32 disk;
+	__u32 cpu;
 	__u8 cause;
 	__u8 phase;
 	__u8 by_tree;
-	__u8 pad;
+	__u8 pad[5];
 };
 
 struct block_value {
@@ -158,7 +164,7 @@ ASSERT_SIZE(call_key, 24);
 ASSERT_SIZE(call_value, 200);
 ASSERT_SIZE(cache_key, 24);
 ASSERT_SIZE(cache_value, 32);
-ASSERT_SIZE(block_key, 24);
+ASSERT_SIZE(block_key, 32);
 ASSERT_SIZE(block_value, 24);
 ASSERT_SIZE(totals, 32);
 ASSERT_SIZE(config, 80);

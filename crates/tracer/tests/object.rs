@@ -76,17 +76,17 @@ fn layouts() -> Vec<String> {
     use wire::{END_IOS, FileKey, HISTOGRAM_BUCKETS, PIECES};
     same_layout! {
         "file_key" FileKey { inode: u64, device: u32, generation: u32 }
-        "call_key" CallKey { file: FileKey, nr: u32, pad: u32 }
+        "call_key" CallKey { file: FileKey, nr: u32, cpu: u32 }
         "call_value" CallValue {
             count: u64, errors: u64, returned: u64, time_ns: u64, blocked_ns: u64,
             histogram: [u32; HISTOGRAM_BUCKETS],
         }
-        "cache_key" CacheKey { file: FileKey, metadata: u32, pad: u32 }
+        "cache_key" CacheKey { file: FileKey, metadata: u32, cpu: u32 }
         "cache_value" CacheValue {
             lookups_pages: u64, missed_pages: u64, filled_pages: u64, dirtied_bytes: u64,
         }
         "block_key" BlockKey {
-            file: FileKey, disk: u32, cause: u8, phase: u8, by_tree: u8, pad: u8,
+            file: FileKey, disk: u32, cpu: u32, cause: u8, phase: u8, by_tree: u8, pad: [u8; 5],
         }
         "block_value" BlockValue { count: u64, bytes: u64, time_ns: u64 }
         "totals" Totals {

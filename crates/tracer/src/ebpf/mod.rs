@@ -23,9 +23,9 @@ use wire::Config;
 /// Sizes of the kernel-side tables. What does not fit is counted as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Pairs of system call and file.
+    /// Pairs of system call and file, for each CPU that made the call.
     pub calls: u32,
-    /// Files with page-cache or block activity.
+    /// Files with page-cache or block activity, for each CPU that had it.
     pub files: u32,
     /// Block requests on their way at one time.
     pub in_flight: u32,
@@ -36,8 +36,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            calls: 65_536,
-            files: 32_768,
+            calls: 131_072,
+            files: 65_536,
             in_flight: 4_096,
             ring_bytes: 4 << 20,
         }

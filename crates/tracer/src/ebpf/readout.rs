@@ -1,18 +1,20 @@
 //! Reading and clearing the kernel-side tables.
 
-use aya::maps::{HashMap, Map, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+
+use aya::maps::{HashMap, Map, MapError, PerCpuArray, PerCpuValues};
 use aya::{Ebpf, Pod};
 use iostrata_core::evidence::{
     BlockRow, CacheRow, Losses, RawEvidence, SyscallRow, Totals as CoreTotals,
 };
-use iostrata_core::op::Gap;
+use iostrata_core::op::{FileId, Gap};
 
 use super::calls;
 use super::object::{Object, Stratum, absent};
 use super::stream::{cause, file_id, phase};
 use super::wire::{
-    BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, HISTOGRAM_BUCKETS, SYSCALLS,
-    Totals, loss,
+    BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, FileKey, SYSCALLS, Totals, loss,
 };
 
 /// All rows of the session.
@@ -59,84 +61,92 @@ fn map<'a>(ebpf: &'a Ebpf, name: &str) -> Result<&'a Map, MapError> {
     ebpf.map(name).ok_or_else(|| absent(name))
 }
 
-fn call_rows(ebpf: &Ebpf) -> Result<Vec<SyscallRow>, MapError> {
-    let mut rows = Vec::new();
-    let table = PerCpuHashMap::<_, CallKey, CallValue>::try_from(map(ebpf, "calls")?)?;
+/// The entries of a table, those of all CPUs for one `key` summed.
+fn summed<K: Pod, V: Pod, S: Eq + Hash>(
+    ebpf: &Ebpf,
+    name: &str,
+    key: impl Fn(&K) -> S,
+    add: impl Fn(&mut V, &V),
+) -> Result<std::collections::HashMap<S, V>, MapError> {
+    let mut sums = std::collections::HashMap::new();
+    let table = HashMap::<_, K, V>::try_from(map(ebpf, name)?)?;
     for entry in &table {
-        let (key, values) = entry?;
-        rows.push(call_row(key.nr, Some(&key), &values));
+        let (of, value) = entry?;
+        match sums.entry(key(&of)) {
+            Entry::Occupied(mut sum) => add(sum.get_mut(), &value),
+            Entry::Vacant(sum) => {
+                sum.insert(value);
+            }
+        }
     }
-    let other = PerCpuArray::<_, CallValue>::try_from(map(ebpf, "other_calls")?)?;
+    Ok(sums)
+}
+
+fn call_rows(ebpf: &Ebpf) -> Result<Vec<SyscallRow>, MapError> {
+    let key = |key: &CallKey| (key.nr, key.file);
+    let sums = summed(ebpf, "calls", key, CallValue::add)?;
+    let mut rows: Vec<SyscallRow> = sums
+        .iter()
+        .map(|((nr, file), value)| call_row(*nr, file_id(file), value))
+        .collect();
     if lost(ebpf, loss::CALLS)? > 0 {
+        let other = PerCpuArray::<_, CallValue>::try_from(map(ebpf, "other_calls")?)?;
         for nr in 0..other.len() {
-            let row = call_row(nr, None, &other.get(&nr, 0)?);
-            if row.count > 0 {
-                rows.push(row);
+            let mut sum = CallValue::ZERO;
+            for value in other.get(&nr, 0)?.iter() {
+                sum.add(value);
+            }
+            if sum.count > 0 {
+                rows.push(call_row(nr, None, &sum));
             }
         }
     }
     Ok(rows)
 }
 
-fn call_row(nr: u32, key: Option<&CallKey>, values: &PerCpuValues<CallValue>) -> SyscallRow {
-    let sum = |field: fn(&CallValue) -> u64| values.iter().map(field).sum();
-    let bucket = |i: usize| {
-        values
-            .iter()
-            .map(|value| u64::from(value.histogram[i]))
-            .sum()
-    };
+fn call_row(nr: u32, file: Option<FileId>, value: &CallValue) -> SyscallRow {
     SyscallRow {
         name: calls::name(nr),
-        file: key.and_then(|key| file_id(&key.file)),
-        count: sum(|v| v.count),
-        errors: sum(|v| v.errors),
-        returned: sum(|v| v.returned),
-        time_ns: sum(|v| v.time_ns),
-        blocked_ns: sum(|v| v.blocked_ns),
-        histogram: (0..HISTOGRAM_BUCKETS).map(bucket).collect(),
+        file,
+        count: value.count,
+        errors: value.errors,
+        returned: value.returned,
+        time_ns: value.time_ns,
+        blocked_ns: value.blocked_ns,
+        histogram: value.histogram.map(u64::from).into(),
     }
 }
 
 fn cache_rows(ebpf: &Ebpf) -> Result<Vec<CacheRow>, MapError> {
-    let mut rows = Vec::new();
-    let table = PerCpuHashMap::<_, CacheKey, CacheValue>::try_from(map(ebpf, "cache")?)?;
-    for entry in &table {
-        let (key, values) = entry?;
-        let sum = |field: fn(&CacheValue) -> u64| values.iter().map(field).sum();
-        let Some(file) = file_id(&key.file) else {
-            continue;
-        };
-        rows.push(CacheRow {
-            file,
-            metadata: key.metadata != 0,
-            lookups_pages: sum(|v| v.lookups_pages),
-            missed_pages: sum(|v| v.missed_pages),
-            filled_pages: sum(|v| v.filled_pages),
-            dirtied_bytes: sum(|v| v.dirtied_bytes),
-        });
-    }
-    Ok(rows)
+    let key = |key: &CacheKey| (key.file, key.metadata != 0);
+    let sums = summed(ebpf, "cache", key, CacheValue::add)?;
+    let row = |((file, metadata), value): (&(FileKey, bool), &CacheValue)| {
+        Some(CacheRow {
+            file: file_id(file)?,
+            metadata: *metadata,
+            lookups_pages: value.lookups_pages,
+            missed_pages: value.missed_pages,
+            filled_pages: value.filled_pages,
+            dirtied_bytes: value.dirtied_bytes,
+        })
+    };
+    Ok(sums.iter().filter_map(row).collect())
 }
 
 fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
-    let mut rows = Vec::new();
-    let table = PerCpuHashMap::<_, BlockKey, BlockValue>::try_from(map(ebpf, "block")?)?;
-    for entry in &table {
-        let (key, values) = entry?;
-        let sum = |field: fn(&BlockValue) -> u64| values.iter().map(field).sum();
-        rows.push(BlockRow {
-            disk: key.disk,
-            phase: phase(key.phase),
-            cause: cause(key.cause),
-            file: file_id(&key.file),
-            submitted_by_tree: key.by_tree != 0,
-            count: sum(|v| v.count),
-            bytes: sum(|v| v.bytes),
-            time_ns: sum(|v| v.time_ns),
-        });
-    }
-    Ok(rows)
+    let key = |key: &BlockKey| BlockKey { cpu: 0, ..*key };
+    let sums = summed(ebpf, "block", key, BlockValue::add)?;
+    let row = |(key, value): (&BlockKey, &BlockValue)| BlockRow {
+        disk: key.disk,
+        phase: phase(key.phase),
+        cause: cause(key.cause),
+        file: file_id(&key.file),
+        submitted_by_tree: key.by_tree != 0,
+        count: value.count,
+        bytes: value.bytes,
+        time_ns: value.time_ns,
+    };
+    Ok(sums.iter().map(row).collect())
 }
 
 fn totals(ebpf: &Ebpf) -> Result<CoreTotals, MapError> {
@@ -160,7 +170,7 @@ pub(super) fn clear(ebpf: &mut Ebpf) -> Result<(), MapError> {
     clear_hash::<CallKey, CallValue>(ebpf, "calls")?;
     clear_hash::<CacheKey, CacheValue>(ebpf, "cache")?;
     clear_hash::<BlockKey, BlockValue>(ebpf, "block")?;
-    let mut flights = HashMap::<_, u64, [u64; 10]>::try_from(map_mut(ebpf, "in_flight")?)?;
+    let mut flights = HashMap::<_, u64, [u64; 11]>::try_from(map_mut(ebpf, "in_flight")?)?;
     let keys: Vec<u64> = flights.keys().collect::<Result<_, _>>()?;
     for key in keys {
         flights.remove(&key)?;
@@ -177,7 +187,7 @@ fn map_mut<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Map, MapError> 
 }
 
 fn clear_hash<K: Pod, V: Pod>(ebpf: &mut Ebpf, name: &str) -> Result<(), MapError> {
-    let mut map = PerCpuHashMap::<_, K, V>::try_from(map_mut(ebpf, name)?)?;
+    let mut map = HashMap::<_, K, V>::try_from(map_mut(ebpf, name)?)?;
     let keys: Vec<K> = map.keys().collect::<Result<_, _>>()?;
     for key in keys {
         map.remove(&key)?;

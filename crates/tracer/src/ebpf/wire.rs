@@ -56,7 +56,7 @@ wire! {
     struct FileKey(16) { inode: u64, device: u32, generation: u32 }
 }
 wire! {
-    struct CallKey(24) { file: FileKey, nr: u32, pad: u32 }
+    struct CallKey(24) { file: FileKey, nr: u32, cpu: u32 }
 }
 wire! {
     struct CallValue(200) {
@@ -65,7 +65,7 @@ wire! {
     }
 }
 wire! {
-    struct CacheKey(24) { file: FileKey, metadata: u32, pad: u32 }
+    struct CacheKey(24) { file: FileKey, metadata: u32, cpu: u32 }
 }
 wire! {
     struct CacheValue(32) {
@@ -73,7 +73,9 @@ wire! {
     }
 }
 wire! {
-    struct BlockKey(24) { file: FileKey, disk: u32, cause: u8, phase: u8, by_tree: u8, pad: u8 }
+    struct BlockKey(32) {
+        file: FileKey, disk: u32, cpu: u32, cause: u8, phase: u8, by_tree: u8, pad: [u8; 5],
+    }
 }
 wire! {
     struct BlockValue(24) { count: u64, bytes: u64, time_ns: u64 }
@@ -104,6 +106,17 @@ wire! {
 }
 
 impl CallValue {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.errors += other.errors;
+        self.returned += other.returned;
+        self.time_ns += other.time_ns;
+        self.blocked_ns += other.blocked_ns;
+        for (sum, count) in self.histogram.iter_mut().zip(other.histogram) {
+            *sum += count;
+        }
+    }
+
     pub(super) const ZERO: Self = Self {
         count: 0,
         errors: 0,
@@ -112,4 +125,21 @@ impl CallValue {
         blocked_ns: 0,
         histogram: [0; HISTOGRAM_BUCKETS],
     };
+}
+
+impl CacheValue {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.lookups_pages += other.lookups_pages;
+        self.missed_pages += other.missed_pages;
+        self.filled_pages += other.filled_pages;
+        self.dirtied_bytes += other.dirtied_bytes;
+    }
+}
+
+impl BlockValue {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.time_ns += other.time_ns;
+    }
 }
