@@ -33,7 +33,8 @@ pub struct Spent {
     /// Seconds per fault on a fresh page: what a warm `read` takes longer than a warm
     /// `read_reused`, divided by the faults it has more.
     pub fault_s: Option<f64>,
-    /// Time blocked inside system calls, from the observed run.
+    /// Time blocked inside system calls on the file, from the observed run. `null` for
+    /// readers that wait elsewhere.
     pub blocked_s: Option<f64>,
 }
 
@@ -78,6 +79,8 @@ fn spent(row: &PageCacheRow, rows: &[PageCacheRow]) -> Spent {
     let fault_s = warm(Reader::Read)
         .zip(warm(Reader::ReadReused))
         .and_then(|(fresh, reused)| fault_s(fresh, reused));
+    // Faults wait outside of calls, and the ring in one that names no file.
+    let blocks_in_calls = !matches!(case.reader, Reader::Mmap | Reader::IoUring);
     let copies = case.state != State::Direct && case.reader != Reader::Mmap;
     let copy_s_per_byte = warm(Reader::ReadReused).and_then(|reused| {
         let copy = reused.memory_copy.as_ref()?;
@@ -94,7 +97,7 @@ fn spent(row: &PageCacheRow, rows: &[PageCacheRow]) -> Spent {
         },
         faults_estimate_s: faults.zip(fault_s).map(|(count, each)| count as f64 * each),
         fault_s,
-        blocked_s: row.row.evidence.blocked_s,
+        blocked_s: row.row.evidence.blocked_s.filter(|_| blocks_in_calls),
     }
 }
 
@@ -130,7 +133,8 @@ mod tests {
                 .copying(&[80.0; 5]),
             Made::new(State::Cold, Reader::Mmap, MIB)
                 .timed(&[500.0; 5])
-                .faulting(16),
+                .faulting(16)
+                .blocked(0.0),
         ])
         .rows;
         let figures = figures(&rows);
@@ -142,6 +146,7 @@ mod tests {
         assert!(close(figures[0].bytes_per_s, MIB as f64 / 300e-6));
         let mapped = figures[2].spent;
         assert!(close(mapped.copy_estimate_s, 0.0));
+        assert_eq!(mapped.blocked_s, None, "it waits outside of calls");
         assert_eq!(
             mapped.faults_estimate_s, None,
             "faults on a mapping cost something else"

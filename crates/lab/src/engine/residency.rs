@@ -1,7 +1,7 @@
 //! Getting a file into the page cache, or out of it, and telling whether that worked.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::thread;
@@ -13,8 +13,8 @@ use rustix::fs::{Advice, fadvise};
 
 use super::identity::{KernelFile, kernel_file};
 
-/// Evictions that are tried: pages that another CPU was about to put on a list are
-/// skipped by the first (`invalidate_mapping_pages`, `mm/truncate.c`).
+/// Evictions, and readings, that are tried: of the first, pages that another CPU was about to put on a list are
+/// skipped (`invalidate_mapping_pages`, `mm/truncate.c`).
 const ATTEMPTS: u32 = 5;
 
 /// Between two of them.
@@ -142,15 +142,23 @@ pub(crate) fn evict(path: &Path) -> io::Result<Residency> {
 }
 
 /// Reads a file to its end, so that it is resident if there is room, and says what is.
+///
+/// More than once if need be: after reads with `RWF_DONTCACHE` pages have been seen to be
+/// gone again when the file had just been read.
 pub(crate) fn warm(path: &Path) -> io::Result<Residency> {
     let mut file = File::open(path)?;
-    let before = of(&file)?;
-    if before.is_warm() {
-        return Ok(before);
+    let mut seen = of(&file)?;
+    let mut buffer = Vec::new();
+    for _ in 0..ATTEMPTS {
+        if seen.is_warm() {
+            break;
+        }
+        buffer.resize(WARM_READ_BYTES, 0);
+        file.rewind()?;
+        while file.read(&mut buffer)? > 0 {}
+        seen = of(&file)?;
     }
-    let mut buffer = vec![0; WARM_READ_BYTES];
-    while file.read(&mut buffer)? > 0 {}
-    of(&file)
+    Ok(seen)
 }
 
 /// Processes that map the file, as `4211 (python3)`, and the number of those whose maps

@@ -116,7 +116,7 @@ impl Item<'_> {
         let why = match asked {
             _ if state == asked => None,
             State::Warm => Some(format!(
-                "asked to bring in {file}, but only {} of {} pages are resident: memory is short",
+                "asked to bring in {file}, but only {} of {} pages are resident after it was read again and again",
                 residency.resident_pages, residency.pages
             )),
             _ => Some(format!(

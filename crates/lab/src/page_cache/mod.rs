@@ -12,6 +12,7 @@ mod parser;
 mod possible;
 mod random;
 mod reader;
+mod room;
 mod rows;
 mod run;
 mod settings;

@@ -5,7 +5,7 @@ use crate::answer::Verdict;
 use crate::bytes::short;
 use crate::judge::figures::rate;
 use crate::judge::{Finding, Missing};
-use crate::page_cache::{Reader, State};
+use crate::page_cache::{PageCacheRow, Reader, State};
 
 /// Share of the bytes read that must have come from the device for a cold read.
 /// Read-ahead may fetch more; less means that something else had the rest.
@@ -73,7 +73,13 @@ pub(super) fn dontcache_leaves_nothing(target: &TargetRows<'_>) -> Result<Findin
     })
 }
 
-/// Cold rows against the device's bytes, and warm ones.
+/// Bytes from storage: those charged to the process that reads, or else those of the
+/// device. On a shared disk the device's have others' requests that name no file.
+fn fetched(row: &PageCacheRow) -> Option<u64> {
+    row.storage_read_bytes.or_else(|| row.device_read_bytes())
+}
+
+/// Cold rows against the bytes from storage, and warm ones.
 pub(super) fn cold_is_from_the_device(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let cold = target.in_state(State::Cold)?;
     let warm = target.in_state(State::Warm).unwrap_or_default();
@@ -90,7 +96,7 @@ pub(super) fn cold_is_from_the_device(target: &TargetRows<'_>) -> Result<Finding
     }
     let known = |rows: &[Numbered<'_>]| -> Result<Vec<(usize, u64, u64)>, Missing> {
         let bytes = rows.iter().map(|row| {
-            let fetched = row.row.device_read_bytes().ok_or_else(|| {
+            let fetched = fetched(row.row).ok_or_else(|| {
                 let why = format!("what row {} read from the device is not known", row.number);
                 Missing::Evidence(why)
             });
@@ -204,7 +210,13 @@ mod tests {
 
     #[test]
     fn what_the_process_was_charged_for_stands_in_for_the_device() {
-        let made = vec![cold(Reader::Read).charged(MIB)];
+        let made = vec![
+            cold(Reader::Read).charged(MIB),
+            // Somebody else's requests on the same disk.
+            Made::new(State::Warm, Reader::Read, MIB)
+                .fetching(4096)
+                .charged(0),
+        ];
         let found = judge(cold_is_from_the_device, made).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);
     }
