@@ -8,6 +8,7 @@ mod series;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
+use crate::bytes;
 use crate::doctor::Setting;
 use crate::lab::{MeasuredTarget, Row};
 use crate::op::Gap;
@@ -19,6 +20,9 @@ pub use projection::{
     projections,
 };
 pub use series::{Second, Series, Steadiness};
+
+/// Requests of others for each sync up to which the counts of a row are its own.
+const DISTURBED: f64 = 0.05;
 
 /// The question the experiment answers.
 pub const QUESTION: &str = "what does one sync cost, and what does it make the device do?";
@@ -262,6 +266,21 @@ impl SyncRow {
             observed_syncs: counted.observed_syncs,
             row,
         }
+    }
+
+    /// Why the counts of requests may be somebody else's in part; `None` when they are
+    /// the case's. Requests without a file cannot be told from those of others, who
+    /// made requests for other files on the same disk.
+    pub fn disturbed(&self) -> Option<String> {
+        let others = self.row.interference.other_requests?;
+        (others as f64 > self.observed_syncs as f64 * DISTURBED).then(|| {
+            format!(
+                "others made {} requests on the same disk during {} syncs, and metadata, journal \
+                 and flush requests cannot be told from theirs",
+                bytes::grouped(others),
+                bytes::grouped(self.observed_syncs)
+            )
+        })
     }
 
     /// Seconds per sync of every timing run; with several writers, of all of them

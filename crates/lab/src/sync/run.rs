@@ -7,6 +7,7 @@ use iostrata_core::sync::{
     self, Bucket, Calibration, Case, Counted, Figures, Latency, Method, SyncResult, SyncRow, Write,
 };
 use iostrata_tracer::machine;
+use rustix::io::Errno;
 
 use super::calibration::calibrate;
 use super::item::{Item, Length};
@@ -77,8 +78,31 @@ pub fn run<'a>(
         },
     };
     result.projections = sync::projections(&result, devices);
+    let unprojected = unprojected(&result);
+    result.missing.extend(unprojected);
     result.answers = sync::answers(&result);
     Ok(result)
+}
+
+/// Targets without a projection because their requests were not theirs alone.
+fn unprojected(result: &SyncResult) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    for target in &result.targets {
+        let on_target = |row: &&SyncRow| row.row.target == target.name;
+        let projected = result.projections.iter().any(|one| {
+            let row = result.rows.get(one.row - 1);
+            row.as_ref().is_some_and(on_target)
+        });
+        let disturbed = result
+            .rows
+            .iter()
+            .filter(on_target)
+            .find_map(SyncRow::disturbed);
+        if let (false, Some(why)) = (projected, disturbed) {
+            gaps.push(Gap::new(format!("projections of {}", target.name), why));
+        }
+    }
+    gaps
 }
 
 /// Every case on every target; those that a target cannot have are missing.
@@ -101,7 +125,13 @@ fn items<'a>(cases: &[Case], targets: &'a [Target]) -> Result<(Vec<Item<'a>>, Ve
         );
         missing.extend(refused);
     }
-    Ok((items, missing))
+    match missing.as_slice() {
+        [gap, ..] if items.is_empty() => Err(LabError::io(
+            format!("measure {} ({})", gap.what, gap.why),
+            Errno::OPNOTSUPP,
+        )),
+        _ => Ok((items, missing)),
+    }
 }
 
 /// What the timing runs of one item gave besides their samples.
