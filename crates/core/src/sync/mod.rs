@@ -8,6 +8,7 @@ mod series;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
+use crate::bytes;
 use crate::doctor::Setting;
 use crate::lab::{MeasuredTarget, Row};
 use crate::op::Gap;
@@ -19,6 +20,9 @@ pub use projection::{
     projections,
 };
 pub use series::{Second, Series, Steadiness};
+
+/// Requests of others for each sync up to which the counts of a row are its own.
+const DISTURBED: f64 = 0.05;
 
 /// The question the experiment answers.
 pub const QUESTION: &str = "what does one sync cost, and what does it make the device do?";
@@ -246,19 +250,37 @@ pub struct Counted {
 
 impl SyncRow {
     /// Computes what follows from the measured figures.
-    pub fn new(row: Row<Case>, counted: Counted) -> Self {
+    pub fn new(mut row: Row<Case>, counted: Counted) -> Self {
         let rate = |run_s: f64| (run_s > 0.0).then(|| counted.syncs_per_run as f64 / run_s);
+        let series = Series::of(counted.seconds);
+        row.evidence.missing.extend(counted.latency.missing());
+        row.evidence.missing.extend(series.missing());
         let timing = row.timing.as_ref();
         Self {
             syncs_per_s: timing.and_then(|timing| rate(timing.median_s)),
             syncs_per_s_interval: timing.and_then(|t| rate(t.high_s).zip(rate(t.low_s))),
             per_sync: PerSync::of(&row, counted.observed_syncs),
-            series: Series::of(counted.seconds),
+            series,
             syncs_per_run: counted.syncs_per_run,
             latency_s: counted.latency,
             observed_syncs: counted.observed_syncs,
             row,
         }
+    }
+
+    /// Why the counts of requests may be somebody else's in part; `None` when they are
+    /// the case's. Requests without a file cannot be told from those of others, who
+    /// made requests for other files on the same disk.
+    pub fn disturbed(&self) -> Option<String> {
+        let others = self.row.interference.other_requests?;
+        (others as f64 > self.observed_syncs as f64 * DISTURBED).then(|| {
+            format!(
+                "others made {} requests on the same disk during {} syncs, and metadata, journal \
+                 and flush requests cannot be told from theirs",
+                bytes::grouped(others),
+                bytes::grouped(self.observed_syncs)
+            )
+        })
     }
 
     /// Seconds per sync of every timing run; with several writers, of all of them

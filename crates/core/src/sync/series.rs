@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::op::Gap;
+
 /// Fewest seconds that a rate can be called steady of.
 const FEWEST_SECONDS: usize = 3;
 
@@ -75,6 +77,13 @@ pub struct Steadiness {
 }
 
 impl Series {
+    /// Why there is no steadiness; `None` when there is.
+    pub fn missing(&self) -> Option<Gap> {
+        let why = format!("observed for fewer than {FEWEST_SECONDS} seconds");
+        let none = self.steadiness.is_none();
+        none.then(|| Gap::new("steadiness of the rate", why))
+    }
+
     /// Judges the seconds of a run.
     pub fn of(seconds: Vec<Second>) -> Self {
         let rates: Vec<f64> = seconds.iter().map(Second::syncs_per_s).collect();
@@ -190,6 +199,9 @@ mod tests {
     fn two_seconds_tell_nothing() {
         assert_eq!(series(&[5, 5]).steadiness, None);
         assert_eq!(series(&[]).steadiness, None);
+        let why = series(&[5, 5]).missing().map(|gap| gap.why);
+        assert_eq!(why.as_deref(), Some("observed for fewer than 3 seconds"));
+        assert_eq!(series(&[5, 5, 5]).missing(), None);
         assert!(!series(&[0, 0, 0]).steadiness.unwrap().steady);
     }
 

@@ -22,12 +22,13 @@ pub(crate) struct SyncOptions {
         allow_negative_numbers = true)]
     pub(crate) writers: Vec<u64>,
 
-    /// Device to project the rate to: hdd-7200, sata-ssd, sata-ssd-plp, nvme-consumer,
-    /// nvme-enterprise, gp3, io2, pd-ssd, or iops=N,write_us=N,flush_us=N; repeatable
-    /// [default: all of the names]
-    #[arg(long, value_name = "DEVICE", value_parser = parse_device)]
+    #[arg(long, value_name = "DEVICE", value_parser = parse_device, help = DEVICE_HELP)]
     pub(crate) device: Vec<Figures>,
 }
+
+const DEVICE_HELP: &str = "Device to project the rate to: hdd-7200, sata-ssd, sata-ssd-plp, \
+    nvme-consumer, nvme-enterprise, gp3, io2, pd-ssd, or iops=N,write_us=N,flush_us=N; repeatable \
+    [default: all of the names]";
 
 impl SyncOptions {
     /// The options that were given and that no other experiment has.

@@ -145,7 +145,11 @@ fn what_makes_no_sense_is_refused() {
     --- stderr
     error: --size 0 writes nothing; give 1 byte or more
     ");
-    assert_snapshot!(refused("lab sync --size 1PiB"), @"");
+    assert_snapshot!(refused("lab sync --size 200TiB"), @r"
+    exit 2
+    --- stderr
+    error: 219902325555200 bytes a write are more than a file can hold some of; ask for less
+    ");
 }
 
 #[test]

@@ -77,7 +77,11 @@ mod tests {
     fn what_is_found_is_named() {
         let image = target("ext4", true, &[7]);
         assert!(caveats(&[], None, &[]).is_empty());
-        let found = caveats(&[image.clone()], Some("container (docker)"), &[]);
+        let found = caveats(
+            std::slice::from_ref(&image),
+            Some("container (docker)"),
+            &[],
+        );
         assert_eq!(found.len(), 1, "{found:?}");
         let host = target("ext4", false, &[8]);
         let memory = target("tmpfs", false, &[]);

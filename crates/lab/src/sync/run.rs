@@ -7,6 +7,7 @@ use iostrata_core::sync::{
     self, Bucket, Calibration, Case, Counted, Figures, Latency, Method, SyncResult, SyncRow, Write,
 };
 use iostrata_tracer::machine;
+use rustix::io::Errno;
 
 use super::calibration::calibrate;
 use super::item::{Item, Length};
@@ -101,7 +102,13 @@ fn items<'a>(cases: &[Case], targets: &'a [Target]) -> Result<(Vec<Item<'a>>, Ve
         );
         missing.extend(refused);
     }
-    Ok((items, missing))
+    match missing.as_slice() {
+        [gap, ..] if items.is_empty() => Err(LabError::io(
+            format!("measure {} ({})", gap.what, gap.why),
+            Errno::OPNOTSUPP,
+        )),
+        _ => Ok((items, missing)),
+    }
 }
 
 /// What the timing runs of one item gave besides their samples.

@@ -153,10 +153,10 @@ pub(super) fn run_length(effort: Effort) -> Duration {
 /// quick runs only that of the first target; others until they have enough syncs for
 /// counts per sync, or have taken long enough.
 pub(super) fn stretches(effort: Effort, case: &Case, leading: bool, first: bool) -> Stretches {
-    let (seconds, syncs, longest_s) = match effort {
-        Effort::Quick => (3, 200_u64, 1),
-        Effort::Normal => (6, 1000, 3),
-        Effort::Thorough => (10, 5000, 10),
+    let (seconds, syncs, longest_ms) = match effort {
+        Effort::Quick => (3, 200_u64, 500),
+        Effort::Normal => (6, 1000, 3000),
+        Effort::Thorough => (10, 5000, 10_000),
     };
     if leading && (first || effort != Effort::Quick) {
         return Stretches {
@@ -169,7 +169,7 @@ pub(super) fn stretches(effort: Effort, case: &Case, leading: bool, first: bool)
         count: 1,
         length: Length::Either(
             syncs.div_ceil(case.writers.max(1)),
-            Duration::from_secs(longest_s),
+            Duration::from_millis(longest_ms),
         ),
         live: false,
     }

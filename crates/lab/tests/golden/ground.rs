@@ -1,8 +1,4 @@
 //! One image, one program of `workloads/`, one observation.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first thing that fails"
-)]
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

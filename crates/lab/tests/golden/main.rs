@@ -1,5 +1,9 @@
 //! What one synced record costs each file system, counted on images: the figures that
 //! `reference` measurements agree on, met by requests of the loop device. Needs root.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that fails"
+)]
 
 mod ground;
 #[path = "../experiments/places.rs"]

@@ -1,8 +1,4 @@
 //! tracefs counts the same requests.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first thing that fails"
-)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -22,6 +22,7 @@ pub(in crate::sync) struct Made {
     evidence: Evidence,
     seconds: Vec<Second>,
     write_cache: Option<&'static str>,
+    other_requests: Option<u64>,
 }
 
 impl Made {
@@ -40,6 +41,7 @@ impl Made {
             },
             seconds: Vec::new(),
             write_cache: None,
+            other_requests: None,
         }
     }
 
@@ -84,6 +86,12 @@ impl Made {
         self
     }
 
+    /// Requests of others on the same disk during the observed run.
+    pub(in crate::sync) fn among(mut self, other_requests: u64) -> Self {
+        self.other_requests = Some(other_requests);
+        self
+    }
+
     /// Syncs of every second.
     pub(super) fn seconds(mut self, rates: &[u64]) -> Self {
         let second = |&syncs: &u64| Second {
@@ -113,7 +121,10 @@ impl Made {
             target: "host".to_owned(),
             timing: Timing::from_samples(&samples),
             evidence: self.evidence,
-            interference: Interference::default(),
+            interference: Interference {
+                other_requests: self.other_requests,
+                ..Interference::default()
+            },
             notes: Vec::new(),
         };
         let counted = Counted {

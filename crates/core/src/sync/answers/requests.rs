@@ -188,6 +188,10 @@ mod tests {
             judge(about_five, without).unwrap().verdict,
             Verdict::Refuted
         );
+        let among = |others| vec![append(Call::Fsync).asking(EXT4).among(others)];
+        assert!(judge(about_five, among(50)).is_ok());
+        let why = judge(about_five, among(51)).unwrap_err().into_why();
+        assert!(why.starts_with("others made 51 requests"), "{why}");
         let lossy = vec![append(Call::Fsync).asking(EXT4).losing(3)];
         let why = judge(about_five, lossy).unwrap_err().into_why();
         assert!(why.starts_with("3 events were lost"), "{why}");

@@ -70,10 +70,7 @@ fn fdatasync_is_cheaper(target: &TargetRows<'_>, write: Write) -> Result<Finding
             compared.longer(),
             format!("fsync asks for {full}, fdatasync for {data}"),
         ),
-        _ => (
-            compared.longer(),
-            "device requests were not seen".to_owned(),
-        ),
+        (Err(why), _) | (_, Err(why)) => (compared.longer(), why.why().to_owned()),
     };
     let times = figures(&compared, ["fsync", "fdatasync"]);
     Ok(Finding {

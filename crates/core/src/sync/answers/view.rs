@@ -112,6 +112,9 @@ impl<'a> Numbered<'a> {
                 "{lost} events were lost in row {number}"
             )));
         }
+        if let Some(why) = self.row.disturbed() {
+            return Err(Missing::Evidence(format!("{why} (row {number})")));
+        }
         evidence.device.as_ref().ok_or_else(|| {
             // Where nothing was observed, every stratum has a gap with the same reason.
             let gap = evidence

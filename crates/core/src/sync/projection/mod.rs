@@ -144,6 +144,9 @@ pub fn projections(result: &SyncResult, devices: &[Figures]) -> Vec<Projection> 
 }
 
 fn project(device: &Figures, (row, of): (usize, &SyncRow), check: bool) -> Option<Projection> {
+    if of.disturbed().is_some() {
+        return None;
+    }
     let syncs_per_s = device.syncs_per_s(&of.per_sync)?;
     let measured_per_s = of.syncs_per_s.filter(|_| check);
     Some(Projection {
@@ -159,7 +162,7 @@ fn project(device: &Figures, (row, of): (usize, &SyncRow), check: bool) -> Optio
 mod tests {
     use super::super::answers::fixture::{Made, result};
     use super::*;
-    use crate::sync::{Call, Write};
+    use crate::sync::Call;
     use proptest::prelude::*;
 
     fn device(write_us: f64, flush_us: f64, iops: Option<f64>) -> Figures {
@@ -253,6 +256,20 @@ mod tests {
                 .is_some_and(|error| (error - 0.25).abs() < 1e-9)
         );
         assert_eq!((all[1].measured_per_s, all[1].error), (None, None));
+    }
+
+    #[test]
+    fn requests_of_others_are_not_projected() {
+        let made = |others| {
+            vec![
+                Made::new(Call::Fsync, Write::Append)
+                    .asking([1, 1, 1, 0, 2])
+                    .among(others),
+            ]
+        };
+        let devices = [device(100.0, 350.0, None)];
+        assert_eq!(projections(&result(made(0)), &devices).len(), 1);
+        assert!(projections(&result(made(900)), &devices).is_empty());
     }
 
     #[test]

@@ -81,14 +81,15 @@ impl Planned {
     /// The images that a run as root makes for it unless told otherwise.
     pub(super) fn usual_images(&self) -> &'static [ImageKind] {
         match self {
-            Self::Buffering(_) => &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs],
             // A cache is the same over all of them.
             Self::PageCache(_) => &[],
             Self::Sync {
                 effort: Effort::Thorough,
                 ..
             } => &ImageKind::ALL,
-            Self::Sync { .. } => &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs],
+            Self::Buffering(_) | Self::Sync { .. } => {
+                &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs]
+            }
         }
     }
 

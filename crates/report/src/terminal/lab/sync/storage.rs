@@ -11,8 +11,9 @@ pub(super) fn draw(page: &mut Page, result: &SyncResult) {
     let disks = result
         .targets
         .iter()
-        .filter(|target| !target.image)
-        .flat_map(|target| &target.storage.devices);
+        .flat_map(|target| &target.storage.devices)
+        // What iostrata made says nothing about the machine.
+        .filter(|disk| !disk.name.starts_with("loop"));
     for disk in distinct(disks) {
         page.paragraph(0, &identity(disk));
     }
