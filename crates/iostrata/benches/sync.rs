@@ -22,7 +22,7 @@ const ROUNDS: usize = 7;
 /// A run of the C loop and of fio is to take about this long, whatever the disk; in 4 MiB there
 /// is room for the most, as in the file that `lab sync` overwrites.
 const RUN_US: f64 = 250_000.0;
-const RECORDS: RangeInclusive<u64> = 64..=4096;
+const RECORDS: RangeInclusive<u64> = 512..=4096;
 
 /// How far a rate may be from that of the C loop.
 const ALLOWED: f64 = 0.10;
