@@ -127,8 +127,8 @@ const EXAMPLES: &str = "\
 Examples:
   iostrata lab buffering                        all modes, 1 B and 100 kB
   iostrata lab buffering --fs host --mode fsync,fdatasync --size 1KiB --count 5000
-  iostrata lab sync --device nvme-consumer      syncs a second, here and on another device
   iostrata lab page-cache --state cold,direct --reader read --size 1MiB --sleep 1
+  iostrata lab sync --device nvme-consumer      syncs a second, here and on another device
   iostrata lab copy --method read_write,mmap_memcpy,cp --buffer 64KiB,whole --size 100MB
   sudo iostrata lab --fs ext4,ext4-nojournal,xfs,btrfs --json result.json";
 

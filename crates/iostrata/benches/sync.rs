@@ -1,0 +1,205 @@
+//! Whether `iostrata lab sync` gives the rate that a plain loop in C has, and fio.
+//!
+//! `make bench` runs it. Writes of 1 KiB, each made durable, on the file system of /var/tmp. In
+//! every round each program runs once, so that the disk's changes reach all of them; compared
+//! are the ratios of a round.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints its figures and stops at the first error"
+)]
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iostrata_core::stats;
+use serde_json::Value;
+
+const SIZE_BYTES: u64 = 1024;
+const ROUNDS: usize = 7;
+
+/// A run of the C loop and of fio is to take about this long, whatever the disk; in 4 MiB there
+/// is room for the most, as in the file that `lab sync` overwrites.
+const RUN_US: f64 = 250_000.0;
+const RECORDS: RangeInclusive<u64> = 512..=4096;
+
+/// How far a rate may be from that of the C loop.
+const ALLOWED: f64 = 0.10;
+
+/// One way to make a write durable, in the words of each program.
+struct Case {
+    call: &'static str,
+    write: &'static str,
+    /// fio writes into preallocated blocks unless told otherwise, which is another case.
+    fio: [&'static str; 2],
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        call: "fsync",
+        write: "append",
+        fio: ["--fsync=1", "--fallocate=none"],
+    },
+    Case {
+        call: "fdatasync",
+        write: "overwrite",
+        fio: ["--fdatasync=1", "--overwrite=1"],
+    },
+    Case {
+        call: "o_dsync",
+        write: "append",
+        fio: ["--sync=dsync", "--fallocate=none"],
+    },
+    Case {
+        call: "o_dsync",
+        write: "overwrite",
+        fio: ["--sync=dsync", "--overwrite=1"],
+    },
+];
+
+/// Microseconds a sync, one entry a round.
+#[derive(Default)]
+struct Rounds {
+    c: Vec<f64>,
+    own: Vec<f64>,
+    fio: Vec<f64>,
+}
+
+fn main() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let append = build(dir.path());
+    let has_fio = Command::new("fio").arg("--version").output().is_ok();
+
+    let records = records(&append, dir.path());
+    let mut measured = CASES.map(|_| Rounds::default());
+    for _ in 0..ROUNDS {
+        for (case, rounds) in CASES.iter().zip(&mut measured) {
+            rounds.c.push(run_c(&append, dir.path(), case, records));
+            rounds.own.push(run_own(dir.path(), case));
+            if has_fio {
+                rounds.fio.push(run_fio(dir.path(), case, records));
+            }
+        }
+    }
+
+    println!("{records} writes of 1 KiB, each made durable, in /var/tmp: {ROUNDS} interleaved");
+    println!("rounds, medians of µs a sync (range), and of a round's ratios to the C loop (95 %)");
+    for (case, rounds) in CASES.iter().zip(&measured) {
+        println!("{} {}", case.write, case.call);
+        line("C loop", &rounds.c, &rounds.c);
+        line("iostrata lab sync", &rounds.own, &rounds.c);
+        if has_fio {
+            let name = format!("fio {}", case.fio.join(" "));
+            line(&name, &rounds.fio, &rounds.c);
+        } else {
+            println!("  fio: missing, it is not installed");
+        }
+        println!("  {}", verdict(&rounds.own, &rounds.c));
+    }
+}
+
+/// As many as a run of the slowest case has time for.
+fn records(append: &Path, dir: &Path) -> u64 {
+    let few = *RECORDS.start();
+    let slowest = CASES.iter().map(|case| run_c(append, dir, case, few));
+    let slowest_us = slowest.fold(0.0, f64::max);
+    RECORDS
+        .rev()
+        .find(|records| *records as f64 * slowest_us <= RUN_US)
+        .unwrap_or(few)
+}
+
+/// The records' own time, which the program prints.
+fn run_c(append: &Path, dir: &Path, case: &Case, records: u64) -> f64 {
+    let file = dir.join("c");
+    let mut command = Command::new(append);
+    command.arg(&file).arg(records.to_string());
+    command.args([&SIZE_BYTES.to_string(), case.call, case.write, "timed"]);
+    let ns: f64 = output(&mut command).trim().parse().unwrap();
+    std::fs::remove_file(file).unwrap();
+    ns / records as f64 / 1e3
+}
+
+fn run_own(dir: &Path, case: &Case) -> f64 {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iostrata"));
+    command
+        .args(["lab", "sync", "--quick", "--fs=host", "--json=-"])
+        .arg(format!("--size={SIZE_BYTES}"))
+        .arg(format!("--call={}", case.call))
+        .arg(format!("--write={}", case.write))
+        .arg("--dir")
+        .arg(dir);
+    let result: Value = serde_json::from_str(&output(&mut command)).unwrap();
+    let row = &result["experiments"][0]["rows"][0];
+    assert_eq!(row["case"]["call"], case.call);
+    assert_eq!(row["case"]["write"], case.write);
+    1e6 / row["syncs_per_s"].as_f64().unwrap()
+}
+
+fn run_fio(dir: &Path, case: &Case, records: u64) -> f64 {
+    let file = dir.join("fio");
+    let mut command = Command::new("fio");
+    command
+        .args(["--name=sync", "--rw=write", "--ioengine=psync"])
+        .arg("--output-format=json")
+        .arg(format!("--filename={}", file.display()))
+        .arg(format!("--bs={SIZE_BYTES}"))
+        .arg(format!("--size={}", records * SIZE_BYTES))
+        .args(case.fio);
+    let result: Value = serde_json::from_str(&output(&mut command)).unwrap();
+    let write = &result["jobs"][0]["write"];
+    assert_eq!(write["total_ios"], records);
+    std::fs::remove_file(file).unwrap();
+    1e6 / write["iops"].as_f64().unwrap()
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn build(dir: &Path) -> PathBuf {
+    let built = dir.join("append");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/append.c");
+    output(
+        Command::new("cc")
+            .args(["-O2", "-o"])
+            .arg(&built)
+            .arg(source),
+    );
+    built
+}
+
+fn line(name: &str, micros: &[f64], c: &[f64]) {
+    let median = stats::median(micros).unwrap();
+    let low = micros.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = micros.iter().copied().fold(0.0, f64::max);
+    let ratio = stats::median_interval(&ratios(micros, c)).unwrap();
+    println!(
+        "  {name:<36} {median:>7.1} ({low:.1}-{high:.1})  {:.2} x ({:.2}-{:.2})",
+        ratio.median, ratio.low, ratio.high
+    );
+}
+
+fn ratios(micros: &[f64], c: &[f64]) -> Vec<f64> {
+    micros.iter().zip(c).map(|(own, c)| own / c).collect()
+}
+
+/// Of the median ratio; the interval says whether the rounds can tell.
+fn verdict(own: &[f64], c: &[f64]) -> String {
+    let ratio = stats::median_interval(&ratios(own, c)).unwrap();
+    let within = |ratio: f64| (ratio - 1.0).abs() <= ALLOWED;
+    let wanted = format!("within {:.0} % of the C loop", ALLOWED * 100.0);
+    if within(ratio.low) && within(ratio.high) {
+        format!("{wanted}: met")
+    } else if ratio.low > 1.0 + ALLOWED || ratio.high < 1.0 - ALLOWED {
+        format!("{wanted}: NOT met")
+    } else {
+        format!(
+            "{wanted}: the rounds differ too much to tell; the median is {:.2}",
+            ratio.median
+        )
+    }
+}
