@@ -98,7 +98,7 @@ fn a_directory_too_small_for_images_is_measured_without() {
     let place = Place::new();
     with_own_mounts(|| {
         tmpfs(&place.dir(), c"size=16m");
-        let command = place.iostrata("lab --quick --mode flush --size 1 --count 50 --json -");
+        let command = place.iostrata("lab --mode flush --size 1 --count 50 --json -");
         let outcome = run(command).expect(0);
         outcome.says(&["left out: ext4, xfs, btrfs: not enough space"]);
         let result: Value = serde_json::from_str(&outcome.stdout).unwrap();

@@ -60,7 +60,7 @@ fn images_that_were_asked_for_need_root() {
 #[test]
 fn images_that_were_not_asked_for_are_left_out() {
     let place = Place::new();
-    let outcome = run(place.iostrata_of_nobody("lab --quick --mode flush --size 1 --count 20"));
+    let outcome = run(place.iostrata_of_nobody("lab --mode flush --size 1 --count 20"));
     let outcome = outcome.expect(0);
     outcome.says(&[
         "left out: ext4, xfs, btrfs: cannot make file-system images",

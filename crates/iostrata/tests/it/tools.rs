@@ -40,7 +40,7 @@ fn a_run_that_did_not_ask_for_images_does_without() {
     let place = Place::new();
     with_own_mounts(|| {
         hide_system_programs();
-        let options = "lab --quick --mode flush --size 1 --count 20 --json -";
+        let options = "lab --mode flush --size 1 --count 20 --json -";
         let outcome = run(place.iostrata(options)).expect(0);
         for package in ["e2fsprogs", "xfsprogs", "btrfs-progs"] {
             outcome.says(&[package]);
@@ -73,7 +73,7 @@ fn a_mkfs_that_fails_is_quoted_on_one_line() {
     ]);
     place.assert_nothing_left();
 
-    let mut command = place.iostrata("lab --quick --mode flush --size 1 --count 20 --json -");
+    let mut command = place.iostrata("lab --mode flush --size 1 --count 20 --json -");
     command.env("PATH", &tools);
     let outcome = run(command).expect(0);
     outcome.says(&["left out: xfs: cannot make an image of xfs"]);

@@ -87,14 +87,13 @@ impl<'a> Item<'a> {
     }
 
     /// What the workload process does; while it is observed it rests after so many files.
-    pub(super) fn job(&self, rest_after: Option<u64>) -> Job {
+    pub(super) fn job(&self) -> Job {
         let (files, reads) = self.size;
         Job::ReadLoop(ReadLoopJob {
             directory: directory(self.target).into(),
             files,
             reads,
             reading: self.reading,
-            rest_after,
         })
     }
 
@@ -110,7 +109,7 @@ impl<'a> Item<'a> {
     /// One timed run.
     fn run(&self, session: &Session<'_>) -> Result<LoopReport, LabError> {
         self.mount()?;
-        let mut workload = session.start(&self.job(None))?;
+        let mut workload = session.start(&self.job())?;
         // What setting the times left to write back is not the loop's.
         sync_file_system(&self.target.dir)?;
         let report = expect_loop(&workload.go(session.stop)?)?;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 
 use iostrata_core::Gap;
-use iostrata_core::atime::Loop;
 use iostrata_core::evidence::{CallCount, Evidence};
 use iostrata_core::observe::Stream;
 
@@ -21,15 +20,6 @@ const OPEN: &str = if cfg!(target_arch = "x86_64") {
 } else {
     "openat"
 };
-
-/// Files after which the observed loop rests. Each new file needs room in the observer's
-/// tables for every processor, and the kernel makes more of it in the background (four
-/// pages ahead: `PCPU_EMPTY_POP_PAGES_HIGH`, mm/percpu.c). A loop that does not wait for
-/// that loses events.
-const REST_AFTER: u64 = 16;
-
-/// Observations of a loop at most: a machine under load may be late all the same.
-const ATTEMPTS: usize = 3;
 
 /// What the evidence pass gave for one loop.
 #[derive(Default)]
@@ -55,24 +45,11 @@ impl Observed {
     }
 }
 
-/// Runs one loop under the observer, again if events were lost; without an observer, takes
-/// what any process can see.
+/// Runs one loop under the observer; without one, takes what any process can see.
 pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Observed, LabError> {
     session.ledger.step(&format!("observing {}", item.label()));
-    let mut observed = once(session, item)?;
-    for _ in 1..ATTEMPTS {
-        if observed.evidence.lost_events == 0 {
-            break;
-        }
-        observed = once(session, item)?;
-    }
-    Ok(observed)
-}
-
-/// One observed run.
-fn once(session: &mut Session<'_>, item: &Item<'_>) -> Result<Observed, LabError> {
     item.mount()?;
-    let mut workload = session.start(&item.job(rest(item)))?;
+    let mut workload = session.start(&item.job())?;
     let identities = identities(item)?;
     // What setting the times left to write back is not the loop's.
     sync_file_system(&item.target.dir)?;
@@ -106,14 +83,9 @@ fn once(session: &mut Session<'_>, item: &Item<'_>) -> Result<Observed, LabError
     Ok(observed)
 }
 
-/// One file needs room once.
-fn rest(item: &Item<'_>) -> Option<u64> {
-    (item.files == Loop::ManyFiles).then_some(REST_AFTER)
-}
-
 /// The files of the loop as the observer names them.
 fn identities(item: &Item<'_>) -> Result<Vec<KernelFile>, LabError> {
-    let Job::ReadLoop(job) = item.job(None) else {
+    let Job::ReadLoop(job) = item.job() else {
         return Ok(Vec::new());
     };
     let directory = std::path::PathBuf::from(job.directory);

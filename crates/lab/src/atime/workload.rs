@@ -22,15 +22,11 @@ const HOUR_S: i64 = 3600;
 /// second: a read in the tick of the change would not be newer than it.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How long the loop rests where it is observed.
-const REST: Duration = Duration::from_micros(500);
-
 /// Files whose access times are due, or were moved by one reading.
 pub(crate) struct ReadLoopTask {
     directory: PathBuf,
     paths: Vec<CString>,
     reads: u64,
-    rest_after: Option<u64>,
 }
 
 impl ReadLoopTask {
@@ -40,7 +36,6 @@ impl ReadLoopTask {
         let mut task = Self {
             paths: Vec::new(),
             reads: job.reads,
-            rest_after: job.rest_after,
             directory,
         };
         let modified_s = now_s() - 2 * HOUR_S;
@@ -67,10 +62,7 @@ impl ReadLoopTask {
         let directory = File::open(&self.directory)
             .map_err(|error| failure("open", &self.directory, &error))?;
         let watch = Stopwatch::start()?;
-        for (path, number) in self.paths.iter().cycle().zip(0..self.reads) {
-            if self.rests_before(number) {
-                thread::sleep(REST);
-            }
+        for (path, _) in self.paths.iter().cycle().zip(0..self.reads) {
             read_whole(path)?;
         }
         let reading = watch.stop()?;
@@ -79,11 +71,6 @@ impl ReadLoopTask {
             .map_err(|errno| failure("sync the file system of", &self.directory, &errno.into()))?;
         let sync = watch.stop()?;
         Ok(LoopReport { reading, sync })
-    }
-
-    fn rests_before(&self, number: u64) -> bool {
-        self.rest_after
-            .is_some_and(|files| number > 0 && number.is_multiple_of(files))
     }
 }
 

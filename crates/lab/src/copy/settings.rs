@@ -11,7 +11,7 @@ use crate::target::Target;
 const ARTICLES_BYTES: u64 = 100 << 20;
 
 /// With `--quick`: still larger than a second-level cache.
-const QUICK_BYTES: u64 = 16 << 20;
+const QUICK_BYTES: u64 = 8 << 20;
 
 /// Buffers of `read` and `write`.
 const BUFFERS: [Buffer; 5] = [

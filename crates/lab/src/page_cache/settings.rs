@@ -175,7 +175,7 @@ fn usual(parse: Parse, effort: Effort) -> (Vec<State>, Vec<Reader>, Vec<u64>) {
 /// The article's sizes; the largest one is smaller in a quick run.
 fn article_sizes(effort: Effort) -> [u64; 3] {
     match effort {
-        Effort::Quick => [KIB, MIB, 64 * MIB],
+        Effort::Quick => [KIB, MIB, 32 * MIB],
         Effort::Normal | Effort::Thorough => [KIB, MIB, GIB],
     }
 }
@@ -183,7 +183,7 @@ fn article_sizes(effort: Effort) -> [u64; 3] {
 /// The sizes between them, which show from where on the cache stops mattering.
 fn sizes_between(effort: Effort) -> &'static [u64] {
     match effort {
-        Effort::Quick => &[64 * KIB, 8 * MIB],
+        Effort::Quick => &[64 * KIB, 4 * MIB],
         Effort::Normal => &[64 * KIB, 16 * MIB, 128 * MIB],
         Effort::Thorough => &[
             16 * KIB,
@@ -298,7 +298,7 @@ mod tests {
             .cases;
             cases.iter().map(|case| case.size_bytes).max()
         };
-        assert_eq!(largest(Effort::Quick), Some(64 * MIB));
+        assert_eq!(largest(Effort::Quick), Some(32 * MIB));
         assert_eq!(largest(Effort::Thorough), Some(GIB));
     }
 

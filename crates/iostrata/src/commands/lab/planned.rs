@@ -108,13 +108,12 @@ impl Planned {
     /// The images that a run as root makes for it unless told otherwise.
     pub(super) fn usual_images(&self, effort: Effort) -> &'static [ImageKind] {
         match (self, effort) {
-            // A cache is the same over all of them.
-            (Self::PageCache(_), _) => &[],
             // Those that can share blocks.
             (Self::Copy(cases), _) if !cases.images.is_empty() => {
                 &[ImageKind::Xfs, ImageKind::Btrfs]
             }
-            (Self::Copy(_), _) => &[],
+            // A cache is the same over all of them.
+            (Self::PageCache(_) | Self::Copy(_), _) => &[],
             (_, Effort::Quick) => &[ImageKind::Ext4],
             (Self::Sync { .. }, Effort::Thorough) => &ImageKind::ALL,
             (Self::Buffering(_) | Self::Sync { .. } | Self::Atime(_), _) => {

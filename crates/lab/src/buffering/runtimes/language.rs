@@ -100,10 +100,11 @@ impl Language {
         }
     }
 
-    /// Whether its program takes many seconds to build: Go compiles its standard
-    /// library, because nothing is left in the user's own cache.
+    /// Whether its programs take seconds: Go compiles its standard library, because
+    /// nothing is left in the user's own cache; Java starts a compiler and a virtual
+    /// machine for each program.
     pub(super) fn is_slow(self) -> bool {
-        self == Self::Go
+        matches!(self, Self::Go | Self::Java)
     }
 
     /// The compiler's command line in `dir`, where the source is.

@@ -92,8 +92,6 @@ pub struct ReadLoopJob {
     pub reads: u64,
     /// Whether they are read once before.
     pub reading: Reading,
-    /// Files after which it rests a moment; `None` where it is timed.
-    pub rest_after: Option<u64>,
 }
 
 /// See [`Job::Exec`].
