@@ -16,9 +16,11 @@ pub(super) const LINE: &str = "0123456789abcdefghijklmnopqrstuvwxyz_\n";
 
 /// Files of our own on a target, removed on drop.
 ///
-///     work/tree/file   what programs walk over; work/ is a git work tree
-///     single/          what single calls are made on
-///     out/             what they write to
+/// ```text
+/// work/tree/file   what programs walk over; work/ is a git work tree
+/// single/          what single calls are made on
+/// out/             what they write to
+/// ```
 #[derive(Debug)]
 pub(super) struct Tree {
     root: PathBuf,

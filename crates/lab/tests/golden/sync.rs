@@ -171,7 +171,10 @@ fn ext4_commits_a_transaction_unless_only_contents_change() {
     // well, so the committed metadata goes to its place at once.
     let syncfs = row(&result, Call::Syncfs, Write::Append).per_sync;
     near("syncfs metadata", syncfs.metadata.unwrap(), 0.9, 2.5);
-    near("syncfs commit", syncfs.commit.unwrap(), 0.97, 1.1);
+    // `sync_filesystem` starts a commit before it waits for the data, and commits again
+    // after that (`ext4_sync_fs`, fs/ext4/super.c): the second has work if the end of the
+    // data's write-back came between the two.
+    near("syncfs commit", syncfs.commit.unwrap(), 0.97, 2.05);
 }
 
 #[test]
