@@ -1,8 +1,9 @@
 # The few verbs of the project. `make` alone lists them.
 #
-# LAB_ARGS are options for the lab, such as `make lab LAB_ARGS="--quick --fs host,ext4"`.
+# LAB_ARGS are options for the lab, such as `make lab LAB_ARGS="sync --fs host,ext4"`; none
+# for a normal run of all experiments.
 
-LAB_ARGS ?=
+LAB_ARGS ?= --quick
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help

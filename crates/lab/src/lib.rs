@@ -11,6 +11,7 @@ pub mod copy;
 pub mod engine;
 pub mod error;
 pub mod interrupt;
+pub mod pace;
 pub mod page_cache;
 pub mod scratch;
 pub mod session;

@@ -44,9 +44,44 @@ pub(crate) fn rate(per_record: f64) -> String {
     }
 }
 
+/// `1 data, 1 journal, 1 commit, 0 metadata writes and 2 flushes`, the last of `causes`;
+/// unknown causes only when there are some.
+pub(crate) fn requests(causes: &[(&str, f64)]) -> String {
+    let Some(((_, flushes), writes)) = causes.split_last() else {
+        return String::new();
+    };
+    let writes: Vec<String> = writes
+        .iter()
+        .filter(|(cause, each)| *cause != "unknown" || *each > 0.0)
+        .map(|(cause, each)| format!("{} {cause}", rate(*each)))
+        .collect();
+    let flushes = rate(*flushes);
+    let noun = if flushes == "1" { "flush" } else { "flushes" };
+    format!("{} writes and {flushes} {noun}", writes.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_are_read_as_a_sentence() {
+        let causes = [
+            ("data", 1.0),
+            ("metadata", 0.5),
+            ("unknown", 0.0),
+            ("flushes", 1.0),
+        ];
+        assert_eq!(
+            requests(&causes),
+            "1 data, 0.50 metadata writes and 1 flush"
+        );
+        let causes = [("data", 0.0), ("unknown", 2.0), ("flushes", 1.5)];
+        assert_eq!(
+            requests(&causes),
+            "0 data, 2 unknown writes and 1.50 flushes"
+        );
+    }
 
     #[test]
     fn figures_keep_three_digits() {

@@ -7,6 +7,7 @@
 mod aged;
 mod caveats;
 mod cell;
+mod duration;
 mod loops;
 mod matrix;
 mod moments;
@@ -19,6 +20,7 @@ mod settings;
 mod tree;
 mod workload;
 
+pub use duration::expected;
 pub use run::run;
 pub use settings::{Chosen, Selection, needed_bytes};
 pub(crate) use workload::ReadLoopTask;

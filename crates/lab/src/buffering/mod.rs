@@ -5,6 +5,7 @@
 //! read back.
 
 pub(crate) mod caveats;
+mod duration;
 mod expected;
 mod item;
 mod memory;
@@ -18,6 +19,7 @@ mod timeline;
 mod workload;
 mod writer;
 
+pub use duration::expected;
 pub use expected::{Calls, expected_calls};
 pub use run::run;
 pub use settings::{Selection, needed_bytes};

@@ -5,6 +5,7 @@
 //! its source.
 
 mod caveats;
+mod duration;
 mod item;
 mod methods;
 mod observed;
@@ -15,6 +16,7 @@ mod source;
 mod states;
 mod yardsticks;
 
+pub use duration::expected;
 pub use methods::CopyJob;
 pub(crate) use methods::CopyTask;
 pub use run::run;

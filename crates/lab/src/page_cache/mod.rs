@@ -5,6 +5,7 @@
 
 mod caveats;
 mod content;
+mod duration;
 mod item;
 mod job;
 mod observed;
@@ -17,6 +18,7 @@ mod rows;
 mod run;
 mod settings;
 
+pub use duration::expected;
 pub use job::{FileStep, ReadFileJob, ReadFileReport};
 pub use random::{Latencies, read_randomly};
 pub(crate) use reader::ReadFileTask;

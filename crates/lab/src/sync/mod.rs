@@ -5,6 +5,7 @@
 
 mod calibration;
 mod caveats;
+mod duration;
 mod item;
 mod job;
 mod observed;
@@ -15,6 +16,7 @@ mod writer;
 
 pub(crate) use calibration::DirectTask;
 pub use calibration::{DirectJob, DirectReport};
+pub use duration::expected;
 pub use job::{SyncJob, SyncReport};
 pub use run::run;
 pub use settings::{Selection, needed_bytes};

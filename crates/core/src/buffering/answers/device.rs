@@ -5,7 +5,7 @@ use std::fmt;
 use super::view::{Numbered, TargetRows};
 use crate::answer::Verdict;
 use crate::buffering::Mode;
-use crate::judge::figures::{number, rate};
+use crate::judge::figures::{number, rate, requests};
 use crate::judge::{Finding, Missing};
 
 /// Flushes below this share of fsync's are somebody else's: a flush request
@@ -56,21 +56,8 @@ impl Requests {
 }
 
 impl fmt::Display for Requests {
-    /// `1 data, 1 journal, 1 commit, 0 metadata writes and 2 flushes`; unknown
-    /// causes only when there are some.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [writes @ .., (_, flushes)] = &self.0;
-        let writes: Vec<String> = writes
-            .iter()
-            .filter(|(cause, count)| *cause != "unknown" || *count > 0.0)
-            .map(|(cause, count)| format!("{} {cause}", rate(*count)))
-            .collect();
-        write!(
-            f,
-            "{} writes and {} flushes",
-            writes.join(", "),
-            rate(*flushes)
-        )
+        f.write_str(&requests(&self.0))
     }
 }
 

@@ -98,7 +98,9 @@ fn durable(row: &Numbered<'_>) -> Result<(Option<bool>, String), Missing> {
     let each_s = (device.flushes > 0).then(|| device.flush_time_s / device.flushes as f64);
     let took = each_s.filter(|took| *took > 0.0);
     let took = took.map_or_else(String::new, |took| format!(" of {}", duration(took)));
-    let reason = format!("; {} flushes{took} per sync{disks}", rate(flushes));
+    let each = rate(flushes);
+    let noun = if each == "1" { "flush" } else { "flushes" };
+    let reason = format!("; {each} {noun}{took} per sync{disks}");
     let verdict = match flushes {
         each if each >= FLUSHED => Some(true),
         each if each <= NOT_FLUSHED => Some(false),
@@ -115,7 +117,8 @@ pub(super) fn is_steady(target: &TargetRows<'_>) -> Result<Finding, Missing> {
         let why = format!("row {} was watched for too few seconds", row.number);
         return Err(Missing::Rows(why));
     };
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    // Adding 0 makes −0 a 0.
+    let percent = |share: f64| format!("{:.0} %", (share * 100.0).round() + 0.0);
     let left = series.seconds.len() - found.warm_up_seconds;
     let because = format!(
         "{} of {} s left out as warm-up; {} syncs/s over {} s, range {}, slope {}",

@@ -3,6 +3,7 @@
 use crate::bytes;
 use crate::environment::Device;
 use crate::evidence::DeviceCounts;
+use crate::judge::figures::requests;
 use crate::judge::{Compared, HOST, Missing};
 use crate::lab::MeasuredTarget;
 use crate::sync::{Call, SyncResult, SyncRow, Write};
@@ -181,21 +182,7 @@ impl Requests {
 }
 
 impl std::fmt::Display for Requests {
-    /// `1 data, 1 journal, 1 commit, 0 metadata writes and 2 flushes`; unknown
-    /// causes only when there are some.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        use crate::judge::figures::rate;
-        let [writes @ .., (_, flushes)] = &self.0;
-        let writes: Vec<String> = writes
-            .iter()
-            .filter(|(cause, count)| *cause != "unknown" || *count > 0.0)
-            .map(|(cause, count)| format!("{} {cause}", rate(*count)))
-            .collect();
-        write!(
-            f,
-            "{} writes and {} flushes",
-            writes.join(", "),
-            rate(*flushes)
-        )
+        f.write_str(&requests(&self.0))
     }
 }

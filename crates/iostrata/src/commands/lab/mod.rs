@@ -1,5 +1,6 @@
 //! `iostrata lab`.
 
+mod duration;
 mod planned;
 mod targets;
 
@@ -47,6 +48,9 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
         virtualization: environment.virtualization.clone(),
         unobserved_because,
     };
+    if effort != Effort::Quick {
+        duration::announce(&planned, &choice, &settings, &targets)?;
+    }
     let (experiments, failed) = measure(
         &planned,
         &choice,

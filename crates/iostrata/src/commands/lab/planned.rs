@@ -9,6 +9,7 @@ use iostrata_lab::buffering::{self, Selection};
 use iostrata_lab::copy;
 use iostrata_lab::engine::Progress;
 use iostrata_lab::error::LabError;
+use iostrata_lab::pace::{Expected, Pace};
 use iostrata_lab::page_cache;
 use iostrata_lab::scratch::ImageKind;
 use iostrata_lab::session::{Effort, RunSettings};
@@ -135,6 +136,30 @@ impl Planned {
             Self::Sync { cases, effort, .. } => lab_sync::needed_bytes(*effort, cases),
             Self::Atime(_) => atime::needed_bytes(),
             Self::Copy(cases) => copy::needed_bytes(cases),
+        }
+    }
+
+    /// How long it will take on targets of these paces.
+    pub(super) fn expected(&self, run: &RunSettings, targets: &[(&Target, Pace)]) -> Expected {
+        let paces: Vec<Pace> = targets.iter().map(|(_, pace)| *pace).collect();
+        let rules = &run.rules;
+        match self {
+            Self::Buffering(cases) => buffering::expected(cases, rules, &paces),
+            Self::PageCache(plan) => page_cache::expected(plan, rules, &paces),
+            Self::Sync { cases, effort, .. } => lab_sync::expected(*effort, cases, rules, &paces),
+            Self::Atime(chosen) => atime::expected(chosen, &paces),
+            Self::Copy(cases) => copy::expected(run.effort, cases, *rules, targets),
+        }
+    }
+
+    /// As it is named on the command line.
+    pub(super) fn name(&self) -> ExperimentName {
+        match self {
+            Self::Buffering(_) => ExperimentName::Buffering,
+            Self::PageCache(_) => ExperimentName::PageCache,
+            Self::Sync { .. } => ExperimentName::Sync,
+            Self::Atime(_) => ExperimentName::Atime,
+            Self::Copy(_) => ExperimentName::Copy,
         }
     }
 

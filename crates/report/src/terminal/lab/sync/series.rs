@@ -63,7 +63,8 @@ fn table(row: &Numbered<'_>) -> Table {
 fn steadiness(row: &Numbered<'_>) -> Option<String> {
     let series = &row.row.series;
     let found = series.steadiness?;
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    // Adding 0 makes −0 a 0.
+    let percent = |share: f64| format!("{:.0} %", (share * 100.0).round() + 0.0);
     let figures = format!(
         "{} syncs/s, range {}, slope {}",
         number(found.mean_per_s),
