@@ -1,28 +1,30 @@
 //! How long a run will take, said before it begins.
 
+use iostrata_lab::error::LabError;
 use iostrata_lab::pace::{Expected, Pace};
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 
 use super::planned::Planned;
 use super::targets::Choice;
-use crate::error::Failure;
 use crate::ui;
 
 /// Shorter runs are not worth a line, unless they were to be thorough.
 const WORTH_SAYING_S: f64 = 60.0;
 
-/// Says it on standard error.
+/// Says it on standard error. Where it cannot be measured, such as on a disk that is
+/// nearly full, nothing is said: the run itself will tell what is wrong, if anything is.
 pub(super) fn announce(
     planned: &[Planned],
     choice: &Choice,
     run: &RunSettings,
     targets: &[Target],
-) -> Result<(), Failure> {
-    let paces: Vec<(Target, Pace)> = targets
-        .iter()
-        .map(|target| Ok((target.clone(), Pace::measure(run, target)?)))
-        .collect::<Result<_, Failure>>()?;
+) {
+    let pace = |target: &Target| Ok((target.clone(), Pace::measure(run, target)?));
+    let paces: Result<Vec<(Target, Pace)>, LabError> = targets.iter().map(pace).collect();
+    let Ok(paces) = paces else {
+        return;
+    };
     let mut all = Expected::default();
     let mut each = Vec::new();
     for one in planned {
@@ -44,7 +46,6 @@ pub(super) fn announce(
         };
         ui::say(&format!("this will take about {}{parts}", range(all)));
     }
-    Ok(())
 }
 
 /// `3 to 5 min`, `40 s`.

@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
         unobserved_because,
     };
     if effort != Effort::Quick {
-        duration::announce(&planned, &choice, &settings, &targets)?;
+        duration::announce(&planned, &choice, &settings, &targets);
     }
     let (experiments, failed) = measure(
         &planned,
