@@ -6,11 +6,11 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::Path;
 use std::time::Instant;
 
-use crate::engine::{Job, NullJob, Rules};
+use crate::engine::Rules;
 use crate::error::LabError;
-use crate::session::RunSettings;
 use crate::target::Target;
 
 const CALLS: u32 = 2000;
@@ -18,11 +18,13 @@ const SYNCS: u32 = 30;
 const RECORD_BYTES: usize = 1024;
 const BULK_BYTES: usize = 16 << 20;
 
+/// Taken for starting a workload process, its preparation and its end, seconds: it is some
+/// thousandths on most machines and little beside the work.
+pub(crate) const START_S: f64 = 0.01;
+
 /// How fast a target and this machine are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
-    /// Starting a workload process and ending it, seconds.
-    pub start_s: f64,
     /// A system call that finds its data in memory, seconds.
     pub call_s: f64,
     /// An append of 1 KiB and its fsync, seconds.
@@ -35,9 +37,9 @@ pub struct Pace {
 
 impl Pace {
     /// Measures, with files in the target's directory, which are removed.
-    pub fn measure(run: &RunSettings, target: &Target) -> Result<Self, LabError> {
+    pub fn measure(target: &Target) -> Result<Self, LabError> {
         let path = target.dir.join("pace");
-        let measured = time_files(run, &path);
+        let measured = time_files(&path);
         let removed = std::fs::remove_file(&path);
         let failed = |error| LabError::io(format!("time {}", path.display()), error);
         let pace = measured.map_err(failed)?;
@@ -46,7 +48,7 @@ impl Pace {
     }
 }
 
-fn time_files(run: &RunSettings, path: &std::path::Path) -> io::Result<Pace> {
+fn time_files(path: &Path) -> io::Result<Pace> {
     let mut file = File::create_new(path)?;
     let syncing = Instant::now();
     for _ in 0..SYNCS {
@@ -68,20 +70,7 @@ fn time_files(run: &RunSettings, path: &std::path::Path) -> io::Result<Pace> {
         file.read_exact(&mut [0])?;
     }
     let call_s = calling.elapsed().as_secs_f64() / f64::from(CALLS) / 2.0;
-    let job = Job::Null(NullJob {
-        size_bytes: 1,
-        count: 1,
-    });
-    let starting = Instant::now();
-    let mut workload = run
-        .launcher
-        .start(&job, &|| false)
-        .map_err(io::Error::other)?;
-    workload.go(&|| false).map_err(io::Error::other)?;
-    workload.exit().map_err(io::Error::other)?;
-    let start_s = starting.elapsed().as_secs_f64();
     Ok(Pace {
-        start_s,
         call_s,
         sync_s,
         stored_byte_s,

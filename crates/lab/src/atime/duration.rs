@@ -3,7 +3,7 @@
 use iostrata_core::atime::{Loop, Reading};
 
 use super::settings::Chosen;
-use crate::pace::{Expected, Pace};
+use crate::pace::{Expected, Pace, START_S};
 
 /// System calls for each file of a loop: times are set, then open, read, close.
 const CALLS: f64 = 5.0;
@@ -16,7 +16,7 @@ pub fn expected(chosen: &Chosen, paces: &[Pace]) -> Expected {
     let mounts = chosen.mounts.len() as f64;
     let cells = chosen.operations.len() as f64 * mounts;
     let of_target = |pace: &Pace| -> Expected {
-        let matrix = Expected::once(cells * CELL_STARTS * pace.start_s);
+        let matrix = Expected::once(cells * CELL_STARTS * START_S);
         let loops = chosen.loops.iter().map(|&files| {
             let (_, reads) = chosen.size_of(files);
             let readings = match files {
@@ -24,7 +24,7 @@ pub fn expected(chosen: &Chosen, paces: &[Pace]) -> Expected {
                 Loop::ManyFiles => [Reading::First, Reading::Second].len() as f64,
             };
             let run_s = reads as f64 * CALLS * pace.call_s + pace.sync_s;
-            let one = Expected::case(&chosen.rules, run_s, run_s + pace.start_s);
+            let one = Expected::case(&chosen.rules, run_s, run_s + START_S);
             Expected {
                 least_s: one.least_s * readings * mounts,
                 most_s: one.most_s * readings * mounts,

@@ -4,7 +4,7 @@ use iostrata_core::buffering::{Case, GROUP_WRITES, Mode};
 
 use super::runtimes::Language;
 use crate::engine::Rules;
-use crate::pace::{Expected, Pace};
+use crate::pace::{Expected, Pace, START_S};
 
 /// Steps of a timeline: a reader's process for each.
 const TIMELINE_STARTS: f64 = 12.0;
@@ -17,16 +17,14 @@ pub fn expected(cases: &[Case], rules: &Rules, paces: &[Pace]) -> Expected {
     let languages = LANGUAGE_STARTS * Language::ALL.len() as f64;
     let of_target = |pace: &Pace| -> Expected {
         let rows = cases.iter().map(|case| {
-            let around_s = pace.start_s;
+            let around_s = START_S;
             Expected::case(rules, run_s(case, pace), around_s)
         });
-        let timelines = Mode::ALL.len() as f64 * TIMELINE_STARTS * pace.start_s;
+        let timelines = Mode::ALL.len() as f64 * TIMELINE_STARTS * START_S;
         rows.chain([Expected::once(timelines)]).sum()
     };
-    let programs = paces
-        .first()
-        .map(|pace| Expected::once(languages * pace.start_s));
-    paces.iter().map(of_target).chain(programs).sum()
+    let programs = Expected::once(languages * START_S);
+    paces.iter().map(of_target).chain([programs]).sum()
 }
 
 /// One run: its calls, its bytes and its syncs.

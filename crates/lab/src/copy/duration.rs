@@ -4,7 +4,7 @@ use iostrata_core::copy::{Case, Method, Source};
 
 use super::settings::{Cases, rules};
 use crate::engine::Rules;
-use crate::pace::{Expected, Pace};
+use crate::pace::{Expected, Pace, START_S};
 use crate::session::Effort;
 use crate::target::Target;
 
@@ -24,7 +24,7 @@ pub fn expected(
         // Every copy is read and hashed; what it left to write back goes with the file.
         let rows = cases.map(|case| {
             let bytes = case.size_bytes as f64;
-            let around_s = pace.start_s + 2.0 * bytes * pace.copied_byte_s;
+            let around_s = START_S + 2.0 * bytes * pace.copied_byte_s;
             Expected::case(&rules, run_s(case, pace), around_s)
         });
         rows.sum()

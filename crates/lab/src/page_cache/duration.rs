@@ -4,7 +4,7 @@ use iostrata_core::page_cache::{Case, Parse, Reader, State};
 
 use super::settings::Plan;
 use crate::engine::Rules;
-use crate::pace::{Expected, Pace};
+use crate::pace::{Expected, Pace, START_S};
 
 /// Bytes of a random read.
 const RANDOM_BYTES: f64 = 4096.0;
@@ -18,7 +18,7 @@ pub fn expected(plan: &Plan, rules: &Rules, paces: &[Pace]) -> Expected {
         let rows = plan.cases.iter().map(|case| {
             let bytes = case.size_bytes as f64;
             // Before each run the file is evicted, or read until it is there.
-            let prepared = pace.start_s + bytes * pace.copied_byte_s;
+            let prepared = START_S + bytes * pace.copied_byte_s;
             let reads = if case.reader == Reader::Read {
                 plan.reads
             } else {

@@ -5,7 +5,7 @@ use iostrata_core::sync::{Case, Write};
 use super::item::Length;
 use super::settings::{direct_writes, file_bytes, run_length, stretches};
 use crate::engine::Rules;
-use crate::pace::{Expected, Pace};
+use crate::pace::{Expected, Pace, START_S};
 use crate::session::Effort;
 
 /// Seconds for `cases` on targets of this pace.
@@ -16,7 +16,7 @@ pub fn expected(effort: Effort, cases: &[Case], rules: &Rules, paces: &[Pace]) -
                 Write::Overwrite => file_bytes(effort, case) * case.writers,
                 Write::Append | Write::Preallocated => 0,
             };
-            let around_s = pace.start_s + made_bytes as f64 * pace.stored_byte_s;
+            let around_s = START_S + made_bytes as f64 * pace.stored_byte_s;
             let watched = stretches(effort, case, index == 0, target == 0);
             let watched_s = match watched.length {
                 Length::Time(length) => length.as_secs_f64(),

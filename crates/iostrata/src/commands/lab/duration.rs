@@ -20,7 +20,7 @@ pub(super) fn announce(
     run: &RunSettings,
     targets: &[Target],
 ) {
-    let pace = |target: &Target| Ok((target.clone(), Pace::measure(run, target)?));
+    let pace = |target: &Target| Ok((target.clone(), Pace::measure(target)?));
     let paces: Result<Vec<(Target, Pace)>, LabError> = targets.iter().map(pace).collect();
     let Ok(paces) = paces else {
         return;

@@ -184,8 +184,14 @@ impl Choice {
         let needed_bytes = largest(&mut planned.iter().map(Planned::needed_bytes));
         let on_images = planned.iter().filter(|one| self.measures_images(one));
         let on_images = largest(&mut on_images.map(Planned::needed_bytes));
-        // Half as much again for what a file system keeps beside the contents.
-        let bytes = on_images.saturating_add(on_images / 2).max(IMAGE_BYTES);
+        // Half as much again for what a file system keeps beside the contents. btrfs gives the
+        // space of removed files back only with its next commit, and cuts it into chunks.
+        let beside = if self.kinds.contains(&ImageKind::Btrfs) {
+            on_images.saturating_mul(2)
+        } else {
+            on_images / 2
+        };
+        let bytes = on_images.saturating_add(beside).max(IMAGE_BYTES);
         let images = self.mounts.as_ref().map(|mounts| Images {
             kinds: &self.kinds,
             bytes,
