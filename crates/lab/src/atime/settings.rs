@@ -1,12 +1,11 @@
 //! What is to be measured, and how thoroughly.
 
 use iostrata_core::atime::{Loop, Mount, Operation};
-use rustix::fs::{Access, access, statvfs};
 
 use crate::engine::Rules;
 use crate::error::LabError;
 use crate::session::Effort;
-use crate::target::Target;
+use crate::target::{Target, check_room};
 
 /// Bytes of each file, as in the article.
 pub(super) const FILE_BYTES: usize = 4096;
@@ -129,24 +128,7 @@ pub(super) fn check(chosen: &Chosen, targets: &[Target]) -> Result<(), LabError>
             "nothing to measure: give at least one file system and mount option".to_owned(),
         ));
     }
-    let needed_bytes = needed_bytes();
-    for Target { dir, .. } in targets {
-        access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| LabError::Denied {
-            dir: dir.clone(),
-            source: errno.into(),
-        })?;
-        let space = statvfs(dir)
-            .map_err(|errno| LabError::io(format!("ask {} for its space", dir.display()), errno))?;
-        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-        if free_bytes < needed_bytes {
-            return Err(LabError::NoSpace {
-                dir: dir.clone(),
-                needed_bytes,
-                free_bytes,
-            });
-        }
-    }
-    Ok(())
+    check_room(targets, needed_bytes())
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@ use std::fs;
 
 use iostrata_core::bytes;
 use iostrata_core::page_cache::{Case, RANDOM_READ_BYTES, Reader};
-use rustix::fs::{Access, access, statvfs};
 
 use super::settings::{copies, needed_bytes, usage};
 use crate::error::LabError;
-use crate::target::Target;
+use crate::target::{Target, check_room};
 
 /// Fails before anything is written if a target or the memory could not take the cases.
 pub(super) fn check(cases: &[Case], targets: &[Target]) -> Result<(), LabError> {
@@ -17,23 +16,7 @@ pub(super) fn check(cases: &[Case], targets: &[Target]) -> Result<(), LabError> 
             "nothing to measure: give at least one state, reader, size and file system",
         ));
     }
-    let needed_bytes = needed_bytes(cases);
-    for Target { dir, .. } in targets {
-        access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| LabError::Denied {
-            dir: dir.clone(),
-            source: errno.into(),
-        })?;
-        let space = statvfs(dir)
-            .map_err(|errno| LabError::io(format!("ask {} for its space", dir.display()), errno))?;
-        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-        if free_bytes < needed_bytes {
-            return Err(LabError::NoSpace {
-                dir: dir.clone(),
-                needed_bytes,
-                free_bytes,
-            });
-        }
-    }
+    check_room(targets, needed_bytes(cases))?;
     check_memory(cases)
 }
 

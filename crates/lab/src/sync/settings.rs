@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use iostrata_core::Gap;
 use iostrata_core::sync::{Call, Case, Write};
-use rustix::fs::{Access, FallocateFlags, access, fallocate, statvfs};
+use rustix::fs::{FallocateFlags, fallocate};
 
 use super::item::Length;
 use super::observed::Stretches;
 use crate::error::LabError;
 use crate::session::{Effort, RunFile};
-use crate::target::Target;
+use crate::target::{Target, check_room};
 
 /// Writers of the group-commit rows.
 const WRITERS: [u64; 3] = [2, 4, 8];
@@ -207,24 +207,7 @@ pub(super) fn check(effort: Effort, cases: &[Case], targets: &[Target]) -> Resul
             "nothing to measure: give at least one call, size and file system",
         ));
     }
-    let needed_bytes = needed_bytes(effort, cases);
-    for Target { dir, .. } in targets {
-        access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| LabError::Denied {
-            dir: dir.clone(),
-            source: errno.into(),
-        })?;
-        let space = statvfs(dir)
-            .map_err(|errno| LabError::io(format!("ask {} for its space", dir.display()), errno))?;
-        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-        if free_bytes < needed_bytes {
-            return Err(LabError::NoSpace {
-                dir: dir.clone(),
-                needed_bytes,
-                free_bytes,
-            });
-        }
-    }
-    Ok(())
+    check_room(targets, needed_bytes(effort, cases))
 }
 
 /// Why a target takes no preallocated files; `None` when it does.
