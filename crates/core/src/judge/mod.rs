@@ -47,6 +47,20 @@ impl Missing {
     }
 }
 
+/// Judges claims on every target, in their order; `name` is that of a target.
+pub(crate) fn answers<T>(
+    claims: &[(&str, impl Fn(&T) -> Result<Finding, Missing>)],
+    targets: &[T],
+    name: impl Fn(&T) -> &str,
+) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for (claim, judge) in claims {
+        let each = targets.iter().map(|target| (name(target), judge(target)));
+        answers.extend(answer(claim, &each.collect::<Vec<_>>()));
+    }
+    answers
+}
+
 /// Joins what each target, by name, says about a claim. `None` when no target was
 /// measured for it: a claim about rows that nobody asked for is not made.
 pub(crate) fn answer(claim: &str, judged: &[(&str, Result<Finding, Missing>)]) -> Option<Answer> {

@@ -13,7 +13,7 @@ pub(super) mod fixture;
 
 use super::BufferingResult;
 use crate::answer::Answer;
-use crate::judge::{Finding, Missing, answer};
+use crate::judge::{self, Finding, Missing};
 use view::TargetRows;
 
 /// Judges one claim on one target.
@@ -70,15 +70,7 @@ const CLAIMS: [(&str, Judge); 10] = [
 /// A claim about rows that were not measured on any target is not made: who asks for
 /// two modes gets no verdicts on the other eight.
 pub fn answers(result: &BufferingResult) -> Vec<Answer> {
-    let targets = TargetRows::of(result);
-    let judged = |judge: Judge| -> Vec<(&str, Result<Finding, Missing>)> {
-        let each = targets.iter().map(|target| (target.name, judge(target)));
-        each.collect()
-    };
-    CLAIMS
-        .iter()
-        .filter_map(|(claim, judge)| answer(claim, &judged(*judge)))
-        .collect()
+    judge::answers(&CLAIMS, &TargetRows::of(result), |target| target.name)
 }
 
 #[cfg(test)]

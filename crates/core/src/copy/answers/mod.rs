@@ -12,7 +12,7 @@ pub(super) mod fixture;
 
 use super::CopyResult;
 use crate::answer::Answer;
-use crate::judge::{Compared, Finding, Missing, answer, figures::duration};
+use crate::judge::{self, Compared, Finding, Missing, figures::duration};
 use view::{Numbered, TargetRows};
 
 /// Judges one claim on one target.
@@ -65,15 +65,7 @@ const CLAIMS: [(&str, Judge); 10] = [
 /// Judges the experiment's claims on its rows. Claims about rows that were not measured
 /// on any target are not made.
 pub fn answers(result: &CopyResult) -> Vec<Answer> {
-    let targets = TargetRows::of(result);
-    let judged = |judge: Judge| -> Vec<(&str, Result<Finding, Missing>)> {
-        let each = targets.iter().map(|target| (target.name, judge(target)));
-        each.collect()
-    };
-    CLAIMS
-        .iter()
-        .filter_map(|(claim, judge)| answer(claim, &judged(*judge)))
-        .collect()
+    judge::answers(&CLAIMS, &TargetRows::of(result), |target| target.name)
 }
 
 /// `mmap_memcpy 30.0 ms, read_write whole file 140 ms, 0.21 times (95 %: 0.20–0.22)`.

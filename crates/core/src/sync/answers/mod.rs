@@ -14,7 +14,7 @@ pub(super) mod fixture;
 
 use super::SyncResult;
 use crate::answer::Answer;
-use crate::judge::{Finding, Missing, answer};
+use crate::judge::{self, Finding, Missing};
 use view::TargetRows;
 
 /// Judges one claim on one target.
@@ -76,15 +76,7 @@ const CLAIMS: [(&str, Judge); 12] = [
 ///
 /// A claim about rows that were not measured on any target is not made.
 pub fn answers(result: &SyncResult) -> Vec<Answer> {
-    let targets = TargetRows::of(result);
-    let judged = |judge: Judge| -> Vec<(&str, Result<Finding, Missing>)> {
-        let each = targets.iter().map(|target| (target.name, judge(target)));
-        each.collect()
-    };
-    CLAIMS
-        .iter()
-        .filter_map(|(claim, judge)| answer(claim, &judged(*judge)))
-        .collect()
+    judge::answers(&CLAIMS, &TargetRows::of(result), |target| target.name)
 }
 
 #[cfg(test)]
