@@ -21,12 +21,17 @@ pub mod lab;
 pub mod observe;
 pub mod op;
 pub mod page_cache;
+pub mod record;
+pub mod rules;
 pub mod stats;
+pub mod suggest;
 pub mod sync;
 pub mod timing;
+pub mod trace;
 
 pub use answer::{Answer, Verdict};
 pub use environment::Environment;
 pub use evidence::Evidence;
+pub use judge::figures::duration;
 pub use op::{Call, Captured, FileId, Gap, Op};
 pub use timing::Timing;

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::environment::Backend;
 use crate::evidence::{BlockRow, Cause, Phase, RawEvidence};
 use crate::op::{FileId, Gap, Op};
+use crate::trace::Seen;
 
 /// What is streamed event by event besides the aggregates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,6 +50,8 @@ pub struct Observation {
     pub ops: Vec<Op>,
     /// Streamed requests, by issue time. Empty unless asked for.
     pub requests: Vec<RequestEvent>,
+    /// Names, tasks and history; `None` when the observer was opened without them.
+    pub seen: Option<Seen>,
 }
 
 /// Watches one process tree at a time.

@@ -7,6 +7,7 @@ use super::{
     RequestCount,
 };
 use crate::op::{FileId, Gap};
+use crate::trace::direction;
 
 /// What is charged to a case.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +59,7 @@ fn calls(raw: &RawEvidence, charge: &Charge) -> BTreeMap<String, CallCount> {
         sum.count += row.count;
         sum.errors += row.errors;
         sum.time_s += seconds(row.time_ns);
-        if returns_bytes(row.name) {
+        if direction(row.name).is_some() {
             sum.bytes += row.returned;
         }
     }
@@ -69,32 +70,11 @@ fn charged_calls<'a>(
     raw: &'a RawEvidence,
     charge: &'a Charge,
 ) -> impl Iterator<Item = &'a super::SyscallRow> {
-    raw.syscalls.iter().flatten().filter(|row| match row.file {
+    let rows = raw.syscalls.iter().flatten().filter(|row| !row.is_source);
+    rows.filter(|row| match row.file {
         Some(file) => charge.covers(file),
         None => charge.unnamed_calls,
     })
-}
-
-/// Whether a call's return value is a number of bytes moved.
-pub(crate) fn returns_bytes(name: &str) -> bool {
-    matches!(
-        name,
-        "read"
-            | "pread64"
-            | "readv"
-            | "preadv"
-            | "preadv2"
-            | "write"
-            | "pwrite64"
-            | "writev"
-            | "pwritev"
-            | "pwritev2"
-            | "sendfile"
-            | "splice"
-            | "copy_file_range"
-            | "vmsplice"
-            | "tee"
-    )
 }
 
 fn blocked(raw: &RawEvidence, charge: &Charge) -> Option<f64> {
@@ -202,6 +182,12 @@ fn missing(raw: &RawEvidence) -> Vec<Gap> {
         "the table of requests was full",
     );
     say(lost.stream, "streamed events", "the ring buffer was full");
+    say(lost.names, "names of files", "the ring buffer was full");
+    say(
+        lost.history,
+        "steps of the history",
+        "the ring buffer was full",
+    );
     say(
         lost.tasks,
         "tasks",
@@ -245,6 +231,8 @@ mod tests {
             time_ns: 2_000,
             blocked_ns: 500,
             histogram: vec![],
+            shape: None,
+            is_source: false,
         }
     }
 

@@ -69,6 +69,15 @@ pub struct Cache {
     pub resident_after_bytes: Option<u64>,
 }
 
+impl Cache {
+    /// Pages that were asked for and resident before the run brought any in, at least:
+    /// pages prefetched and never asked for count as if they had been.
+    pub fn resident_pages(&self) -> Option<u64> {
+        let brought_in = self.missed_pages?.saturating_add(self.prefetched_pages?);
+        Some(self.lookups_pages?.saturating_sub(brought_in))
+    }
+}
+
 /// Block requests of one cause.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct RequestCount {
@@ -118,8 +127,8 @@ impl DeviceCounts {
         ]
         .iter()
         .fold(RequestCount::default(), |sum, one| RequestCount {
-            count: sum.count + one.count,
-            bytes: sum.bytes + one.bytes,
+            count: sum.count.saturating_add(one.count),
+            bytes: sum.bytes.saturating_add(one.bytes),
             time_s: sum.time_s + one.time_s,
         })
     }

@@ -1,6 +1,7 @@
 //! What an observer hands back before it is attributed: rows as the kernel counted them.
 
 use crate::op::{FileId, Gap};
+use crate::trace::Shape;
 
 /// When a request was issued, relative to the observed program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,6 +52,12 @@ pub struct SyscallRow {
     pub blocked_ns: u64,
     /// Calls by the power of two of their nanoseconds.
     pub histogram: Vec<u64>,
+    /// How the transfers lay in the file; `None` unless history was asked for, and for
+    /// calls that move no bytes of a regular file.
+    pub shape: Option<Shape>,
+    /// Whether the file is the one that the call read from while it is counted at another
+    /// row, that of the file it wrote to (`copy_file_range`, `sendfile`, `splice`).
+    pub is_source: bool,
 }
 
 /// Page-cache events of one file caused by the tree.
@@ -115,6 +122,10 @@ pub struct Losses {
     pub block: u64,
     /// Streamed events without room in the ring.
     pub stream: u64,
+    /// Files whose name found no room in the ring.
+    pub names: u64,
+    /// Entries of the history without room in the ring.
+    pub history: u64,
     /// Tasks whose state could not be made: all their events are missing.
     pub tasks: u64,
     /// Events the kernel did not hand over, because the program that counts them had
@@ -125,7 +136,14 @@ pub struct Losses {
 impl Losses {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.unattributed_calls + self.cache + self.block + self.stream + self.tasks + self.skipped
+        self.unattributed_calls
+            + self.cache
+            + self.block
+            + self.stream
+            + self.names
+            + self.history
+            + self.tasks
+            + self.skipped
     }
 }
 

@@ -1,0 +1,226 @@
+//! From what a back end saw to the result.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::files::file_rows;
+use super::{
+    CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen, Task, TaskRow,
+    TraceResult, direction, percentile_s,
+};
+use crate::environment::Environment;
+use crate::evidence::{Charge, Evidence, RawEvidence, SyscallRow, assemble as charge};
+use crate::op::{FileId, Gap};
+
+/// What is known of a run besides what was observed.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// Machine, and the storage of the working directory.
+    pub environment: Environment,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Process that was adopted.
+    pub adopted: Option<u32>,
+    /// Exit code.
+    pub exit_code: Option<i32>,
+    /// Signal that ended it.
+    pub signal: Option<i32>,
+    /// When it began, nanoseconds of `CLOCK_MONOTONIC`.
+    pub started_ns: u64,
+    /// How long it took, seconds.
+    pub wall_s: f64,
+    /// Disks (kernel `dev_t`) under each file system (`s_dev`); one that is not listed has
+    /// no disk that can be told.
+    pub disks: BTreeMap<u32, Vec<u32>>,
+    /// Bytes dirty or under write-back at the end, of the files that could be asked.
+    pub dirty_bytes: BTreeMap<FileId, u64>,
+    /// The lower strata from outside, where their events were not seen.
+    pub lower: Option<Lower>,
+    /// What could not be had.
+    pub missing: Vec<Gap>,
+}
+
+/// Joins everything.
+pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult {
+    for residency in facts.lower.iter().flat_map(|lower| &lower.residency) {
+        if let Some(dirty) = residency.dirty_bytes {
+            facts.dirty_bytes.insert(residency.file, dirty);
+        }
+    }
+    let disks: BTreeSet<u32> = facts.disks.values().flatten().copied().collect();
+    let disks: Vec<u32> = disks.into_iter().collect();
+    let files = file_rows(raw, seen, &facts, &disks);
+    let evidence = whole_run(raw, seen, &disks);
+    let mut missing = evidence.missing.clone();
+    missing.extend(facts.missing);
+    missing.extend(seen.followed.left_out.gap());
+    TraceResult {
+        schema: SCHEMA.to_owned(),
+        backend: facts.environment.backend,
+        environment: facts.environment,
+        command: facts.command,
+        adopted: facts.adopted,
+        exit_code: facts.exit_code,
+        signal: facts.signal,
+        started_ns: facts.started_ns,
+        wall_s: facts.wall_s,
+        processes: processes(&seen.tasks),
+        threads: seen.tasks.len() as u64,
+        lost_events: raw.losses.total(),
+        bytes: descent(&files, &evidence, &facts.dirty_bytes),
+        syscalls: call_rows(raw),
+        other_calls: raw.losses.unattributed_calls,
+        other_requests: other_requests(raw, seen, &disks),
+        tasks: task_rows(&seen.tasks, facts.started_ns, raw.blocked_seen),
+        not_found: seen.followed.not_found.clone(),
+        directories: seen.followed.directories.clone(),
+        findings: Vec::new(),
+        recording: None,
+        accounts: facts.lower.and_then(|lower| lower.io),
+        files,
+        evidence,
+        missing,
+    }
+}
+
+fn processes(tasks: &[Task]) -> u64 {
+    let processes: BTreeSet<u32> = tasks.iter().map(|task| task.process).collect();
+    processes.len() as u64
+}
+
+/// Calls and pages are the tree's whatever the file; requests belong to it by their file,
+/// those that have none (journal, metadata, flushes) by the disk.
+fn whole_run(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Evidence {
+    let all = Charge {
+        disks: disks.to_vec(),
+        files: None,
+        unnamed_calls: true,
+    };
+    let own = of_the_tree(raw, seen, disks);
+    let mut evidence = charge(raw, &all);
+    let requests = charge(raw, &own);
+    evidence.device = requests.device;
+    evidence.device_after_exit = requests.device_after_exit;
+    evidence
+}
+
+fn of_the_tree(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Charge {
+    let named = seen.names.iter().map(|named| named.file);
+    let called = raw.syscalls.iter().flatten().filter_map(|row| row.file);
+    let cached = raw.cache.iter().flatten().map(|row| row.file);
+    let files = named.chain(called).chain(cached);
+    Charge {
+        disks: disks.to_vec(),
+        files: Some(files.map(|file| (file.device, file.inode)).collect()),
+        unnamed_calls: true,
+    }
+}
+
+/// Requests of other programs' files on the same disks: the counts of requests without a
+/// file may have theirs among them.
+fn other_requests(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Option<u64> {
+    crate::evidence::foreign_requests(raw, &of_the_tree(raw, seen, disks))
+}
+
+fn call_rows(raw: &RawEvidence) -> Vec<CallRow> {
+    let mut by_name: BTreeMap<&str, Vec<&SyscallRow>> = BTreeMap::new();
+    for row in raw.syscalls.iter().flatten().filter(|row| !row.is_source) {
+        by_name.entry(row.name).or_default().push(row);
+    }
+    let mut rows: Vec<CallRow> = by_name
+        .into_iter()
+        .map(|(name, rows)| call_row(name, &rows, raw.blocked_seen))
+        .collect();
+    by_time(&mut rows, |row| row.time_s);
+    rows
+}
+
+/// Most time first.
+pub(super) fn by_time<T>(rows: &mut [T], time_s: impl Fn(&T) -> f64) {
+    rows.sort_by(|one, other| time_s(other).total_cmp(&time_s(one)));
+}
+
+/// The sum of rows of one call.
+pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> CallRow {
+    let sum = |of: fn(&SyscallRow) -> u64| rows.iter().map(|row| of(row)).sum::<u64>();
+    let mut histogram: Vec<u64> = Vec::new();
+    for row in rows {
+        histogram.resize(histogram.len().max(row.histogram.len()), 0);
+        for (sum, count) in histogram.iter_mut().zip(&row.histogram) {
+            *sum += count;
+        }
+    }
+    let moves = direction(name).is_some();
+    let (count, time_s) = (sum(|row| row.count), seconds(sum(|row| row.time_ns)));
+    // A bucket ends later than the call that lies in it.
+    let percentile = |share| match count {
+        1 => Some(time_s),
+        _ => percentile_s(&histogram, share).map(|within| within.min(time_s)),
+    };
+    CallRow {
+        name: name.to_owned(),
+        count,
+        errors: sum(|row| row.errors),
+        bytes: if moves { sum(|row| row.returned) } else { 0 },
+        time_s,
+        blocked_s: blocked_seen.then(|| seconds(sum(|row| row.blocked_ns))),
+        p50_s: percentile(0.5),
+        p99_s: percentile(0.99),
+    }
+}
+
+fn descent(files: &[FileRow], whole: &Evidence, dirty: &BTreeMap<FileId, u64>) -> Descent {
+    let regular = || files.iter().filter(|file| file.kind == FileKind::Regular);
+    Descent {
+        read_bytes: regular().map(|file| file.reads.bytes).sum(),
+        written_bytes: regular().map(|file| file.writes.bytes).sum(),
+        dirtied_bytes: whole.cache.dirtied_bytes,
+        device_read_bytes: whole.device.map(|device| device.reads.bytes),
+        device_written_bytes: whole.device.map(|device| device.writes().bytes),
+        dirty_at_exit_bytes: (whole.cache.dirtied_bytes.is_some() || !dirty.is_empty())
+            .then(|| dirty.values().sum()),
+    }
+}
+
+fn task_rows(tasks: &[Task], started_ns: u64, blocked_seen: bool) -> Vec<TaskRow> {
+    let since = |ns: u64| seconds(ns.saturating_sub(started_ns));
+    let row = |task: &Task| TaskRow {
+        thread: task.thread,
+        process: task.process,
+        parent: task.parent,
+        name: String::from_utf8_lossy(&task.name).into_owned(),
+        started_s: since(task.started_ns),
+        ended_s: task.ended_ns.map(since),
+        on_cpu_s: Some(seconds(task.on_cpu_ns)),
+        calls: task.calls,
+        time_s: seconds(task.time_ns),
+        blocked_s: blocked_seen.then(|| seconds(task.blocked_ns)),
+        read_bytes: task.read_bytes,
+        written_bytes: task.written_bytes,
+    };
+    let mut rows: Vec<TaskRow> = tasks.iter().map(row).collect();
+    by_time(&mut rows, |row| row.time_s);
+    rows
+}
+
+/// Sum of the bytes that rows moved in one direction.
+pub(super) fn moved(rows: &[&SyscallRow], wanted: Direction) -> super::Moved {
+    let of = |row: &&&SyscallRow| {
+        let way = if row.is_source {
+            Some(Direction::Read)
+        } else {
+            direction(row.name)
+        };
+        way == Some(wanted)
+    };
+    rows.iter()
+        .filter(of)
+        .fold(super::Moved::default(), |sum, row| super::Moved {
+            count: sum.count + row.count,
+            bytes: sum.bytes + row.returned,
+            time_s: sum.time_s + seconds(row.time_ns),
+        })
+}
+
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

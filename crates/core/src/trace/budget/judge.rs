@@ -1,0 +1,266 @@
+//! Whether a run kept its budgets.
+
+use super::{Amount, Budget, Measure, Of};
+use crate::environment::Backend;
+use crate::evidence::{DeviceCounts, RequestCount};
+use crate::trace::{CallGroup, CallRow, TraceResult};
+
+/// A budget and what the run used of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged<'a> {
+    /// The budget.
+    pub budget: &'a Budget,
+    /// What was used; `None` when it was not seen.
+    pub used: Option<Amount>,
+    /// What follows.
+    pub outcome: Outcome,
+}
+
+/// Whether a budget was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was.
+    Kept,
+    /// It was not.
+    Exceeded,
+    /// It cannot be told, and why.
+    Unknown(String),
+}
+
+/// Holds a run against its budgets. `sees` tells whether the back end sees a call by its
+/// name: that none was seen of a call that it does not see means nothing.
+pub fn judge<'a>(
+    result: &TraceResult,
+    budgets: &'a [Budget],
+    sees: impl Fn(&str) -> bool,
+) -> Vec<Judged<'a>> {
+    let judged = budgets.iter().map(|budget| {
+        let used = match &budget.of {
+            Of::Call(name) if !sees(name) => Err(not_seen(result, "such calls")),
+            _ => used(result, budget),
+        };
+        let outcome = match &used {
+            Ok(used) => outcome(result, budget, *used),
+            Err(why) => Outcome::Unknown(why.clone()),
+        };
+        Judged {
+            budget,
+            used: used.ok(),
+            outcome,
+        }
+    });
+    judged.collect()
+}
+
+fn outcome(result: &TraceResult, budget: &Budget, used: Amount) -> Outcome {
+    if !keeps(budget, used, 0) {
+        return Outcome::Exceeded;
+    }
+    // The clock loses no events; all else may be more than was seen.
+    if budget.of == Of::Wall || keeps_whatever_was_lost(result, budget, used) {
+        return Outcome::Kept;
+    }
+    Outcome::Unknown(format!(
+        "{} events were lost, and with them it may be exceeded",
+        result.lost_events
+    ))
+}
+
+/// A lost event is at most one call more; its bytes and its time can be anything.
+fn keeps_whatever_was_lost(result: &TraceResult, budget: &Budget, used: Amount) -> bool {
+    match (result.lost_events, used) {
+        (0, _) => true,
+        (lost, Amount::Count(_)) => keeps(budget, used, lost),
+        (_, Amount::Bytes(_) | Amount::Seconds(_)) => false,
+    }
+}
+
+fn keeps(budget: &Budget, used: Amount, lost: u64) -> bool {
+    match (used, budget.limit) {
+        (Amount::Count(used), Amount::Count(limit))
+        | (Amount::Bytes(used), Amount::Bytes(limit)) => {
+            let used = used.saturating_add(lost);
+            used < limit || (budget.inclusive && used == limit)
+        }
+        (Amount::Seconds(used), Amount::Seconds(limit)) => {
+            used < limit || (budget.inclusive && used <= limit)
+        }
+        // Both follow from the measure.
+        _ => false,
+    }
+}
+
+/// What was used, or why that is not known.
+fn used(result: &TraceResult, budget: &Budget) -> Result<Amount, String> {
+    match &budget.of {
+        Of::Call(name) => calls(result, budget.measure, |row| row.name == *name),
+        Of::Reads => group(result, budget.measure, CallGroup::reads),
+        Of::Writes => group(result, budget.measure, CallGroup::writes),
+        Of::Syncs => group(result, budget.measure, |group| group == CallGroup::Syncs),
+        Of::Opens => group(result, budget.measure, |group| group == CallGroup::Opens),
+        Of::DeviceReads => requests(result, budget.measure, |device| device.reads),
+        Of::DeviceWrites => requests(result, budget.measure, DeviceCounts::writes),
+        Of::Flushes => requests(result, budget.measure, |device| RequestCount {
+            count: device.flushes,
+            bytes: 0,
+            time_s: device.flush_time_s,
+        }),
+        Of::DirtyAtExit => result
+            .bytes
+            .dirty_at_exit_bytes
+            .map(Amount::Bytes)
+            .ok_or_else(|| not_seen(result, "dirty bytes")),
+        Of::Wall => Ok(Amount::Seconds(result.wall_s)),
+    }
+}
+
+fn group(
+    result: &TraceResult,
+    measure: Measure,
+    wanted: impl Fn(CallGroup) -> bool,
+) -> Result<Amount, String> {
+    calls(result, measure, |row| {
+        CallGroup::of(&row.name).is_some_and(&wanted)
+    })
+}
+
+fn calls(
+    result: &TraceResult,
+    measure: Measure,
+    wanted: impl Fn(&CallRow) -> bool,
+) -> Result<Amount, String> {
+    let mut rows = result.syscalls.iter().filter(|row| wanted(row)).peekable();
+    if rows.peek().is_none() && result.evidence.syscalls.is_none() {
+        return Err(not_seen(result, "system calls"));
+    }
+    Ok(match measure {
+        Measure::Calls => Amount::Count(sum(rows.map(|row| row.count))),
+        Measure::Errors => Amount::Count(sum(rows.map(|row| row.errors))),
+        Measure::Bytes => Amount::Bytes(sum(rows.map(|row| row.bytes))),
+        Measure::Time => Amount::Seconds(rows.map(|row| row.time_s).sum()),
+    })
+}
+
+fn requests(
+    result: &TraceResult,
+    measure: Measure,
+    of: impl Fn(&DeviceCounts) -> RequestCount,
+) -> Result<Amount, String> {
+    let device = result.evidence.device.as_ref();
+    let counted = of(device.ok_or_else(|| not_seen(result, "device requests"))?);
+    Ok(match measure {
+        Measure::Calls | Measure::Errors => Amount::Count(counted.count),
+        Measure::Bytes => Amount::Bytes(counted.bytes),
+        Measure::Time => Amount::Seconds(counted.time_s),
+    })
+}
+
+fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
+fn not_seen(result: &TraceResult, what: &str) -> String {
+    let remedy = match result.backend {
+        Backend::Ebpf => "`iostrata doctor` says why",
+        Backend::Ptrace | Backend::None => "it takes eBPF; run it as root",
+    };
+    format!("{what} were not seen: {remedy}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{budget, fixture};
+
+    const CALLS: [&str; 4] = ["fsync", "write", "copy_file_range", "read"];
+
+    /// 11 fsyncs, 1,000 writes, one copy, 3 flushes, 4 requests of 16 KiB.
+    fn run() -> TraceResult {
+        let mut result = fixture::result();
+        let mut write = fixture::call("write", 1000, None);
+        write.bytes = 1 << 20;
+        write.time_s = 0.25;
+        write.errors = 2;
+        let mut copy = fixture::call("copy_file_range", 1, None);
+        copy.bytes = 1;
+        result.syscalls = vec![write, fixture::call("fsync", 11, None), copy];
+        let one = RequestCount {
+            count: 2,
+            bytes: 8192,
+            time_s: 0.5,
+        };
+        result.evidence.device = Some(DeviceCounts {
+            data: one,
+            journal: one,
+            flushes: 3,
+            ..DeviceCounts::default()
+        });
+        result
+    }
+
+    #[track_caller]
+    fn outcome_of(result: &TraceResult, text: &str) -> (Option<Amount>, Outcome) {
+        let budgets = [budget::parse(text, CALLS).unwrap()];
+        let judged = judge(result, &budgets, |call| call != "read").remove(0);
+        (judged.used, judged.outcome)
+    }
+
+    #[test]
+    fn limits_are_kept_or_exceeded() {
+        use Outcome::{Exceeded, Kept};
+        for (text, used, outcome) in [
+            ("fsync<=11", Amount::Count(11), Kept),
+            ("fsync<11", Amount::Count(11), Exceeded),
+            ("fsync<=10", Amount::Count(11), Exceeded),
+            ("writes<=1001", Amount::Count(1001), Kept),
+            ("reads<=0", Amount::Count(1), Exceeded),
+            ("writes.bytes<=1MiB", Amount::Bytes((1 << 20) + 1), Exceeded),
+            ("write.bytes<=1MiB", Amount::Bytes(1 << 20), Kept),
+            ("write.errors<2", Amount::Count(2), Exceeded),
+            ("write.time<=250ms", Amount::Seconds(0.25), Kept),
+            ("syncs<=11", Amount::Count(11), Kept),
+            ("opens<=0", Amount::Count(0), Kept),
+            ("device.writes<=3", Amount::Count(4), Exceeded),
+            ("device.writes.bytes<=16KiB", Amount::Bytes(16384), Kept),
+            ("device.writes.time<=1s", Amount::Seconds(1.0), Kept),
+            ("device.reads<=0", Amount::Count(0), Kept),
+            ("flushes<=2", Amount::Count(3), Exceeded),
+            ("wall<=1s", Amount::Seconds(1.0), Kept),
+            ("wall<1s", Amount::Seconds(1.0), Exceeded),
+        ] {
+            assert_eq!(outcome_of(&run(), text), (Some(used), outcome), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_seen_is_not_kept() {
+        let mut result = run();
+        result.evidence.device = None;
+        result.backend = Backend::Ptrace;
+        let why = "device requests were not seen: it takes eBPF; run it as root";
+        let unknown = Outcome::Unknown(why.to_owned());
+        assert_eq!(outcome_of(&result, "flushes<=9"), (None, unknown));
+        result.syscalls.clear();
+        result.evidence.syscalls = None;
+        let (used, outcome) = outcome_of(&result, "fsync<=9");
+        assert!(used.is_none() && matches!(outcome, Outcome::Unknown(_)));
+        let (used, outcome) = outcome_of(&run(), "read<=9");
+        assert!(used.is_none() && matches!(outcome, Outcome::Unknown(_)));
+        let (used, outcome) = outcome_of(&result, "dirty_at_exit<=9");
+        assert!(used.is_none() && matches!(outcome, Outcome::Unknown(_)));
+    }
+
+    #[test]
+    fn losses_leave_room_for_doubt() {
+        let mut result = run();
+        result.lost_events = 5;
+        assert_eq!(outcome_of(&result, "fsync<=16").1, Outcome::Kept);
+        let doubtful = outcome_of(&result, "fsync<=15");
+        assert_eq!(doubtful.0, Some(Amount::Count(11)));
+        assert!(matches!(doubtful.1, Outcome::Unknown(_)));
+        assert_eq!(outcome_of(&result, "fsync<=10").1, Outcome::Exceeded);
+        let bytes = outcome_of(&result, "write.bytes<=1GiB").1;
+        assert!(matches!(bytes, Outcome::Unknown(_)));
+        assert_eq!(outcome_of(&result, "wall<=1s").1, Outcome::Kept);
+    }
+}

@@ -1,0 +1,147 @@
+//! Budgets: limits that a run must keep, such as `fsync<=10`.
+
+mod judge;
+mod parse;
+
+use std::fmt;
+
+use crate::bytes;
+
+pub use judge::{Judged, Outcome, judge};
+pub use parse::{BudgetError, parse};
+
+/// One limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Budget {
+    /// What is limited.
+    pub of: Of,
+    /// What of it is counted.
+    pub measure: Measure,
+    /// Whether the limit itself may be reached.
+    pub inclusive: bool,
+    /// The limit, of the kind that the measure has.
+    pub limit: Amount,
+}
+
+/// What a budget limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Of {
+    /// One system call, or `io_uring.<operation>`.
+    Call(String),
+    /// Calls that read, copies inside the kernel among them.
+    Reads,
+    /// Calls that write, copies inside the kernel among them.
+    Writes,
+    /// Calls that make data durable.
+    Syncs,
+    /// Calls that open by path.
+    Opens,
+    /// Requests that read from the device.
+    DeviceReads,
+    /// Requests that write to the device, of every cause.
+    DeviceWrites,
+    /// Cache flushes of the device.
+    Flushes,
+    /// Bytes left to write-back at the end.
+    DirtyAtExit,
+    /// From start to end.
+    Wall,
+}
+
+impl Of {
+    /// Everything but the calls, with the name as it is typed.
+    pub const NAMED: [(&'static str, Self); 9] = [
+        ("reads", Self::Reads),
+        ("writes", Self::Writes),
+        ("syncs", Self::Syncs),
+        ("opens", Self::Opens),
+        ("device.reads", Self::DeviceReads),
+        ("device.writes", Self::DeviceWrites),
+        ("flushes", Self::Flushes),
+        ("dirty_at_exit", Self::DirtyAtExit),
+        ("wall", Self::Wall),
+    ];
+
+    /// What can be counted of it, the first when nothing is said.
+    pub fn measures(&self) -> &'static [Measure] {
+        use Measure::{Bytes, Calls, Errors, Time};
+        match self {
+            Self::Call(_) | Self::Reads | Self::Writes | Self::Syncs | Self::Opens => {
+                &[Calls, Bytes, Time, Errors]
+            }
+            Self::DeviceReads | Self::DeviceWrites => &[Calls, Bytes, Time],
+            Self::Flushes => &[Calls, Time],
+            Self::DirtyAtExit => &[Bytes],
+            Self::Wall => &[Time],
+        }
+    }
+
+    fn name(&self) -> &str {
+        if let Self::Call(name) = self {
+            return name;
+        }
+        let known = Self::NAMED.iter().find(|(_, of)| of == self);
+        known.map_or("", |(name, _)| name)
+    }
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Calls, or requests of a device.
+    Calls,
+    /// Bytes moved.
+    Bytes,
+    /// Time inside, of all threads together.
+    Time,
+    /// Calls that failed.
+    Errors,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Calls, Self::Bytes, Self::Time, Self::Errors];
+
+    /// As it is typed after the dot.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::Bytes => "bytes",
+            Self::Time => "time",
+            Self::Errors => "errors",
+        }
+    }
+}
+
+/// A limit, or what was used of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Amount {
+    /// Calls, requests or errors.
+    Count(u64),
+    /// Bytes.
+    Bytes(u64),
+    /// Seconds.
+    Seconds(f64),
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Count(count) => f.write_str(&bytes::grouped(count)),
+            Self::Bytes(size) => f.write_str(&bytes::exact(size)),
+            Self::Seconds(time) => f.write_str(&crate::duration(time)),
+        }
+    }
+}
+
+impl fmt::Display for Budget {
+    /// As it is typed, with the measure where it is not the usual one: `fsync.time <= 100 ms`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.of.name())?;
+        if self.of.measures().first() != Some(&self.measure) {
+            write!(f, ".{}", self.measure.as_str())?;
+        }
+        let sign = if self.inclusive { "<=" } else { "<" };
+        write!(f, " {sign} {}", self.limit)
+    }
+}

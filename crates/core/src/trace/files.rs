@@ -1,0 +1,168 @@
+//! One row for each file.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::assemble::{by_time, call_row, moved, seconds};
+use super::site::{by_file as sites_by_file, sites};
+use super::{
+    Direction, Facts, FileCall, FileKind, FileRow, NamedFile, Residency, Seen, Shape, SiteRow,
+    Synced, is_open, is_sync,
+};
+use crate::evidence::{Charge, RawEvidence, SyscallRow, assemble as charge};
+use crate::op::FileId;
+
+/// The files of a run, most time first.
+pub(super) fn file_rows(
+    raw: &RawEvidence,
+    seen: &Seen,
+    facts: &Facts,
+    disks: &[u32],
+) -> Vec<FileRow> {
+    let names: HashMap<FileId, &NamedFile> =
+        seen.names.iter().map(|named| (named.file, named)).collect();
+    let sites = sites_by_file(&seen.sites);
+    let residencies = facts.lower.iter().flat_map(|lower| &lower.residency);
+    let residencies: HashMap<FileId, &Residency> = residencies
+        .map(|residency| (residency.file, residency))
+        .collect();
+    let mut rows: Vec<(f64, FileRow)> = by_file(raw)
+        .iter()
+        .map(|(file, own)| {
+            let mut row = file_row(*file, own, names.get(file).copied(), seen, facts, disks);
+            if let Some(residency) = residencies.get(file) {
+                row.evidence.cache.resident_before_bytes = residency.before_bytes;
+                row.evidence.cache.resident_after_bytes = residency.after_bytes;
+            }
+            if let Some(sites) = sites.get(file) {
+                add_sites(&mut row.calls, sites);
+            }
+            let calls = own.syscalls.iter().flatten();
+            (calls.map(|call| seconds(call.time_ns)).sum(), row)
+        })
+        .collect();
+    by_time(&mut rows, |(time_s, _)| *time_s);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The rows of each file that the tree used. Looking through all rows for each file would
+/// take minutes for 10,000 files.
+fn by_file(raw: &RawEvidence) -> BTreeMap<FileId, RawEvidence> {
+    let mut files: BTreeMap<FileId, RawEvidence> = BTreeMap::new();
+    let empty = || RawEvidence {
+        syscalls: raw.syscalls.as_ref().map(|_| Vec::new()),
+        cache: raw.cache.as_ref().map(|_| Vec::new()),
+        block: raw.block.as_ref().map(|_| Vec::new()),
+        blocked_seen: raw.blocked_seen,
+        ..RawEvidence::default()
+    };
+    for row in raw.syscalls.iter().flatten() {
+        if let Some(file) = row.file {
+            let own = files.entry(file).or_insert_with(empty);
+            own.syscalls.get_or_insert_default().push(row.clone());
+        }
+    }
+    for row in raw.cache.iter().flatten().filter(|row| !row.metadata) {
+        let own = files.entry(row.file).or_insert_with(empty);
+        own.cache.get_or_insert_default().push(*row);
+    }
+    for row in raw.block.iter().flatten() {
+        // Only of files that the tree used: the others are other programs'.
+        if let Some(own) = row.file.and_then(|file| files.get_mut(&file)) {
+            own.block.get_or_insert_default().push(*row);
+        }
+    }
+    files
+}
+
+fn file_row(
+    file: FileId,
+    own: &RawEvidence,
+    named: Option<&NamedFile>,
+    seen: &Seen,
+    facts: &Facts,
+    disks: &[u32],
+) -> FileRow {
+    let calls: Vec<&SyscallRow> = own.syscalls.iter().flatten().collect();
+    let (major, minor) = FileId::device_numbers(file.device);
+    let unnamed = || format!("(inode {} on {major}:{minor})", file.inode).into_bytes();
+    let path = named.map_or_else(unnamed, |named| named.path.clone());
+    let syncs = calls.iter().filter(|row| is_sync(row.name));
+    let opens = calls.iter().filter(|row| is_open(row.name));
+    FileRow {
+        path: String::from_utf8_lossy(&path).into_owned(),
+        path_hex: hex_unless_text(&path),
+        renamed_to: seen
+            .followed
+            .renamed_to
+            .get(&file)
+            .map(|path| String::from_utf8_lossy(path).into_owned()),
+        kind: named.map_or(FileKind::Regular, |named| named.kind),
+        device: format!("{major}:{minor}"),
+        inode: file.inode,
+        generation: file.generation,
+        filesystem: named.map_or_else(String::new, |named| named.filesystem.clone()),
+        size_before_bytes: named.map_or(0, |named| named.size_bytes),
+        opens: opens.map(|row| row.count).sum(),
+        reads: moved(&calls, Direction::Read),
+        writes: moved(&calls, Direction::Write),
+        syncs: syncs.fold(Synced::default(), |sum, row| Synced {
+            count: sum.count + row.count,
+            time_s: sum.time_s + seconds(row.time_ns),
+        }),
+        calls: file_calls(&calls, own.blocked_seen),
+        evidence: charge(
+            own,
+            &Charge {
+                disks: disks.to_vec(),
+                files: None,
+                unnamed_calls: false,
+            },
+        ),
+        dirty_at_exit_bytes: facts.dirty_bytes.get(&file).copied(),
+        history: seen.followed.files.get(&file).cloned(),
+    }
+}
+
+fn file_calls(calls: &[&SyscallRow], blocked_seen: bool) -> Vec<FileCall> {
+    let mut by_name: BTreeMap<(&str, bool), Vec<&SyscallRow>> = BTreeMap::new();
+    for row in calls {
+        by_name
+            .entry((row.name, row.is_source))
+            .or_default()
+            .push(row);
+    }
+    let mut of_file: Vec<FileCall> = by_name
+        .into_iter()
+        .map(|((name, is_source), rows)| FileCall {
+            row: call_row(name, &rows, blocked_seen),
+            is_source,
+            sites: Vec::new(),
+            shape: rows.iter().filter_map(|row| row.shape.as_ref()).fold(
+                None,
+                |sum: Option<Shape>, shape| {
+                    let mut sum = sum.unwrap_or_default();
+                    sum.merge(shape);
+                    Some(sum)
+                },
+            ),
+        })
+        .collect();
+    by_time(&mut of_file, |call| call.row.time_s);
+    of_file
+}
+
+/// A row of the file that a call reads from has none: its sites are at the row of the file
+/// that it writes to.
+fn add_sites(calls: &mut [FileCall], rows: &[&SiteRow]) {
+    for call in calls.iter_mut().filter(|call| !call.is_source) {
+        call.sites = sites(rows, &call.row.name);
+    }
+}
+
+fn hex_unless_text(path: &[u8]) -> Option<String> {
+    let hex = || {
+        path.iter()
+            .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    };
+    std::str::from_utf8(path).is_err().then(hex)
+}

@@ -1,0 +1,86 @@
+//! A run made by hand, for tests.
+
+use super::{CallRow, Descent, FileKind, FileRow, Moved, SCHEMA, Synced, TraceResult};
+use crate::environment::{Backend, Environment, Target};
+use crate::evidence::Evidence;
+
+/// A run of `/bin/app` in which nothing happened.
+pub(super) fn result() -> TraceResult {
+    TraceResult {
+        schema: SCHEMA.to_owned(),
+        environment: Environment {
+            kernel: "6.18.0".to_owned(),
+            cpus: 2,
+            memory_bytes: 24 << 30,
+            virtualization: None,
+            target: Target {
+                path: "/srv".to_owned(),
+                filesystem: "ext4".to_owned(),
+                mount_options: "rw".to_owned(),
+                journal: Some(true),
+                devices: Vec::new(),
+            },
+            backend: Backend::Ebpf,
+            iostrata_version: "0.1.0".to_owned(),
+        },
+        command: vec!["/bin/app".to_owned()],
+        adopted: None,
+        accounts: None,
+        recording: None,
+        exit_code: Some(0),
+        signal: None,
+        started_ns: 0,
+        wall_s: 1.0,
+        processes: 1,
+        threads: 1,
+        backend: Backend::Ebpf,
+        lost_events: 0,
+        evidence: Evidence {
+            syscalls: Some(std::collections::BTreeMap::new()),
+            ..Evidence::default()
+        },
+        bytes: Descent::default(),
+        syscalls: Vec::new(),
+        files: Vec::new(),
+        other_calls: 0,
+        other_requests: None,
+        tasks: Vec::new(),
+        not_found: Vec::new(),
+        directories: Vec::new(),
+        findings: Vec::new(),
+        missing: Vec::new(),
+    }
+}
+
+/// `count` calls that took no time.
+pub(super) fn call(name: &str, count: u64, blocked_s: Option<f64>) -> CallRow {
+    CallRow {
+        name: name.to_owned(),
+        count,
+        blocked_s,
+        ..CallRow::default()
+    }
+}
+
+/// A file that nothing was done to.
+pub(super) fn file(path: &str) -> FileRow {
+    FileRow {
+        path: path.to_owned(),
+        path_hex: None,
+        renamed_to: None,
+        kind: FileKind::Regular,
+        device: "254:0".to_owned(),
+        inode: 12,
+        generation: 1,
+        filesystem: "ext4".to_owned(),
+        size_before_bytes: 0,
+        opens: 0,
+        reads: Moved::default(),
+        writes: Moved::default(),
+        syncs: Synced::default(),
+        calls: Vec::new(),
+        evidence: Evidence::default(),
+        dirty_at_exit_bytes: None,
+        history: None,
+    }
+}

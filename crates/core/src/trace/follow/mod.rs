@@ -1,0 +1,395 @@
+//! Follows the history event by event, and keeps per file what decides about durability.
+//!
+//! Events come nearly in order: one that follows from another comes after it, those of
+//! different threads that overlap in time come in any order, and a run of writes comes when
+//! it ends, which may be long after its last write. So what a sync covered is decided by
+//! the times in the events alone.
+
+mod directories;
+#[cfg(test)]
+mod laws;
+mod life;
+mod mappings;
+mod names;
+mod pending;
+mod rename;
+mod syncs;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::{DirectoryRow, Event, FileHistory, FileKind, NamedFile, NotFound, Scope, Step};
+use crate::op::{FileId, Gap};
+
+use directories::{Directories, NameChange};
+use life::{Life, Writes};
+use mappings::Mappings;
+use names::{Name, Names, Path, parent};
+use rename::Kind;
+use whole::Whole;
+
+/// Files that are known by name.
+const NAMED: usize = 1 << 16;
+/// Files whose history is kept: some 1.5 kB each.
+const CHANGED: usize = 1 << 15;
+/// Paths looked for in vain that are counted apart.
+const SEARCHED: usize = 1 << 13;
+/// `ENOENT` and `ENOTDIR` (include/uapi/asm-generic/errno-base.h).
+const NOT_FOUND: [i32; 2] = [2, 20];
+
+/// What is missing when files found no room, as [`Gap::what`].
+pub const HISTORY: &str = "history of some files";
+
+/// What was followed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Followed {
+    /// Files that were changed or synced.
+    pub files: BTreeMap<FileId, FileHistory>,
+    /// Last name of each file that was renamed.
+    pub renamed_to: BTreeMap<FileId, Vec<u8>>,
+    /// Directories in which names were changed.
+    pub directories: Vec<DirectoryRow>,
+    /// Paths looked for in vain.
+    pub not_found: Vec<NotFound>,
+    /// Events that were followed.
+    pub events: u64,
+    /// What found no room.
+    pub left_out: LeftOut,
+}
+
+/// What found no room, so that memory stays bounded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Files whose history was not kept, or given up after they had been removed. A file
+    /// that comes back later is counted again.
+    pub files: u64,
+    /// Names that were not kept.
+    pub names: u64,
+    /// Changes of names in directories that were not kept.
+    pub name_changes: u64,
+    /// Vain searches for paths that were not kept.
+    pub searches: u64,
+}
+
+impl LeftOut {
+    /// What is missing of the history; `None` when nothing is.
+    pub fn gap(&self) -> Option<Gap> {
+        let lost = self.files + self.names + self.name_changes;
+        (lost > 0).then(|| {
+            let why = format!(
+                "more files than are followed one by one: no room for {} files, {} names and \
+                 {} changes of names",
+                self.files, self.names, self.name_changes
+            );
+            Gap::new(HISTORY, why)
+        })
+    }
+}
+
+/// From when to when, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    started_ns: u64,
+    ended_ns: u64,
+}
+
+impl Span {
+    fn of(event: &Event) -> Self {
+        Self {
+            started_ns: event.started_ns,
+            ended_ns: event.ended_ns.max(event.started_ns),
+        }
+    }
+}
+
+/// A file that has been named.
+#[derive(Debug)]
+struct Known {
+    path: Path,
+    kind: FileKind,
+    size_bytes: u64,
+    /// What was known about its name before it took it.
+    before: Option<Name>,
+}
+
+/// Follows one run. Memory grows with the files, not with the events.
+#[derive(Debug, Default)]
+pub struct Follower {
+    names: Names,
+    known: HashMap<FileId, Known>,
+    lives: HashMap<FileId, Life>,
+    /// Files that were removed, oldest first: the first to go when room is needed.
+    removed: VecDeque<FileId>,
+    directories: Directories,
+    whole: Whole,
+    not_found: HashMap<Path, u64>,
+    mappings: Mappings,
+    events: u64,
+    left_out: LeftOut,
+}
+
+impl Follower {
+    /// A file got its name: it was used for the first time.
+    pub fn named(&mut self, file: &NamedFile) {
+        let is_kept = matches!(file.kind, FileKind::Regular | FileKind::Directory);
+        if !is_kept || self.known.contains_key(&file.file) {
+            return;
+        }
+        if self.known.len() >= NAMED && !self.forget_removed() {
+            self.left_out.names += 1;
+            return;
+        }
+        let path: Path = file.path.as_slice().into();
+        let before = self.names.set(&path, Name::File(file.file));
+        let known = Known {
+            path,
+            kind: file.kind,
+            size_bytes: file.size_bytes,
+            before,
+        };
+        self.known.insert(file.file, known);
+    }
+
+    /// The next event. Events of one thread come in order; those of different threads
+    /// may be swapped within milliseconds.
+    pub fn event(&mut self, event: &Event) {
+        self.events += 1;
+        match (&event.step, event.error) {
+            (Step::Synced { file, scope }, _) => self.synced(event, *file, *scope),
+            (Step::Looked { path }, Some(error)) if NOT_FOUND.contains(&error) => {
+                self.searched(path);
+            }
+            (Step::Renamed { from, to, exchange }, None) => {
+                let kind = match (exchange, event.call) {
+                    (true, _) => Kind::Exchanged,
+                    // What needs no flag is done by rename and renameat; the one that is
+                    // left besides RENAME_EXCHANGE is RENAME_NOREPLACE (rename(2)).
+                    (false, "renameat2") => Kind::Fresh,
+                    (false, _) => Kind::Replacing,
+                };
+                self.renamed(Span::of(event), from, to, kind);
+            }
+            (Step::Renamed { to, .. } | Step::Linked { to, .. }, Some(error)) => {
+                self.refused(to, error);
+            }
+            (Step::Linked { from, to }, None) => self.linked(Span::of(event), from, to),
+            (Step::Unlinked { path, directory }, None) => {
+                self.unlinked(Span::of(event), path, *directory);
+            }
+            (Step::Made { path, .. }, None) => self.made(Span::of(event), path),
+            (step, None) => self.changed(event, step),
+            (_, Some(_)) => {}
+        }
+    }
+
+    /// What happened to one file.
+    fn changed(&mut self, event: &Event, step: &Step) {
+        let span = Span::of(event);
+        match *step {
+            Step::Opened { file, .. } => self.opened(span, file, step),
+            Step::Wrote {
+                file,
+                count,
+                bytes,
+                from,
+                to,
+                ..
+            } if count > 0 => {
+                let whole = self.whole.of(Some(file.device));
+                let writes = Writes {
+                    process: event.process,
+                    span,
+                    count,
+                    bytes,
+                    from,
+                    to,
+                };
+                self.with(file, |life| life.wrote(&writes, whole));
+            }
+            Step::Resized { file, bytes } => self.with(file, |life| life.resized(span, bytes)),
+            Step::Allocated { file } => self.with(file, |life| life.allocated(span)),
+            Step::Closed { file } => {
+                let whole = self.whole.of(Some(file.device));
+                self.with(file, |life| life.closed(span, whole));
+            }
+            Step::Mapped { file, .. } => {
+                self.with(file, |life| life.mapped(span, event.process));
+                self.mappings.add(event.process, file);
+            }
+            _ => {}
+        }
+    }
+
+    fn opened(&mut self, span: Span, file: FileId, step: &Step) {
+        let Step::Opened {
+            created,
+            truncated,
+            synchronous,
+            ..
+        } = *step
+        else {
+            return;
+        };
+        let known = self.known.get(&file);
+        let path = known.map(|known| Path::clone(&known.path));
+        let before = known.and_then(|known| known.before);
+        let directory: Path = path.as_deref().map_or(&b""[..], parent).into();
+        if created && path.is_some() {
+            let times = (span.started_ns, span.ended_ns);
+            let device = Some(file.device);
+            self.directories
+                .change(&directory, NameChange::Made, device, times);
+        }
+        self.with(file, |life| {
+            if created {
+                life.created(span, directory);
+                if let Some(Name::Removed { at_ns }) = before {
+                    life.history.recreated.add(at_ns, at_ns);
+                }
+            }
+            life.opened(span, truncated && !created, synchronous);
+        });
+    }
+
+    /// Gives the state of a file to `change`, if there is room for it.
+    fn with(&mut self, file: FileId, change: impl FnOnce(&mut Life)) {
+        let known = self.known.get(&file);
+        let length = known.map(|known| known.size_bytes);
+        if known.is_some_and(|known| known.kind == FileKind::Directory) {
+            return;
+        }
+        if !self.lives.contains_key(&file) {
+            if self.lives.len() >= CHANGED {
+                self.left_out.files += u64::from(self.removed.is_empty());
+                if !self.forget_removed() {
+                    return;
+                }
+            }
+            self.lives.insert(file, Life::new(length));
+        }
+        if let Some(life) = self.lives.get_mut(&file) {
+            change(life);
+        }
+    }
+
+    /// Gives up the file that was removed first. Says whether there was one.
+    fn forget_removed(&mut self) -> bool {
+        let Some(old) = self.removed.pop_front() else {
+            return false;
+        };
+        self.known.remove(&old);
+        self.left_out.files += u64::from(self.lives.remove(&old).is_some());
+        true
+    }
+
+    fn synced(&mut self, event: &Event, file: Option<FileId>, scope: Scope) {
+        let span = Span::of(event);
+        match (scope, file) {
+            (Scope::Hint, Some(file)) if event.error.is_none() => {
+                self.with(file, |life| {
+                    life.history.hints.add(span.started_ns, span.ended_ns);
+                });
+            }
+            (Scope::File | Scope::Data, Some(file)) => {
+                let known = self.known.get(&file);
+                if let Some(known) = known.filter(|known| known.kind == FileKind::Directory) {
+                    if event.error.is_none() {
+                        self.directories.synced(&known.path, span.started_ns);
+                    }
+                    return;
+                }
+                let whole = self.whole.of(Some(file.device));
+                let data_only = scope == Scope::Data;
+                self.with(file, |life| {
+                    life.synced((span, event.process), data_only, event.error, whole);
+                });
+            }
+            (Scope::Data | Scope::File, None) if event.error.is_none() => {
+                self.mapping_synced(event.process);
+            }
+            (Scope::FileSystem | Scope::Everything, _) if event.error.is_none() => {
+                let device = file.filter(|_| scope == Scope::FileSystem);
+                self.whole.synced(device.map(|file| file.device), span);
+            }
+            _ => {}
+        }
+    }
+
+    fn mapping_synced(&mut self, process: u32) {
+        for file in self.mappings.of(process) {
+            if let Some(life) = self.lives.get_mut(&file) {
+                life.history.mapping_synced = true;
+            }
+        }
+    }
+
+    fn searched(&mut self, path: &[u8]) {
+        let shared: Path = path.into();
+        if !matches!(self.names.get(path), Some(Name::Removed { .. })) {
+            self.names.set(&shared, Name::Absent);
+        }
+        if let Some(count) = self.not_found.get_mut(path) {
+            *count += 1;
+        } else if self.not_found.len() < SEARCHED {
+            self.not_found.insert(shared, 1);
+        } else {
+            self.left_out.searches += 1;
+        }
+    }
+
+    /// Ends and hands over.
+    pub fn finish(mut self) -> Followed {
+        let mut followed = Followed {
+            events: self.events,
+            left_out: LeftOut {
+                names: self.left_out.names + self.names.left_out,
+                name_changes: self.directories.left_out,
+                ..self.left_out
+            },
+            ..Followed::default()
+        };
+        for (file, mut life) in self.lives {
+            for (directory, times) in std::mem::take(&mut life.replaced_in) {
+                self.directories.renamed_unsynced(&directory, times);
+            }
+            if let Some(path) = life.renamed_to.take() {
+                followed.renamed_to.insert(file, path.to_vec());
+            }
+            let named = life.named.as_ref();
+            let directory_ns = named.map_or(0, |(path, ..)| self.directories.covered_ns(path));
+            let whole = self.whole.of(Some(file.device));
+            followed
+                .files
+                .insert(file, life.finish(whole, directory_ns));
+        }
+        let whole = self.whole;
+        followed.directories = self
+            .directories
+            .finish(|device| whole.of(device).map_or(0, |span| span.started_ns));
+        followed.not_found = not_found(self.not_found);
+        followed
+    }
+}
+
+/// Most often first, then by name.
+fn not_found(counts: HashMap<Path, u64>) -> Vec<NotFound> {
+    let mut rows: Vec<NotFound> = counts
+        .into_iter()
+        .map(|(path, count)| NotFound {
+            path: String::from_utf8_lossy(&path).into_owned(),
+            count,
+        })
+        .collect();
+    rows.sort_by(|one, other| {
+        let by_count = other.count.cmp(&one.count);
+        by_count.then_with(|| one.path.cmp(&other.path))
+    });
+    rows
+}
+
+fn shared(path: &[u8]) -> Path {
+    Arc::from(path)
+}

@@ -1,0 +1,178 @@
+//! Which file has which name, as far as the run showed it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::op::FileId;
+
+/// A path as it is shared between those who need it.
+pub(super) type Path = Arc<[u8]>;
+
+/// Bytes of paths that are kept: some 100,000 of them.
+const ROOM_BYTES: usize = 16 << 20;
+
+/// What is known about a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Name {
+    /// It belongs to this file.
+    File(FileId),
+    /// It is in use; by which file is not known.
+    Present,
+    /// It is not in use.
+    Absent,
+    /// The run removed a file of this name that was older than the run.
+    Removed {
+        /// When that call began, nanoseconds.
+        at_ns: u64,
+    },
+}
+
+/// All names.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    by_path: BTreeMap<Path, Name>,
+    bytes: usize,
+    /// Names known not to be in use, at least.
+    absent: usize,
+    /// Names that found no room.
+    pub(super) left_out: u64,
+}
+
+impl Names {
+    /// What is known about a path.
+    pub(super) fn get(&self, path: &[u8]) -> Option<Name> {
+        self.by_path.get(path).copied()
+    }
+
+    /// Sets a name, and gives what was known before.
+    pub(super) fn set(&mut self, path: &Path, name: Name) -> Option<Name> {
+        self.absent += usize::from(name == Name::Absent);
+        if let Some(place) = self.by_path.get_mut(path) {
+            return Some(std::mem::replace(place, name));
+        }
+        if self.bytes + path.len() > ROOM_BYTES && !self.make_room(path.len()) {
+            self.left_out += 1;
+            return None;
+        }
+        self.bytes += path.len();
+        self.by_path.insert(Arc::clone(path), name);
+        None
+    }
+
+    /// Forgets names that are not in use, when they are many.
+    fn make_room(&mut self, bytes: usize) -> bool {
+        if self.absent < self.by_path.len() / 4 {
+            return false;
+        }
+        self.by_path.retain(|_, name| *name != Name::Absent);
+        self.bytes = self.by_path.keys().map(|path| path.len()).sum();
+        self.absent = 0;
+        self.bytes + bytes <= ROOM_BYTES
+    }
+
+    /// A directory got another name: so did all below it. Gives the files that moved, with
+    /// their new paths.
+    pub(super) fn move_below(&mut self, from: &[u8], to: &[u8]) -> Vec<(FileId, Path)> {
+        let mut prefix = from.to_vec();
+        prefix.push(b'/');
+        let below: Vec<Path> = self
+            .by_path
+            .range::<[u8], _>((
+                std::ops::Bound::Included(prefix.as_slice()),
+                std::ops::Bound::Unbounded,
+            ))
+            .map(|(path, _)| Arc::clone(path))
+            .take_while(|path| path.starts_with(&prefix))
+            .collect();
+        let mut moved = Vec::new();
+        for old in below {
+            let Some(name) = self.by_path.remove(&old) else {
+                continue;
+            };
+            self.bytes -= old.len();
+            let new: Path = [to, &old[from.len()..]].concat().into();
+            self.set(&new, name);
+            if let Name::File(file) = name {
+                moved.push((file, new));
+            }
+        }
+        moved
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// The directory that a path is in.
+pub(super) fn parent(path: &[u8]) -> &[u8] {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(0) => b"/",
+        Some(end) => &path[..end],
+        None => b"",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(inode: u64) -> FileId {
+        FileId {
+            device: 1,
+            inode,
+            generation: 0,
+        }
+    }
+
+    fn path(text: &str) -> Path {
+        text.as_bytes().into()
+    }
+
+    #[test]
+    fn a_moved_directory_takes_along_what_is_below_it_and_nothing_else() {
+        let mut names = Names::default();
+        names.set(&path("/a"), Name::Present);
+        names.set(&path("/a/x"), Name::File(file(1)));
+        names.set(&path("/a/b/y"), Name::Absent);
+        names.set(&path("/ab/z"), Name::File(file(2)));
+        let moved = names.move_below(b"/a", b"/new");
+        assert_eq!(moved, [(file(1), path("/new/x"))]);
+        assert_eq!(names.get(b"/new/b/y"), Some(Name::Absent));
+        assert_eq!(names.get(b"/a/x"), None);
+        assert_eq!(names.get(b"/ab/z"), Some(Name::File(file(2))));
+        assert_eq!(names.bytes(), "/a/new/x/new/b/y/ab/z".len());
+    }
+
+    #[test]
+    fn names_without_room_are_counted() {
+        let mut names = Names::default();
+        for number in 0..5000 {
+            let long = format!("/{number}/{}", "x".repeat(4000));
+            names.set(&path(&long), Name::Present);
+        }
+        assert!(names.bytes() <= ROOM_BYTES);
+        assert_eq!(names.left_out + names.by_path.len() as u64, 5000);
+        assert!(names.left_out > 0);
+    }
+
+    #[test]
+    fn names_out_of_use_make_room() {
+        let mut names = Names::default();
+        for number in 0..20_000 {
+            let long = path(&format!("/{number}/{}", "x".repeat(2000)));
+            names.set(&long, Name::Present);
+            names.set(&long, Name::Absent);
+        }
+        assert_eq!(names.left_out, 0);
+        assert!(names.bytes() <= ROOM_BYTES);
+    }
+
+    #[test]
+    fn parents_of_paths() {
+        assert_eq!(parent(b"/a/b"), b"/a");
+        assert_eq!(parent(b"/a"), b"/");
+        assert_eq!(parent(b"pipe:[7]"), b"");
+    }
+}

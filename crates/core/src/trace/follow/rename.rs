@@ -1,0 +1,169 @@
+//! Names that are made, moved and removed.
+
+use super::directories::NameChange;
+use super::names::{Name, Path, parent};
+use super::{Follower, Span, shared};
+use crate::op::FileId;
+use crate::trace::{FileKind, Target};
+
+/// `EEXIST` (include/uapi/asm-generic/errno-base.h): what `RENAME_NOREPLACE` and `link` say
+/// when the name is in use.
+const EXISTS: i32 = 17;
+
+/// What a rename does with the file that has the new name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It is replaced.
+    Replacing,
+    /// There is none, or the call fails.
+    Fresh,
+    /// It gets the old name.
+    Exchanged,
+}
+
+impl Follower {
+    pub(super) fn made(&mut self, span: Span, path: &[u8]) {
+        self.names.set(&shared(path), Name::Present);
+        self.change_name(path, NameChange::Made, None, span);
+    }
+
+    pub(super) fn refused(&mut self, to: &[u8], error: i32) {
+        if error == EXISTS && !matches!(self.names.get(to), Some(Name::File(_))) {
+            self.names.set(&shared(to), Name::Present);
+        }
+    }
+
+    pub(super) fn linked(&mut self, span: Span, from: &[u8], to: &[u8]) {
+        let (path, directory) = (shared(to), shared(parent(to)));
+        let name = self.names.get(from);
+        let file = file_of(name);
+        self.names
+            .set(&path, file.map_or(Name::Present, Name::File));
+        if let Some(life) = file.and_then(|file| self.lives.get_mut(&file)) {
+            life.linked(span, &path, directory);
+        }
+        self.change_name(to, NameChange::Made, file, span);
+    }
+
+    pub(super) fn unlinked(&mut self, span: Span, path: &[u8], directory: bool) {
+        let file = file_of(self.names.get(path)).filter(|_| !directory);
+        let is_own = file.is_some_and(|file| self.is_own(file));
+        let name = if directory || is_own {
+            Name::Absent
+        } else {
+            Name::Removed {
+                at_ns: span.started_ns,
+            }
+        };
+        self.names.set(&shared(path), name);
+        if let Some(file) = file {
+            self.lost_name(file);
+        }
+        self.change_name(path, NameChange::Removed, file, span);
+    }
+
+    /// Whether the run itself created the file.
+    fn is_own(&self, file: FileId) -> bool {
+        self.lives
+            .get(&file)
+            .is_some_and(|life| life.history.created)
+    }
+
+    fn lost_name(&mut self, file: FileId) {
+        if let Some(life) = self.lives.get_mut(&file) {
+            life.unlinked();
+            if life.history.unlinked {
+                self.removed.push_back(file);
+            }
+        }
+    }
+
+    pub(super) fn renamed(&mut self, span: Span, from: &[u8], to: &[u8], kind: Kind) {
+        if from == to {
+            return;
+        }
+        let (old, new) = (self.names.get(from), self.names.get(to));
+        let (file, other) = (file_of(old), file_of(new));
+        if file.is_some() && file == other {
+            return; // two names of one file: rename(2) does nothing
+        }
+        let (from_path, to_path) = (shared(from), shared(to));
+        self.names
+            .set(&to_path, file.map_or(Name::Present, Name::File));
+        if kind == Kind::Exchanged {
+            self.names
+                .set(&from_path, other.map_or(Name::Present, Name::File));
+            self.move_file(span, other, &from_path, (Target::Existing, None));
+            self.move_file(span, file, &to_path, (Target::Existing, None));
+        } else {
+            self.names.set(&from_path, Name::Absent);
+            if let Some(other) = other {
+                self.lost_name(other);
+            }
+            self.move_below(file, from, to);
+            let target = match target_of(new) {
+                (Target::Unknown, removed) if kind == Kind::Fresh => (Target::Vacant, removed),
+                target => target,
+            };
+            self.move_file(span, file, &to_path, target);
+        }
+        self.change_name(to, NameChange::Renamed, file, span);
+        if parent(from) != parent(to) {
+            self.change_name(from, NameChange::Renamed, file, span);
+        }
+    }
+
+    /// What is below a directory moves with it.
+    fn move_below(&mut self, moved: Option<FileId>, from: &[u8], to: &[u8]) {
+        let kind = moved.and_then(|file| self.known.get(&file).map(|known| known.kind));
+        if kind == Some(FileKind::Regular) {
+            return;
+        }
+        for (file, path) in self.names.move_below(from, to) {
+            if let Some(known) = self.known.get_mut(&file) {
+                known.path = path;
+            }
+        }
+    }
+
+    fn move_file(
+        &mut self,
+        span: Span,
+        file: Option<FileId>,
+        to: &Path,
+        (target, removed_ns): (Target, Option<u64>),
+    ) {
+        let Some(file) = file else { return };
+        if let Some(known) = self.known.get_mut(&file) {
+            known.path = Path::clone(to);
+        }
+        let whole = self.whole.of(Some(file.device));
+        let directory = shared(parent(to));
+        self.with(file, |life| {
+            life.renamed(span, (to, &directory), target, removed_ns, whole);
+        });
+    }
+
+    fn change_name(&mut self, path: &[u8], change: NameChange, file: Option<FileId>, span: Span) {
+        let device = file.map(|file| file.device);
+        let times = (span.started_ns, span.ended_ns);
+        self.directories.change(parent(path), change, device, times);
+    }
+}
+
+fn file_of(name: Option<Name>) -> Option<FileId> {
+    match name {
+        Some(Name::File(file)) => Some(file),
+        _ => None,
+    }
+}
+
+/// Whether a name was in use, and when the run had removed what had it.
+fn target_of(name: Option<Name>) -> (Target, Option<u64>) {
+    match name {
+        Some(Name::File(_) | Name::Present) => (Target::Existing, None),
+        Some(Name::Absent) => (Target::Vacant, None),
+        Some(Name::Removed { at_ns }) => (Target::Vacant, Some(at_ns)),
+        None => (Target::Unknown, None),
+    }
+}

@@ -1,0 +1,203 @@
+//! What became of each file, followed event by event in bounded memory.
+
+use serde::{Deserialize, Serialize};
+
+/// Moments that are kept of each kind of occurrence: enough to find it in a log.
+pub const MOMENTS: usize = 3;
+
+/// Things of one kind that happened, and when the first of them did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Happened {
+    /// How often.
+    pub count: u64,
+    /// Time that calls took for it, nanoseconds, all together.
+    pub took_ns: u64,
+    /// When the first [`MOMENTS`] began, nanoseconds of `CLOCK_MONOTONIC`, in order. Fewer
+    /// when one of them turned out to be of another kind.
+    pub first_ns: Vec<u64>,
+}
+
+impl Happened {
+    /// One more, from `started_ns` to `ended_ns`.
+    pub fn add(&mut self, started_ns: u64, ended_ns: u64) {
+        self.count = self.count.saturating_add(1);
+        let took_ns = ended_ns.saturating_sub(started_ns);
+        self.took_ns = self.took_ns.saturating_add(took_ns);
+        let place = self
+            .first_ns
+            .partition_point(|&moment| moment <= started_ns);
+        if place < MOMENTS {
+            self.first_ns.insert(place, started_ns);
+            self.first_ns.truncate(MOMENTS);
+        }
+    }
+
+    /// One that turned out to be of another kind.
+    pub fn take_back(&mut self, started_ns: u64, ended_ns: u64) {
+        self.count = self.count.saturating_sub(1);
+        let took_ns = ended_ns.saturating_sub(started_ns);
+        self.took_ns = self.took_ns.saturating_sub(took_ns);
+        let place = self
+            .first_ns
+            .iter()
+            .position(|&moment| moment == started_ns);
+        if let Some(place) = place {
+            self.first_ns.remove(place);
+        }
+    }
+
+    /// Adds what happened elsewhere.
+    pub fn merge(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.took_ns = self.took_ns.saturating_add(other.took_ns);
+        self.first_ns.extend(&other.first_ns);
+        self.first_ns.sort_unstable();
+        self.first_ns.truncate(MOMENTS);
+    }
+
+    /// Whether it ever happened.
+    pub fn is_any(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Seconds that calls took for it.
+    pub fn took_s(&self) -> f64 {
+        self.took_ns as f64 / 1e9
+    }
+}
+
+/// Whether a name was in use before another file took it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Target {
+    /// Nothing had that name.
+    Vacant,
+    /// The run did not show it.
+    Unknown,
+    /// A file had that name, and lost it.
+    Existing,
+}
+
+/// How a file came to its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Naming {
+    /// It was created with it.
+    Created,
+    /// It was renamed to it.
+    Renamed,
+}
+
+/// What a run did to one file, in the order that decides about durability.
+///
+/// Filled by [`super::follow::Follower`]. "Durable" means: written, and then covered by a
+/// sync that began after the write had ended and that succeeded.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, named in JSON"
+)]
+pub struct FileHistory {
+    /// Whether the run created it.
+    pub created: bool,
+    /// Opened for writing.
+    pub opened_to_write: u64,
+    /// Opened with `O_TRUNC`, or cut to zero, though it existed before this and may have
+    /// had contents on disk.
+    pub emptied: Happened,
+    /// Of these, those after which contents were written again.
+    pub rewritten: Happened,
+    /// Write calls that succeeded.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Of the writes, those that made the file longer, as far as its length was known.
+    pub appends: u64,
+    /// Whether space was reserved for it (`fallocate`).
+    pub allocated: bool,
+    /// Process that wrote to it, or mapped it to write, last.
+    pub written_by: Option<u32>,
+    /// `fsync` and `fdatasync` calls that succeeded.
+    pub syncs: Happened,
+    /// Process that made the last of them.
+    pub synced_by: Option<u32>,
+    /// Of these, `fdatasync`.
+    pub data_syncs: u64,
+    /// Of the syncs, those before which the run had changed nothing since the last one.
+    pub syncs_of_nothing: Happened,
+    /// Of the syncs, the `fsync`s after which the file had changed but was as long as at the
+    /// sync before: `fdatasync` would have done.
+    pub steady_syncs: Happened,
+    /// Of the syncs, those since whose predecessor the file had become longer.
+    pub growing_syncs: Happened,
+    /// Syncs that failed with an error of the storage (`EIO`, `ENOSPC`, `EDQUOT`).
+    pub failed_syncs: Happened,
+    /// Writes after a sync had failed, without opening the file again.
+    pub writes_after_failed_sync: u64,
+    /// Syncs that succeeded after one had failed, without opening the file again.
+    pub syncs_after_failed_sync: Happened,
+    /// `sync_file_range` calls: write-back started or waited for, and nothing made durable.
+    pub hints: Happened,
+    /// Bytes written that were not durable at the end of the run.
+    pub unsynced_bytes: u64,
+    /// Closed while it had bytes that were not durable.
+    pub closed_unsynced: Happened,
+    /// Whether every write was durable by itself (`O_SYNC`, `O_DSYNC`).
+    pub synchronous: bool,
+    /// Mapped so that stores change it.
+    pub mapped_to_write: Happened,
+    /// Whether it was mapped so, and `msync`ed or synced while it was.
+    pub mapping_synced: bool,
+    /// Renamed while it had bytes that were not durable.
+    pub renamed_unsynced: Happened,
+    /// What had the new name before these renames: of several the worst, `null` for none.
+    pub renamed_over: Option<Target>,
+    /// Took the name of a file that had been removed before the contents of this one were
+    /// durable. The moments are those of the removal.
+    pub took_removed_name: Happened,
+    /// Created under a name that the run had removed from a file older than the run. The
+    /// moments are those of the removal.
+    pub recreated: Happened,
+    /// How it came to the name it had at the end, when neither its directory nor all of the
+    /// file system was synced after that; `null` for a name that is older than the run.
+    pub name_unsynced: Option<Naming>,
+    /// Whether the file itself was synced since it came to that name. This is not what makes
+    /// a name durable (`fsync(2)`), though journals often do.
+    pub synced_since_named: bool,
+    /// Whether it was removed, or replaced by a rename, before the end.
+    pub unlinked: bool,
+    /// Whether the last sync overlapped in time with writes, so that it cannot be told which
+    /// bytes it covered: [`FileHistory::unsynced_bytes`] is then an upper limit.
+    pub uncertain: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_moments_are_kept_in_whatever_order_they_come() {
+        let mut happened = Happened::default();
+        for moment in [50, 10, 40, 30, 20] {
+            happened.add(moment, moment + 2);
+        }
+        assert_eq!((happened.count, happened.took_ns), (5, 10));
+        assert_eq!(happened.first_ns, [10, 20, 30]);
+        happened.take_back(20, 22);
+        assert_eq!((happened.count, happened.took_ns), (4, 8));
+        assert_eq!(happened.first_ns, [10, 30]);
+        let mut sum = Happened::default();
+        sum.add(20, 21);
+        sum.merge(&happened);
+        assert_eq!((sum.count, sum.took_ns), (5, 9));
+        assert_eq!(sum.first_ns, [10, 20, 30]);
+    }
+
+    #[test]
+    fn a_history_without_mapping_says_so_in_json() {
+        let json = serde_json::to_value(FileHistory::default()).unwrap();
+        assert_eq!(json["mapped_to_write"]["count"], 0);
+        assert_eq!(json["name_unsynced"], serde_json::Value::Null);
+        assert_eq!(json["renamed_over"], serde_json::Value::Null);
+    }
+}

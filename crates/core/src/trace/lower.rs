@@ -1,0 +1,64 @@
+//! What a back end without the kernel's events can still tell of the lower strata.
+
+use serde::{Deserialize, Serialize};
+
+use crate::op::FileId;
+
+/// How much of a file the page cache held, before and after, from `cachestat(2)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Residency {
+    /// The file.
+    pub file: FileId,
+    /// Bytes in the page cache, in whole pages, when the program first used the file;
+    /// `None` when the kernel would not tell.
+    pub before_bytes: Option<u64>,
+    /// The same at the end; `None` also when the file had another name, or none, then.
+    pub after_bytes: Option<u64>,
+    /// Bytes that were not yet on the device at the end.
+    pub dirty_bytes: Option<u64>,
+}
+
+/// What the kernel accounted to processes (`/proc/PID/io`, `proc_pid_io(5)`), summed over
+/// those that have ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessIo {
+    /// Processes that are summed.
+    pub processes: u64,
+    /// Bytes that reads returned, also from pipes and terminals.
+    pub read_bytes: u64,
+    /// Bytes that writes took.
+    pub written_bytes: u64,
+    /// Read calls.
+    pub read_calls: u64,
+    /// Write calls.
+    pub write_calls: u64,
+    /// Bytes that were fetched from storage for them.
+    pub device_read_bytes: u64,
+    /// Bytes that were dirtied by them, to be written to storage some time.
+    pub dirtied_bytes: u64,
+    /// Of these, bytes that need not be written any more, as their file was cut or removed.
+    pub cancelled_bytes: u64,
+}
+
+impl ProcessIo {
+    /// Adds what others moved.
+    pub fn add(&mut self, other: &Self) {
+        self.processes += other.processes;
+        self.read_bytes += other.read_bytes;
+        self.written_bytes += other.written_bytes;
+        self.read_calls += other.read_calls;
+        self.write_calls += other.write_calls;
+        self.device_read_bytes += other.device_read_bytes;
+        self.dirtied_bytes += other.dirtied_bytes;
+        self.cancelled_bytes += other.cancelled_bytes;
+    }
+}
+
+/// The lower strata as far as they can be seen from outside.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lower {
+    /// Page cache, by file.
+    pub residency: Vec<Residency>,
+    /// Accounts of the processes that have ended; `None` when none could be read.
+    pub io: Option<ProcessIo>,
+}

@@ -1,0 +1,321 @@
+//! The result of `iostrata trace`: `iostrata.trace/1`.
+
+mod assemble;
+pub mod budget;
+mod direction;
+mod event;
+mod files;
+mod finding;
+#[cfg(test)]
+mod fixture;
+mod follow;
+mod group;
+mod history;
+mod lower;
+mod percentile;
+mod seen;
+mod shape;
+mod site;
+mod spent;
+pub mod tally;
+mod tasks;
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::{Backend, Environment};
+use crate::evidence::Evidence;
+use crate::op::Gap;
+
+pub use assemble::{Facts, assemble};
+pub use direction::{Direction, direction, is_open, is_sync};
+pub use event::{Event, Scope, Step};
+pub use finding::{
+    Basis, Cited, Confidence, Draft, Finding, Remedy, Replayed, Rule, Severity, worth_s,
+};
+pub use follow::{Followed, Follower, HISTORY, LeftOut};
+pub use group::CallGroup;
+pub use history::{FileHistory, Happened, MOMENTS, Naming, Target};
+pub use lower::{Lower, ProcessIo, Residency};
+pub use percentile::percentile_s;
+pub use seen::{FileKind, NamedFile, Seen, Task};
+pub use shape::{SIZE_BUCKETS, Shape};
+pub use site::{Site, SiteRow};
+pub use spent::{Blocked, Spent, spent};
+pub use tasks::by_process;
+
+/// The schema name written into every trace result.
+pub const SCHEMA: &str = "iostrata.trace/1";
+
+/// A program's run, stratum by stratum.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TraceResult {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Machine, and the storage of the working directory.
+    pub environment: Environment,
+    /// The program and its arguments; of an adopted process, its command line.
+    pub command: Vec<String>,
+    /// Process that was adopted with `-p`; `null` when iostrata started the program.
+    pub adopted: Option<u32>,
+    /// Exit code; `null` when a signal ended it, or it was adopted and goes on.
+    pub exit_code: Option<i32>,
+    /// Signal that ended it.
+    pub signal: Option<i32>,
+    /// Its start (or adoption), nanoseconds of `CLOCK_MONOTONIC`: the clock of the moments in
+    /// [`FileHistory`].
+    #[serde(default)]
+    pub started_ns: u64,
+    /// From its start (or adoption) to its end, seconds.
+    pub wall_s: f64,
+    /// Processes seen.
+    pub processes: u64,
+    /// Threads seen, those of all processes.
+    pub threads: u64,
+    /// What observed it.
+    pub backend: Backend,
+    /// Events that were lost; counts may be too low by them.
+    pub lost_events: u64,
+    /// The whole run.
+    pub evidence: Evidence,
+    /// What the kernel accounted to the processes, where the events of the lower strata were
+    /// not seen: figures of whole processes, not of files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accounts: Option<ProcessIo>,
+    /// The operation log that was written; `null` when none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<RecordingRow>,
+    /// Bytes on their way down.
+    pub bytes: Descent,
+    /// Calls by name, most time first.
+    pub syscalls: Vec<CallRow>,
+    /// Files, most time first.
+    pub files: Vec<FileRow>,
+    /// What is not in `files`: those that found no room in the tables, by number of calls.
+    pub other_calls: u64,
+    /// Block requests of other programs' files on the same disks, meanwhile: figures of
+    /// journal, metadata and flushes may have theirs among them. `null` when not seen.
+    pub other_requests: Option<u64>,
+    /// Threads, most time first.
+    pub tasks: Vec<TaskRow>,
+    /// Paths that were looked for and not found, most often first.
+    pub not_found: Vec<NotFound>,
+    /// Directories in which names were changed.
+    pub directories: Vec<DirectoryRow>,
+    /// What is wrong, worst first.
+    pub findings: Vec<Finding>,
+    /// What could not be had, and why.
+    pub missing: Vec<Gap>,
+}
+
+/// The same bytes at each stratum. `null` where a stratum was not seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Descent {
+    /// Bytes that calls read from regular files.
+    pub read_bytes: u64,
+    /// Bytes that calls wrote to regular files.
+    pub written_bytes: u64,
+    /// Bytes of the page cache that were turned dirty, in whole folios.
+    pub dirtied_bytes: Option<u64>,
+    /// Bytes that the device read for it.
+    pub device_read_bytes: Option<u64>,
+    /// Bytes that the device wrote for it while it ran.
+    pub device_written_bytes: Option<u64>,
+    /// Bytes still dirty at its end: whoever runs next waits for them.
+    pub dirty_at_exit_bytes: Option<u64>,
+}
+
+impl Descent {
+    /// Bytes that the device wrote for each byte that calls wrote; `None` when either is
+    /// unknown or nothing was written.
+    pub fn amplification(&self) -> Option<f64> {
+        let device = self.device_written_bytes?;
+        (self.written_bytes > 0).then(|| device as f64 / self.written_bytes as f64)
+    }
+}
+
+/// An operation log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordingRow {
+    /// The file.
+    pub path: String,
+    /// Its length, bytes.
+    pub bytes: u64,
+    /// Operations in it.
+    pub operations: u64,
+    /// Times that a process was stopped until its bytes had been read.
+    pub stops: u64,
+    /// Why it is not complete; empty when every change is in it.
+    pub incomplete_because: Vec<Gap>,
+}
+
+/// One system call, over all files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallRow {
+    /// System call, or `io_uring.<operation>`.
+    pub name: String,
+    /// Calls.
+    pub count: u64,
+    /// Calls that failed.
+    pub errors: u64,
+    /// Bytes moved; 0 for calls that move none.
+    pub bytes: u64,
+    /// Time inside, seconds.
+    pub time_s: f64,
+    /// Part of it blocked, seconds; `null` when not seen.
+    pub blocked_s: Option<f64>,
+    /// Median time of one call, seconds, from a histogram in powers of two.
+    pub p50_s: Option<f64>,
+    /// 99th percentile, same source.
+    pub p99_s: Option<f64>,
+}
+
+/// One call on one file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FileCall {
+    /// Counts and times.
+    #[serde(flatten)]
+    pub row: CallRow,
+    /// Whether the call read from this file to write to another, where it is counted too.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_source: bool,
+    /// How the transfers lay in the file; `null` for calls that move no bytes of a regular
+    /// file.
+    pub shape: Option<Shape>,
+    /// Where in the program it was called, most time first; empty when no time was spent
+    /// in it, and when it was not looked for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sites: Vec<Site>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Transfers of one file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Calls.
+    pub count: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Time inside, seconds.
+    pub time_s: f64,
+}
+
+/// Syncs of one file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Synced {
+    /// Calls.
+    pub count: u64,
+    /// Time inside, seconds.
+    pub time_s: f64,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileRow {
+    /// Absolute path, as it was when the file was first used; bytes that are no text are
+    /// replaced.
+    pub path: String,
+    /// The path in hexadecimal, when `path` has replaced bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path_hex: Option<String>,
+    /// Last path it was renamed to.
+    pub renamed_to: Option<String>,
+    /// What it is.
+    pub kind: FileKind,
+    /// Device, `major:minor`.
+    pub device: String,
+    /// Inode number.
+    pub inode: u64,
+    /// Which life of that inode number.
+    pub generation: u32,
+    /// Type of its file system.
+    pub filesystem: String,
+    /// Length when it was first used, bytes.
+    pub size_before_bytes: u64,
+    /// Calls that opened it.
+    pub opens: u64,
+    /// Reads.
+    pub reads: Moved,
+    /// Writes.
+    pub writes: Moved,
+    /// Syncs.
+    pub syncs: Synced,
+    /// Every call on it.
+    pub calls: Vec<FileCall>,
+    /// Page cache and device, for this file.
+    pub evidence: Evidence,
+    /// Bytes of it dirty or under write-back when the program ended; `null` when unknown.
+    pub dirty_at_exit_bytes: Option<u64>,
+    /// What became of it; `null` when nothing changed it.
+    pub history: Option<FileHistory>,
+}
+
+impl FileRow {
+    /// Time in all calls on it, seconds.
+    pub fn time_s(&self) -> f64 {
+        self.calls.iter().map(|call| call.row.time_s).sum()
+    }
+}
+
+/// One thread.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TaskRow {
+    /// Thread.
+    pub thread: u32,
+    /// Process.
+    pub process: u32,
+    /// Process that made it.
+    pub parent: u32,
+    /// Its name; a program can set it to anything.
+    pub name: String,
+    /// Start, seconds after the run's.
+    pub started_s: f64,
+    /// End, seconds after the run's start; `null` when it outlived the observation.
+    pub ended_s: Option<f64>,
+    /// CPU time, seconds.
+    pub on_cpu_s: Option<f64>,
+    /// Calls.
+    pub calls: u64,
+    /// Time in calls on files, seconds.
+    pub time_s: f64,
+    /// Part of it blocked, seconds.
+    pub blocked_s: Option<f64>,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+/// A path that was looked for in vain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotFound {
+    /// The path.
+    pub path: String,
+    /// Calls that asked for it.
+    pub count: u64,
+}
+
+/// A directory in which names were changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryRow {
+    /// The directory.
+    pub path: String,
+    /// Names made: files created, directories, links.
+    pub made: u64,
+    /// Names renamed into or out of it.
+    pub renamed: u64,
+    /// Of these, renames over an existing file whose new contents were not synced before.
+    pub renamed_unsynced: u64,
+    /// Names removed.
+    pub removed: u64,
+    /// `fsync` calls on the directory.
+    pub syncs: u64,
+    /// Names changed since the last `fsync` of the directory, at the end of the run.
+    pub unsynced_names: u64,
+}

@@ -1,0 +1,105 @@
+//! What a back end hands over besides counts: names, tasks.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Followed, SiteRow};
+use crate::op::FileId;
+
+/// What a descriptor stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileKind {
+    /// File contents.
+    Regular,
+    /// Directory.
+    Directory,
+    /// Symbolic link.
+    Symlink,
+    /// Pipe or FIFO.
+    Pipe,
+    /// Socket.
+    Socket,
+    /// Terminal, `/dev/null` and the like.
+    CharacterDevice,
+    /// A disk or a part of one.
+    BlockDevice,
+    /// Without a place in a file system: epoll, eventfd, timers, io_uring.
+    Anonymous,
+}
+
+impl FileKind {
+    /// From the type bits of an inode's mode (`S_IFMT`, include/uapi/linux/stat.h).
+    pub fn from_mode(mode: u32) -> Self {
+        match mode & 0o170_000 {
+            0o100_000 => Self::Regular,
+            0o040_000 => Self::Directory,
+            0o120_000 => Self::Symlink,
+            0o010_000 => Self::Pipe,
+            0o140_000 => Self::Socket,
+            0o020_000 => Self::CharacterDevice,
+            0o060_000 => Self::BlockDevice,
+            _ => Self::Anonymous,
+        }
+    }
+}
+
+/// A file the program used, by its name when it was first seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedFile {
+    /// The inode's life.
+    pub file: FileId,
+    /// Absolute path; of what has none, what `/proc/PID/fd` shows (`pipe:[7]`).
+    pub path: Vec<u8>,
+    /// What it is.
+    pub kind: FileKind,
+    /// Type of its file system: `ext4`, `tmpfs`, `proc`.
+    pub filesystem: String,
+    /// Length when it was first seen, bytes.
+    pub size_bytes: u64,
+}
+
+/// One thread of the tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Task {
+    /// Thread.
+    pub thread: u32,
+    /// Process (thread group).
+    pub process: u32,
+    /// Process that made it.
+    pub parent: u32,
+    /// Name at its end (`comm`), at most 15 bytes. It can be set to anything.
+    pub name: Vec<u8>,
+    /// Start of the observation of this thread, nanoseconds of `CLOCK_MONOTONIC`.
+    pub started_ns: u64,
+    /// Its end; `None` when it outlived the observation.
+    pub ended_ns: Option<u64>,
+    /// CPU time, nanoseconds.
+    pub on_cpu_ns: u64,
+    /// Faults without I/O.
+    pub minor_faults: u64,
+    /// Faults that waited for I/O.
+    pub major_faults: u64,
+    /// System calls.
+    pub calls: u64,
+    /// Time inside calls that move, sync or name file data, nanoseconds.
+    pub time_ns: u64,
+    /// Part of it that the thread was blocked.
+    pub blocked_ns: u64,
+    /// Bytes read by calls.
+    pub read_bytes: u64,
+    /// Bytes written by calls.
+    pub written_bytes: u64,
+}
+
+/// What one session saw besides counts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seen {
+    /// Files by their name, in the order they were first used.
+    pub names: Vec<NamedFile>,
+    /// Threads.
+    pub tasks: Vec<Task>,
+    /// What changed files.
+    pub followed: Followed,
+    /// Where in the program calls came from.
+    pub sites: Vec<SiteRow>,
+}

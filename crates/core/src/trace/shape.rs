@@ -1,0 +1,105 @@
+//! The shape of transfers: how large, and whether one follows the other.
+
+use serde::{Deserialize, Serialize};
+
+/// Buckets of [`Shape::sizes`]: bucket `n` has the transfers of `2^n` to `2^(n+1) - 1`
+/// bytes, the last one also all larger ones. Transfers of 0 bytes are in none.
+pub const SIZE_BUCKETS: usize = 32;
+
+/// How the reads or writes of one call on one file lay in the file.
+///
+/// Only transfers at a known offset of a regular file have a shape.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Transfers whose predecessor by the same thread, call and file is known.
+    pub pairs: u64,
+    /// Of these, those that began where the predecessor had ended.
+    pub sequential: u64,
+    /// Of these, those that began before the predecessor's end.
+    pub backward: u64,
+    /// Transfers of 0 bytes: reads at the end of the file.
+    pub empty: u64,
+    /// The furthest byte reached: largest offset plus length.
+    pub furthest_bytes: u64,
+    /// Transfers by the power of two of their bytes.
+    pub sizes: Vec<u64>,
+}
+
+impl Shape {
+    /// Adds one transfer of `bytes` at `offset`; `previous_end` is where the predecessor
+    /// of the same thread, call and file had ended.
+    pub fn add(&mut self, offset: u64, bytes: u64, previous_end: Option<u64>) {
+        self.sizes.resize(SIZE_BUCKETS, 0);
+        match bytes.checked_ilog2() {
+            Some(power) => self.sizes[(power as usize).min(SIZE_BUCKETS - 1)] += 1,
+            None => self.empty += 1,
+        }
+        if let Some(end) = previous_end {
+            self.pairs += 1;
+            self.sequential += u64::from(offset == end);
+            self.backward += u64::from(offset < end);
+        }
+        self.furthest_bytes = self.furthest_bytes.max(offset.saturating_add(bytes));
+    }
+
+    /// Adds the transfers of another row.
+    pub fn merge(&mut self, other: &Self) {
+        self.pairs += other.pairs;
+        self.sequential += other.sequential;
+        self.backward += other.backward;
+        self.empty += other.empty;
+        self.furthest_bytes = self.furthest_bytes.max(other.furthest_bytes);
+        self.sizes
+            .resize(self.sizes.len().max(other.sizes.len()), 0);
+        for (sum, count) in self.sizes.iter_mut().zip(&other.sizes) {
+            *sum += count;
+        }
+    }
+
+    /// Transfers of fewer than `bytes` (a power of two) but at least one.
+    pub fn smaller_than(&self, bytes: u64) -> u64 {
+        let bucket = bytes.checked_ilog2().map_or(0, |power| power as usize);
+        self.sizes.iter().take(bucket).sum()
+    }
+
+    /// Share of the judged transfers that were sequential; `None` when none was judged.
+    pub fn sequential_share(&self) -> Option<f64> {
+        (self.pairs > 0).then(|| self.sequential as f64 / self.pairs as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequential_backward_and_skipping_are_told_apart() {
+        let mut shape = Shape::default();
+        shape.add(0, 10, None);
+        shape.add(10, 10, Some(10));
+        shape.add(100, 1, Some(20));
+        shape.add(0, 0, Some(101));
+        assert_eq!(
+            (shape.pairs, shape.sequential, shape.backward, shape.empty),
+            (3, 1, 1, 1)
+        );
+        assert_eq!(shape.furthest_bytes, 101);
+        assert_eq!((shape.sizes[0], shape.sizes[3]), (1, 2));
+        assert_eq!(shape.smaller_than(8), 1);
+        assert_eq!(shape.smaller_than(16), 3);
+    }
+
+    #[test]
+    fn merging_adds() {
+        let mut one = Shape::default();
+        one.add(0, 1, None);
+        let mut two = Shape::default();
+        two.add(5, 4096, Some(5));
+        one.merge(&two);
+        assert_eq!((one.pairs, one.sequential), (1, 1));
+        assert_eq!(one.furthest_bytes, 4101);
+        assert_eq!(one.smaller_than(1 << 20), 2);
+        assert_eq!(one.sequential_share(), Some(1.0));
+        assert_eq!(Shape::default().sequential_share(), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! Call sites: where in the program the calls came from.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::op::FileId;
+
+/// Sites of one call on one file that are kept; what they leave is a small share.
+const MOST_SITES: usize = 8;
+
+/// A place in the program, as seen by a back end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteRow {
+    /// The system call.
+    pub call: &'static str,
+    /// The file it acted on.
+    pub file: FileId,
+    /// Functions, the innermost first.
+    pub stack: Vec<String>,
+    /// Stacks that were taken there.
+    pub samples: u64,
+    /// Time in calls that these stand for, nanoseconds.
+    pub time_ns: u64,
+    /// Why the stack is not whole; `None` when it is.
+    pub why_not: Option<String>,
+}
+
+/// Where in the program a call on a file came from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// Functions, the innermost first: `write (libc.so.6)`, or `program+0x1139` where there
+    /// is no symbol.
+    pub stack: Vec<String>,
+    /// Share of the time of this call on this file, from 0 to 1, by its samples.
+    pub share: f64,
+    /// Stacks that were taken there.
+    pub samples: u64,
+    /// Why the stack is not whole; `null` when it is.
+    pub why_not: Option<String>,
+}
+
+/// The rows of each file.
+pub(super) fn by_file(rows: &[SiteRow]) -> HashMap<FileId, Vec<&SiteRow>> {
+    let mut files: HashMap<FileId, Vec<&SiteRow>> = HashMap::new();
+    for row in rows {
+        files.entry(row.file).or_default().push(row);
+    }
+    files
+}
+
+/// The sites of one call, from the rows of one file; most time first.
+pub(super) fn sites(rows: &[&SiteRow], call: &str) -> Vec<Site> {
+    let of_call = rows.iter().copied().filter(|row| row.call == call);
+    let mut rows: Vec<&SiteRow> = of_call.collect();
+    rows.sort_by(|one, other| {
+        let time = other.time_ns.cmp(&one.time_ns);
+        time.then_with(|| one.stack.cmp(&other.stack))
+    });
+    let all_ns: u64 = rows.iter().map(|row| row.time_ns).sum();
+    rows.into_iter()
+        .take(MOST_SITES)
+        .map(|row| Site {
+            stack: row.stack.clone(),
+            share: row.time_ns as f64 / all_ns.max(1) as f64,
+            samples: row.samples,
+            why_not: row.why_not.clone(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(inode: u64) -> FileId {
+        FileId {
+            device: 1,
+            inode,
+            generation: 0,
+        }
+    }
+
+    fn row(call: &'static str, inode: u64, function: &str, time_ns: u64) -> SiteRow {
+        SiteRow {
+            call,
+            file: file(inode),
+            stack: vec![function.to_owned()],
+            samples: 2,
+            time_ns,
+            why_not: None,
+        }
+    }
+
+    #[test]
+    fn the_sites_of_one_call_on_one_file_share_its_time() {
+        let rows = [
+            row("write", 1, "seldom", 100),
+            row("write", 1, "often", 300),
+            row("write", 2, "elsewhere", 900),
+            row("fsync", 1, "commit", 900),
+        ];
+        let files = by_file(&rows);
+        let found = sites(&files[&file(1)], "write");
+        let shares: Vec<_> = found
+            .iter()
+            .map(|site| (site.stack[0].as_str(), site.share))
+            .collect();
+        assert_eq!(shares, [("often", 0.75), ("seldom", 0.25)]);
+        assert_eq!(sites(&files[&file(1)], "read"), []);
+        assert_eq!(sites(&files[&file(2)], "write").len(), 1);
+    }
+
+    #[test]
+    fn many_sites_keep_the_largest_with_their_true_share() {
+        let names: Vec<String> = (0..20).map(|number| format!("f{number:02}")).collect();
+        let rows: Vec<_> = names.iter().map(|name| row("read", 1, name, 5)).collect();
+        let found = sites(&by_file(&rows)[&file(1)], "read");
+        assert_eq!(found.len(), MOST_SITES);
+        assert!(found.iter().all(|site| (site.share - 0.05).abs() < 1e-12));
+    }
+}

@@ -1,0 +1,265 @@
+//! Sums up single calls, for a back end that sees them one by one.
+//!
+//! The meaning is that of the kernel side (`bpf/calls.h`, `bpf/history.h`): the same program
+//! gives the same rows and the same history under both.
+
+mod row;
+mod thread;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::{Direction, Event, Follower, NamedFile, Seen, Step, Task};
+use crate::evidence::SyscallRow;
+use crate::op::FileId;
+use row::Sum;
+use thread::Thread;
+pub use thread::Used;
+
+/// Bytes that a call moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transfer {
+    /// Which way.
+    pub direction: Direction,
+    /// Where it began; only of a regular file, and only when it is known.
+    pub offset: Option<u64>,
+}
+
+/// One call from its entry to its exit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Process (thread group).
+    pub process: u32,
+    /// Thread.
+    pub thread: u32,
+    /// The system call's number.
+    pub number: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// The file it acted on.
+    pub file: Option<FileId>,
+    /// The file it read from, when `file` is the one it wrote to.
+    pub source: Option<FileId>,
+    /// Entry, nanoseconds of `CLOCK_MONOTONIC`.
+    pub started_ns: u64,
+    /// Exit, same clock.
+    pub ended_ns: u64,
+    /// What it returned, or the `errno`.
+    pub outcome: Result<u64, i32>,
+    /// `None` for calls that do not return the bytes they moved.
+    pub transfer: Option<Transfer>,
+    /// What it did to files, if it is a step of the history. Runs of writes are made here.
+    pub step: Option<Step>,
+}
+
+impl Ended {
+    fn took_ns(&self) -> u64 {
+        self.ended_ns.saturating_sub(self.started_ns)
+    }
+
+    fn moved_bytes(&self) -> u64 {
+        self.outcome.unwrap_or(0)
+    }
+}
+
+/// A row: number, file, and whether the file is the one read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    number: u32,
+    file: Option<FileId>,
+    is_source: bool,
+}
+
+/// What was summed up.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tallied {
+    /// One row for each call and file.
+    pub rows: Vec<SyscallRow>,
+    /// Names, tasks, history.
+    pub seen: Seen,
+    /// Calls whose file found no room; they are in rows without a file.
+    pub unattributed_calls: u64,
+    /// Files that found no room for their name.
+    pub unnamed_files: u64,
+}
+
+/// Sums up the calls of one run.
+#[derive(Debug)]
+pub struct Tally {
+    most_rows: usize,
+    sums: HashMap<Key, Sum>,
+    threads: HashMap<u32, Thread>,
+    names: HashMap<FileId, NamedFile>,
+    order: Vec<FileId>,
+    tasks: Vec<Task>,
+    follower: Follower,
+    unattributed_calls: u64,
+    unnamed_files: u64,
+}
+
+impl Tally {
+    /// Keeps at most `most_rows` pairs of call and file, and as many names. Calls beyond are
+    /// summed without their file, and counted.
+    pub fn new(most_rows: usize) -> Self {
+        Self {
+            most_rows,
+            sums: HashMap::new(),
+            threads: HashMap::new(),
+            names: HashMap::new(),
+            order: Vec::new(),
+            tasks: Vec::new(),
+            follower: Follower::default(),
+            unattributed_calls: 0,
+            unnamed_files: 0,
+        }
+    }
+
+    /// Whether a name is still to be given with [`Self::name`].
+    pub fn is_new(&self, file: FileId) -> bool {
+        !self.names.contains_key(&file)
+    }
+
+    /// Gives a file its name, once.
+    pub fn name(&mut self, named: NamedFile) {
+        if !self.is_new(named.file) {
+            return;
+        }
+        self.follower.named(&named);
+        if self.names.len() >= self.most_rows {
+            self.unnamed_files += 1;
+            return;
+        }
+        self.order.push(named.file);
+        self.names.insert(named.file, named);
+    }
+
+    /// A thread is observed from now on.
+    pub fn begin_task(&mut self, thread: u32, process: u32, parent: u32, started_ns: u64) {
+        self.threads
+            .insert(thread, Thread::new(thread, process, parent, started_ns));
+    }
+
+    /// A thread goes on under another number: it executed a program while it was not the
+    /// first of its process, and took the number of the first.
+    pub fn renumber(&mut self, from: u32, to: u32, ended_ns: u64) {
+        let Some(mut thread) = self.threads.remove(&from) else {
+            return;
+        };
+        self.end_task(to, None, Some(ended_ns));
+        thread.task.thread = to;
+        self.threads.insert(to, thread);
+    }
+
+    /// A call has ended.
+    pub fn call(&mut self, ended: Ended) {
+        let thread = self
+            .threads
+            .entry(ended.thread)
+            .or_insert_with(|| Thread::new(ended.thread, ended.process, 0, ended.started_ns));
+        let previous_end = thread.account(&ended);
+        let run_before = thread.lengthen_run(&ended);
+        if let Some(event) = run_before {
+            self.follower.event(&event);
+        }
+        let key = Key {
+            number: ended.number,
+            file: ended.file,
+            is_source: false,
+        };
+        let transfer = ended
+            .transfer
+            .and_then(|transfer| transfer.offset)
+            .filter(|_| ended.outcome.is_ok());
+        let shaped = transfer.map(|offset| (offset, previous_end));
+        self.add(key, &ended, shaped);
+        if ended.source.is_some() && ended.outcome.is_ok() {
+            let key = Key {
+                file: ended.source,
+                is_source: true,
+                ..key
+            };
+            self.add(key, &ended, None);
+        }
+        self.follow(ended);
+    }
+
+    fn follow(&mut self, ended: Ended) {
+        let Some(step) = ended.step else {
+            return;
+        };
+        self.end_run(ended.thread);
+        self.follower.event(&Event {
+            process: ended.process,
+            thread: ended.thread,
+            started_ns: ended.started_ns,
+            ended_ns: ended.ended_ns,
+            call: ended.name,
+            step,
+            error: ended.outcome.err(),
+        });
+    }
+
+    fn end_run(&mut self, thread: u32) {
+        let run = self.threads.get_mut(&thread).and_then(Thread::end_run);
+        if let Some(event) = run {
+            self.follower.event(&event);
+        }
+    }
+
+    fn add(&mut self, mut key: Key, ended: &Ended, shaped: Option<(u64, Option<u64>)>) {
+        if self.sums.len() >= self.most_rows && !self.sums.contains_key(&key) {
+            self.unattributed_calls += u64::from(!key.is_source);
+            key.file = None;
+        }
+        let sum = match self.sums.entry(key) {
+            Entry::Occupied(sum) => sum.into_mut(),
+            Entry::Vacant(room) => room.insert(Sum::new(ended.name)),
+        };
+        sum.add(ended.outcome, ended.took_ns());
+        if let Some((offset, previous_end)) = shaped {
+            sum.shape(offset, ended.moved_bytes(), previous_end);
+        }
+    }
+
+    /// A thread has ended, or its observation has (`ended_ns` is `None`).
+    pub fn end_task(&mut self, thread: u32, used: Option<Used>, ended_ns: Option<u64>) {
+        self.end_run(thread);
+        if let Some(mut state) = self.threads.remove(&thread) {
+            state.use_up(used);
+            state.task.ended_ns = ended_ns;
+            self.tasks.push(state.task);
+        }
+    }
+
+    /// Ends and hands over. Threads that were not ended outlived the observation.
+    pub fn finish(mut self) -> Tallied {
+        let mut left: Vec<u32> = self.threads.keys().copied().collect();
+        left.sort_unstable();
+        for thread in left {
+            self.end_task(thread, None, None);
+        }
+        let names = &mut self.names;
+        Tallied {
+            rows: self
+                .sums
+                .into_iter()
+                .map(|(key, sum)| sum.into_row(key.file, key.is_source))
+                .collect(),
+            seen: Seen {
+                names: self
+                    .order
+                    .iter()
+                    .filter_map(|file| names.remove(file))
+                    .collect(),
+                tasks: self.tasks,
+                followed: self.follower.finish(),
+                sites: Vec::new(),
+            },
+            unattributed_calls: self.unattributed_calls,
+            unnamed_files: self.unnamed_files,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! One row while it is summed.
+
+use crate::evidence::SyscallRow;
+use crate::op::FileId;
+use crate::trace::Shape;
+
+/// Powers of two of nanoseconds that are told apart: the last one has all from 2^39 ns (9 min).
+pub(super) const TIME_BUCKETS: usize = 40;
+
+/// Calls by one name on one file.
+#[derive(Debug)]
+pub(super) struct Sum {
+    name: &'static str,
+    count: u64,
+    errors: u64,
+    returned: u64,
+    time_ns: u64,
+    histogram: [u64; TIME_BUCKETS],
+    shape: Option<Shape>,
+}
+
+impl Sum {
+    pub(super) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            count: 0,
+            errors: 0,
+            returned: 0,
+            time_ns: 0,
+            histogram: [0; TIME_BUCKETS],
+            shape: None,
+        }
+    }
+
+    pub(super) fn add(&mut self, outcome: Result<u64, i32>, took_ns: u64) {
+        self.count += 1;
+        match outcome {
+            // Addresses, as mmap returns them, may sum up to more than 64 bits.
+            Ok(returned) => self.returned = self.returned.wrapping_add(returned),
+            Err(_) => self.errors += 1,
+        }
+        self.time_ns += took_ns;
+        let power = took_ns.checked_ilog2().unwrap_or(0) as usize;
+        self.histogram[power.min(TIME_BUCKETS - 1)] += 1;
+    }
+
+    pub(super) fn shape(&mut self, offset: u64, bytes: u64, previous_end: Option<u64>) {
+        self.shape
+            .get_or_insert_default()
+            .add(offset, bytes, previous_end);
+    }
+
+    /// Blocked times are not seen call by call.
+    pub(super) fn into_row(self, file: Option<FileId>, is_source: bool) -> SyscallRow {
+        SyscallRow {
+            name: self.name,
+            file,
+            count: self.count,
+            errors: self.errors,
+            returned: self.returned,
+            time_ns: self.time_ns,
+            blocked_ns: 0,
+            histogram: self.histogram.into(),
+            shape: self.shape,
+            is_source,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What is remembered of a thread: where its transfers ended, and its run of writes.
+
+use super::Ended;
+use crate::op::FileId;
+use crate::trace::{Direction, Event, Step, Task};
+
+/// Pairs of call and file whose last transfer is remembered for each thread. The kernel
+/// side has as many (`SLOTS`, `bpf/maps.h`), found the same way.
+const SLOTS: usize = 8;
+
+/// First number of the rows of files that were read from (`SOURCE_BASE`, `bpf/wire.h`).
+const SOURCE_BASE: u32 = 512 + 128;
+
+/// What a thread had used when it ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Its name (`comm`).
+    pub name: Vec<u8>,
+    /// CPU time, nanoseconds.
+    pub on_cpu_ns: u64,
+    /// Faults without I/O.
+    pub minor_faults: u64,
+    /// Faults that waited for I/O.
+    pub major_faults: u64,
+}
+
+/// The last transfer by one call on one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Slot {
+    number: u32,
+    file: Option<FileId>,
+    end: Option<u64>,
+}
+
+impl Slot {
+    fn index(number: u32, file: Option<FileId>) -> usize {
+        let inode = file.map_or(0, |file| file.inode);
+        let hash = u64::from(number ^ (number >> 3)) ^ inode;
+        usize::try_from(hash % SLOTS as u64).unwrap_or(0)
+    }
+}
+
+/// Writes that follow each other in one file.
+#[derive(Debug)]
+struct Run {
+    call: &'static str,
+    file: FileId,
+    started_ns: u64,
+    ended_ns: u64,
+    count: u64,
+    bytes: u64,
+    from: u64,
+    to: u64,
+    end: u64,
+    sequential: u64,
+}
+
+/// One thread that is observed.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) task: Task,
+    slots: [Option<Slot>; SLOTS],
+    run: Option<Run>,
+}
+
+impl Thread {
+    pub(super) fn new(thread: u32, process: u32, parent: u32, started_ns: u64) -> Self {
+        Self {
+            task: Task {
+                thread,
+                process,
+                parent,
+                started_ns,
+                ..Task::default()
+            },
+            slots: [None; SLOTS],
+            run: None,
+        }
+    }
+
+    /// Adds the call to the thread's sums, and remembers where its transfer ended. Returns
+    /// where the transfer before it had ended.
+    pub(super) fn account(&mut self, ended: &Ended) -> Option<u64> {
+        self.task.calls += 1;
+        if ended.file.is_some() {
+            self.task.time_ns += ended.took_ns();
+        }
+        let previous_end = self.slot(ended.number, ended.file).end;
+        let Ok(bytes) = ended.outcome else {
+            return previous_end;
+        };
+        if let Some(transfer) = ended.transfer {
+            match transfer.direction {
+                Direction::Read => self.task.read_bytes += bytes,
+                Direction::Write => self.task.written_bytes += bytes,
+            }
+            if let Some(offset) = transfer.offset {
+                self.slot(ended.number, ended.file).end = Some(offset.saturating_add(bytes));
+            }
+        }
+        if ended.source.is_some() {
+            self.task.read_bytes += bytes;
+            self.slot(SOURCE_BASE + ended.number, ended.source);
+        }
+        previous_end
+    }
+
+    /// The slot of this call and file; what another pair had left there is forgotten.
+    fn slot(&mut self, number: u32, file: Option<FileId>) -> &mut Slot {
+        let empty = Slot {
+            number,
+            file,
+            end: None,
+        };
+        let slot = self.slots[Slot::index(number, file)].get_or_insert(empty);
+        if (slot.number, slot.file) != (number, file) {
+            *slot = empty;
+        }
+        slot
+    }
+
+    /// Lengthens the run of writes by this call. Returns the run that it ends, if the call
+    /// writes to another file, or by another name.
+    pub(super) fn lengthen_run(&mut self, ended: &Ended) -> Option<Event> {
+        let (offset, bytes, file) = written(ended)?;
+        let goes_on = self
+            .run
+            .as_ref()
+            .is_some_and(|run| run.file == file && run.call == ended.name);
+        let before = if goes_on { None } else { self.end_run() };
+        let end = offset.saturating_add(bytes);
+        if let Some(run) = &mut self.run {
+            run.ended_ns = ended.ended_ns;
+            run.count += 1;
+            run.bytes += bytes;
+            run.from = run.from.min(offset);
+            run.to = run.to.max(end);
+            run.sequential += u64::from(offset == run.end);
+            run.end = end;
+        } else {
+            self.run = Some(Run {
+                call: ended.name,
+                file,
+                started_ns: ended.started_ns,
+                ended_ns: ended.ended_ns,
+                count: 1,
+                bytes,
+                from: offset,
+                to: end,
+                end,
+                sequential: 0,
+            });
+        }
+        before
+    }
+
+    /// The run of writes, which is over.
+    pub(super) fn end_run(&mut self) -> Option<Event> {
+        let run = self.run.take()?;
+        Some(Event {
+            process: self.task.process,
+            thread: self.task.thread,
+            started_ns: run.started_ns,
+            ended_ns: run.ended_ns,
+            call: run.call,
+            step: Step::Wrote {
+                file: run.file,
+                count: run.count,
+                bytes: run.bytes,
+                from: run.from,
+                to: run.to,
+                sequential: run.sequential,
+            },
+            error: None,
+        })
+    }
+
+    pub(super) fn use_up(&mut self, used: Option<Used>) {
+        let used = used.unwrap_or_default();
+        self.task.name = used.name;
+        self.task.on_cpu_ns = used.on_cpu_ns;
+        self.task.minor_faults = used.minor_faults;
+        self.task.major_faults = used.major_faults;
+    }
+}
+
+/// Offset, bytes and file of a write that belongs to a run.
+fn written(ended: &Ended) -> Option<(u64, u64, FileId)> {
+    let transfer = ended.transfer?;
+    let bytes = ended.outcome.ok().filter(|bytes| *bytes > 0)?;
+    (transfer.direction == Direction::Write).then_some(())?;
+    Some((transfer.offset?, bytes, ended.file?))
+}
