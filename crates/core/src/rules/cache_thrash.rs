@@ -1,0 +1,84 @@
+//! `cache-thrash`: pages brought in, lost, and brought in again within one run.
+
+use super::calls::{PAGE_BYTES, READS, Sum, filled_pages, is_on_disk, length_bytes};
+use super::draft::{Found, cited, each_file};
+use crate::bytes::short;
+use crate::trace::{Draft, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "cache-thrash",
+    looks_for: "a file of which more came from the device than it is long",
+    look,
+};
+
+/// Read-ahead may fetch a page that is lost before it is asked for; half as much again as
+/// there is cannot be that alone.
+const LEAST_TIMES: f64 = 1.5;
+
+/// A file of few pages reaches any ratio by a page or two.
+const LEAST_BYTES: u64 = 1 << 20;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    each_file(run, |file| lost(run, file))
+}
+
+fn lost(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+    let filled_bytes = filled_pages(file)? * PAGE_BYTES;
+    let length = length_bytes(file);
+    if !is_on_disk(file) || length < LEAST_BYTES {
+        return None;
+    }
+    let times = filled_bytes as f64 / length as f64;
+    if times < LEAST_TIMES {
+        return None;
+    }
+    let reads = Sum::of(file, READS);
+    let waited_s = reads.blocked_s?;
+    let found = Found {
+        rule: RULE.id,
+        file: Some(file),
+        title: format!("came from the device {times:.1} times over"),
+        evidence: vec![cited(
+            format!(
+                "{} were brought into the page cache, of a file of {}; reads waited {waited_s:.3} s",
+                short(filled_bytes),
+                short(length)
+            ),
+            &reads.name,
+            file,
+            reads.moves(),
+        )],
+        cost_s: waited_s,
+        saving_s: Some(waited_s * (1.0 - 1.0 / times)),
+        advice: "finish with one part of the file before the next one, so that memory suffices; \
+                 drop POSIX_FADV_DONTNEED on what is read again; give the cgroup more memory",
+        is_proven: true,
+    };
+    Some(found.draft(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{blocked, cached, file, in_order, run, the_only, with_calls};
+    use super::*;
+
+    fn read_again(filled: u64) -> FileRow {
+        let reads = blocked(in_order("read", 256, 4096, 0.4), 0.3);
+        cached(with_calls(file("/data/in"), vec![reads]), 256, filled, 0)
+    }
+
+    #[test]
+    fn what_came_twice_is_saved_once() {
+        let draft = the_only(look(&run(vec![read_again(512)])));
+        assert_eq!(draft.finding.saving_s, Some(0.15));
+        assert_eq!(draft.finding.title, "came from the device 2.0 times over");
+    }
+
+    #[test]
+    fn once_is_none_and_neither_is_a_part_of_a_long_file() {
+        let mut part = read_again(512);
+        part.size_before_bytes = 1 << 30;
+        assert_eq!(look(&run(vec![read_again(383), part])), vec![]);
+    }
+}

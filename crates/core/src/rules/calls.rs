@@ -1,0 +1,195 @@
+//! What the calls on one file amount to.
+
+use crate::trace::{FileCall, FileKind, FileRow, Shape};
+
+/// Calls that read at an offset.
+pub(super) const READS: &[&str] = &["read", "pread64", "readv", "preadv", "preadv2"];
+/// Calls that write at an offset.
+pub(super) const WRITES: &[&str] = &["write", "pwrite64", "writev", "pwritev", "pwritev2"];
+/// Calls that open a path.
+pub(super) const OPENS: &[&str] = &["open", "openat", "openat2", "creat"];
+
+/// Bytes of a page, on every machine that iostrata runs on.
+pub(super) const PAGE_BYTES: u64 = 4096;
+
+/// File systems whose files are the kernel talking: what is true of stored bytes, such as
+/// that a second read gives the same, is not true of them.
+const OF_THE_KERNEL: &[&str] = &[
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "devtmpfs",
+    "efivarfs",
+    "mqueue",
+    "proc",
+    "pstore",
+    "securityfs",
+    "selinuxfs",
+    "sysfs",
+    "tracefs",
+];
+
+/// File systems on a disk of this machine whose files keep their own pages. A file of an
+/// overlay has its pages at another inode, and one of a network has no disk here, so
+/// that no pages and no requests are seen does not mean that there were none.
+const ON_DISK: &[&str] = &[
+    "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "vfat", "xfs",
+];
+
+/// Whether it is a file that holds bytes.
+pub(super) fn is_stored(file: &FileRow) -> bool {
+    // A file whose name was not seen has no type of file system either.
+    file.kind == FileKind::Regular
+        && !file.filesystem.is_empty()
+        && !OF_THE_KERNEL.contains(&file.filesystem.as_str())
+}
+
+/// Whether the page cache and the device were seen for it.
+pub(super) fn is_on_disk(file: &FileRow) -> bool {
+    file.kind == FileKind::Regular && ON_DISK.contains(&file.filesystem.as_str())
+}
+
+/// Calls of some names on one file, together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Sum {
+    /// Calls.
+    pub(super) count: u64,
+    /// Calls that failed.
+    pub(super) errors: u64,
+    /// Bytes moved.
+    pub(super) bytes: u64,
+    /// Time inside, seconds.
+    pub(super) time_s: f64,
+    /// Part of it blocked, seconds; `None` when not seen.
+    pub(super) blocked_s: Option<f64>,
+    /// How they lay in the file.
+    pub(super) shape: Shape,
+    /// The name of those that took most time.
+    pub(super) name: String,
+}
+
+impl Sum {
+    /// Of the calls named.
+    pub(super) fn of(file: &FileRow, names: &[&str]) -> Self {
+        let rows = || file.calls.iter().filter(|call| is_among(call, names));
+        let mut sum = Self {
+            blocked_s: rows().map(|call| call.row.blocked_s).sum(),
+            name: rows()
+                .max_by(|one, other| one.row.time_s.total_cmp(&other.row.time_s))
+                .map(|call| call.row.name.clone())
+                .unwrap_or_default(),
+            ..Self::default()
+        };
+        for call in rows() {
+            sum.count += call.row.count;
+            sum.errors += call.row.errors;
+            sum.bytes += call.row.bytes;
+            sum.time_s += call.row.time_s;
+            if let Some(shape) = &call.shape {
+                sum.shape.merge(shape);
+            }
+        }
+        sum
+    }
+
+    /// Time that was not spent waiting, seconds; all of it where waiting was not seen.
+    pub(super) fn on_cpu_s(&self) -> f64 {
+        (self.time_s - self.blocked_s.unwrap_or(0.0)).max(0.0)
+    }
+
+    /// Calls that moved at least one byte.
+    pub(super) fn moves(&self) -> u64 {
+        self.count
+            .saturating_sub(self.errors)
+            .saturating_sub(self.shape.empty)
+    }
+
+    /// Bytes of a transfer on average, to the nearest; 0 when there was none.
+    pub(super) fn piece_bytes(&self) -> u64 {
+        let moves = self.moves();
+        let rounded = self.bytes.saturating_add(moves / 2);
+        rounded.checked_div(moves).unwrap_or(0)
+    }
+
+    /// Whether at least this share of the transfers began where the one before had ended.
+    pub(super) fn is_sequential(&self, share: f64) -> bool {
+        self.shape
+            .sequential_share()
+            .is_some_and(|sequential| sequential >= share)
+    }
+}
+
+fn is_among(call: &FileCall, names: &[&str]) -> bool {
+    names.contains(&call.row.name.as_str())
+}
+
+/// Whether any call of that name was made on the file.
+pub(super) fn has(file: &FileRow, name: &str) -> bool {
+    file.calls.iter().any(|call| call.row.name == name)
+}
+
+/// Time of all calls on the file, seconds.
+pub(super) fn all_time_s(file: &FileRow) -> f64 {
+    file.calls.iter().map(|call| call.row.time_s).sum()
+}
+
+/// The furthest byte that is known of the file: what it had, and what any call reached.
+pub(super) fn length_bytes(file: &FileRow) -> u64 {
+    let shapes = file.calls.iter().filter_map(|call| call.shape.as_ref());
+    shapes
+        .map(|shape| shape.furthest_bytes)
+        .fold(file.size_before_bytes, u64::max)
+}
+
+/// Pages that reading brought into the page cache; `None` when not seen.
+pub(super) fn filled_pages(file: &FileRow) -> Option<u64> {
+    let cache = &file.evidence.cache;
+    Some(cache.missed_pages? + cache.prefetched_pages?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{blocked, file, file_call, in_order, with_calls};
+    use super::*;
+
+    #[test]
+    fn calls_of_some_names_are_summed() {
+        let file = with_calls(
+            file("/a"),
+            vec![
+                blocked(in_order("read", 10, 100, 0.2), 0.05),
+                blocked(in_order("pread64", 5, 100, 0.3), 0.1),
+                file_call("fstat", 1, 0, 9.0),
+            ],
+        );
+        let sum = Sum::of(&file, READS);
+        assert_eq!((sum.count, sum.bytes, sum.piece_bytes()), (15, 1500, 100));
+        assert_eq!(sum.name, "pread64", "it took most time");
+        assert!((sum.on_cpu_s() - 0.35).abs() < 1e-9);
+        assert_eq!(sum.shape.pairs, 13);
+        assert!((all_time_s(&file) - 9.5).abs() < 1e-9);
+        assert_eq!(length_bytes(&file), 1000);
+    }
+
+    #[test]
+    fn waiting_that_one_call_does_not_tell_is_unknown() {
+        let calls = vec![in_order("read", 1, 1, 0.1), file_call("readv", 1, 1, 0.1)];
+        let sum = Sum::of(&with_calls(file("/a"), calls), READS);
+        assert_eq!(sum.blocked_s, None);
+        assert!((sum.on_cpu_s() - 0.2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn failed_and_empty_calls_move_nothing() {
+        let mut reads = in_order("read", 4, 100, 0.1);
+        reads.row.count = 7;
+        reads.row.errors = 1;
+        reads.shape.as_mut().unwrap().empty = 2;
+        let sum = Sum::of(&with_calls(file("/a"), vec![reads]), READS);
+        assert_eq!((sum.moves(), sum.piece_bytes()), (4, 100));
+        assert_eq!(Sum::default().piece_bytes(), 0);
+    }
+}

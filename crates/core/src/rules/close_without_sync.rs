@@ -1,0 +1,117 @@
+//! `close-without-sync`: one file is not synced by a process that syncs those beside it.
+
+use super::fault::{Care, Fault, Told, lasting};
+use crate::bytes::short;
+use crate::trace::{Draft, FileHistory, FileRow, Rule, Severity, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "close-without-sync",
+    looks_for: "a file closed without a sync by a process that syncs others beside it",
+    look,
+};
+
+const TOLD: Told = Told {
+    rule: "close-without-sync",
+    title: "written and closed without a sync, though the same process syncs files beside it",
+    advice: "call fsync before close if it has to survive a crash like its neighbours: close \
+             makes nothing durable (close(2)); if it need not, such as a log for people, ignore \
+             this rule",
+};
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let care = Care::of(run);
+    let forgotten = lasting(run).filter(|(_, history)| is_forgotten(history));
+    let faults = forgotten
+        .filter(|(file, history)| care.is_beside(file, history))
+        .map(|(file, history)| fault(file, history));
+    TOLD.about(run, faults.collect())
+}
+
+/// Never synced in any way; what other rules tell of is left to them.
+fn is_forgotten(history: &FileHistory) -> bool {
+    history.closed_unsynced.is_any()
+        && history.unsynced_bytes > 0
+        && !history.syncs.is_any()
+        && !history.failed_syncs.is_any()
+        && !history.hints.is_any()
+        && !history.mapping_synced
+        && !history.renamed_unsynced.is_any()
+        && !history.unlinked
+}
+
+fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
+    Fault {
+        file,
+        severity: if history.created {
+            Severity::Medium
+        } else {
+            Severity::Low
+        },
+        // What the program means to keep, nobody but its author knows.
+        is_proven: false,
+        what: format!(
+            "{} were not durable when it was closed, nor at the end",
+            short(history.unsynced_bytes)
+        ),
+        call: "close",
+        happened: history.closed_unsynced.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, happened, run, synced, the_only};
+    use super::*;
+    use crate::trace::Confidence;
+
+    fn forgotten() -> FileHistory {
+        FileHistory {
+            created: true,
+            written_by: Some(7),
+            unsynced_bytes: 100,
+            closed_unsynced: happened(&[1]),
+            ..FileHistory::default()
+        }
+    }
+
+    fn synced_by(process: u32) -> FileRow {
+        let history = FileHistory {
+            synced_by: Some(process),
+            ..synced(1, 1, 0.001)
+        };
+        changed("/data/b", history)
+    }
+
+    #[test]
+    fn the_exception_is_told() {
+        let files = vec![changed("/data/a", forgotten()), synced_by(7)];
+        let draft = the_only(look(&run(files)));
+        assert_eq!(draft.finding.file.as_deref(), Some("/data/a"));
+        assert_eq!(draft.finding.severity, Severity::Medium);
+        assert_eq!(draft.finding.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn a_program_that_syncs_nothing_has_no_exceptions() {
+        let alone = vec![changed("/data/a", forgotten())];
+        assert_eq!(look(&run(alone)), vec![]);
+        let other = vec![changed("/data/a", forgotten()), synced_by(8)];
+        assert_eq!(look(&run(other)), vec![]);
+    }
+
+    #[test]
+    fn removed_and_partly_synced_files_are_none() {
+        let removed = FileHistory {
+            unlinked: true,
+            ..forgotten()
+        };
+        let recovered = FileHistory {
+            syncs: happened(&[1]),
+            ..forgotten()
+        };
+        let files = [removed, recovered].map(|history| changed("/data/a", history));
+        let files = files.into_iter().chain([synced_by(7)]).collect();
+        assert_eq!(look(&run(files)), vec![]);
+    }
+}

@@ -1,0 +1,148 @@
+//! `copy-loop`: a file copied through the program's memory.
+
+use std::collections::HashMap;
+
+use super::calls::{READS, Sum, WRITES, is_stored};
+use super::draft::{Found, cited, worst};
+use crate::bytes::short;
+use crate::trace::{Draft, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "copy-loop",
+    looks_for: "a whole file read and as many bytes written to another in equal pieces",
+    look,
+};
+
+/// Below this equal lengths may be chance, and copying takes less than a millisecond.
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// From the first byte to the last.
+const NEIGHBOURS: f64 = 0.95;
+
+/// Inside the kernel the copy to the program's memory is left out, which is what reads
+/// from the cache are for; half of that is for finding the pages, which stays.
+const SAVED: f64 = 0.5;
+
+/// A file and the calls that passed over it.
+type Passed<'a> = (&'a FileRow, Sum);
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    // By bytes and calls: what is packed or encrypted has another length.
+    let mut copies: HashMap<(u64, u64), Vec<Passed<'_>>> = HashMap::new();
+    for copy in whole(run, WRITES) {
+        copies.entry(extent(&copy.1)).or_default().push(copy);
+    }
+    let mut pairs = Vec::new();
+    for source in whole(run, READS) {
+        let Some(alike) = copies.get_mut(&extent(&source.1)) else {
+            continue;
+        };
+        // Each copy is that of one source, and none is its own.
+        let other = alike.iter().position(|it| !std::ptr::eq(it.0, source.0));
+        if let Some(place) = other {
+            pairs.push((source, alike.swap_remove(place)));
+        }
+    }
+    let drafts = (!pairs.is_empty()).then(|| copied(&pairs).draft(run));
+    worst(run, drafts.into_iter().collect())
+}
+
+fn extent(sum: &Sum) -> (u64, u64) {
+    (sum.bytes, sum.moves())
+}
+
+/// Files that were read, or written, once from the first byte to the last.
+fn whole<'a>(run: &'a TraceResult, names: &[&str]) -> Vec<Passed<'a>> {
+    let stored = run.files.iter().filter(|file| is_stored(file));
+    stored
+        .map(|file| (file, Sum::of(file, names)))
+        .filter(|(_, sum)| {
+            sum.bytes >= LEAST_BYTES
+                && sum.bytes == sum.shape.furthest_bytes
+                && (sum.moves() == 1 || sum.is_sequential(NEIGHBOURS))
+        })
+        .collect()
+}
+
+/// All copies together: one loop made them.
+fn copied<'a>(pairs: &[(Passed<'a>, Passed<'a>)]) -> Found<'a> {
+    let reading_s: f64 = pairs.iter().map(|(source, _)| source.1.on_cpu_s()).sum();
+    let writing_s: f64 = pairs.iter().map(|(_, copy)| copy.1.on_cpu_s()).sum();
+    let bytes: u64 = pairs.iter().map(|(source, _)| source.1.bytes).sum();
+    let told = |(file, sum): &Passed<'_>, verb: &str| {
+        let what = format!("{} {verb}, once and in order", short(sum.bytes));
+        cited(what, &sum.name, file, sum.moves())
+    };
+    // Three show where it is done.
+    let cited = pairs.iter().take(3);
+    let evidence = cited.flat_map(|(source, copy)| [told(source, "read"), told(copy, "written")]);
+    Found {
+        rule: RULE.id,
+        file: pairs
+            .first()
+            .filter(|_| pairs.len() == 1)
+            .map(|(_, copy)| copy.0),
+        title: format!("{} copied through the program's memory", short(bytes)),
+        evidence: evidence.collect(),
+        cost_s: reading_s + writing_s,
+        saving_s: Some(reading_s * SAVED),
+        advice: "let the kernel copy: copy_file_range, which shares the blocks on btrfs and xfs \
+                 instead of copying them; sendfile where that is refused",
+        // The bytes were not compared.
+        is_proven: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{file, in_order, run, the_only, with_calls};
+    use super::*;
+    use crate::trace::Confidence;
+
+    fn pair(read_pieces: u64, written_pieces: u64) -> Vec<FileRow> {
+        vec![
+            with_calls(
+                file("/data/from"),
+                vec![in_order("read", read_pieces, 65_536, 0.04)],
+            ),
+            with_calls(
+                file("/data/to"),
+                vec![in_order("write", written_pieces, 65_536, 0.06)],
+            ),
+        ]
+    }
+
+    #[test]
+    fn half_of_the_reading_is_saved() {
+        let draft = the_only(look(&run(pair(100, 100))));
+        assert_eq!(draft.finding.saving_s, Some(0.02));
+        assert_eq!(draft.finding.file.as_deref(), Some("/data/to"));
+        assert_eq!(draft.finding.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn other_lengths_and_small_files_are_none() {
+        assert_eq!(look(&run(pair(100, 99))), vec![]);
+        assert_eq!(look(&run(pair(15, 15))), vec![]);
+    }
+
+    #[test]
+    fn a_file_is_no_copy_of_itself() {
+        let [mut both, to] = <[FileRow; 2]>::try_from(pair(100, 100)).unwrap();
+        both.calls.extend(to.calls);
+        assert_eq!(look(&run(vec![both])), vec![]);
+    }
+
+    #[test]
+    fn many_copies_are_one_finding_and_each_has_a_source_of_its_own() {
+        let mut files = pair(100, 100);
+        files.extend(pair(100, 100));
+        files.extend(pair(50, 50));
+        files.pop();
+        let draft = the_only(look(&run(files)));
+        assert_eq!(draft.finding.saving_s, Some(0.04));
+        assert!(draft.finding.title.starts_with("12.5 MiB copied"));
+        assert_eq!(draft.finding.evidence.len(), 4);
+    }
+}

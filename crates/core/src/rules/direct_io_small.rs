@@ -1,0 +1,119 @@
+//! `direct-io-small`: small transfers that bypass the page cache.
+
+use super::calls::{READS, Sum, WRITES, has, is_on_disk};
+use super::draft::{Found, cited, each_file};
+use crate::bytes::{grouped, short};
+use crate::trace::{Draft, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "direct-io-small",
+    looks_for: "sequential direct I/O in small pieces, each of which waits for the device",
+    look,
+};
+
+/// From here on the transfer itself takes as long as what a request costs besides.
+const BELOW_BYTES: u64 = 64 * 1024;
+
+/// A device answers in 0.05 to 10 ms: fewer are not noticed.
+const LEAST: u64 = 100;
+
+/// Random direct I/O is what databases do on purpose, with a cache of their own.
+const NEIGHBOURS: f64 = 0.8;
+
+/// A call that waits this much of its time waits for the device each time.
+const WAITING: f64 = 0.5;
+
+/// Pieces twice as large are half as many requests; how much of a request's time grows
+/// with its length is not known here, so no more than the half is promised.
+const SAVED: f64 = 0.5;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    each_file(run, |file| {
+        let reads = Sum::of(file, READS);
+        let writes = Sum::of(file, WRITES);
+        let cache = &file.evidence.cache;
+        let mapped = has(file, "mmap");
+        let direct_reads = cache.lookups_pages == Some(0) && !mapped;
+        let direct_writes = cache.dirtied_bytes == Some(0) && !mapped;
+        let reading = direct_reads.then(|| small(run, file, &reads, "read"));
+        let writing = direct_writes.then(|| small(run, file, &writes, "written"));
+        writing.flatten().or(reading.flatten())
+    })
+}
+
+fn small(run: &TraceResult, file: &FileRow, sum: &Sum, verb: &str) -> Option<Draft> {
+    let blocked_s = sum.blocked_s?;
+    if !is_on_disk(file)
+        || sum.moves() < LEAST
+        || sum.piece_bytes() >= BELOW_BYTES
+        || !sum.is_sequential(NEIGHBOURS)
+        || blocked_s < sum.time_s * WAITING
+    {
+        return None;
+    }
+    let what = format!(
+        "{} calls of {} on average, none of which touched a page of the cache; {:.0} % of \
+         their time they waited",
+        grouped(sum.moves()),
+        short(sum.piece_bytes()),
+        100.0 * blocked_s / sum.time_s
+    );
+    let found = Found {
+        rule: RULE.id,
+        file: Some(file),
+        title: format!(
+            "{} {verb} directly in pieces of {}",
+            short(sum.bytes),
+            short(sum.piece_bytes())
+        ),
+        evidence: vec![cited(what, &sum.name, file, sum.moves())],
+        cost_s: blocked_s,
+        saving_s: Some(blocked_s * SAVED),
+        advice: "use pieces of 1 MiB, or keep several under way with io_uring; without O_DIRECT \
+                 the kernel gathers neighbours by itself",
+        is_proven: true,
+    };
+    Some(found.draft(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{blocked, cached, file, in_order, run, the_only, with_calls};
+    use super::*;
+
+    fn direct(piece_bytes: u64, dirtied_bytes: u64) -> FileRow {
+        let writes = blocked(in_order("pwrite64", 1000, piece_bytes, 0.5), 0.4);
+        let mut file = with_calls(file("/data/image"), vec![writes]);
+        file.evidence.cache.dirtied_bytes = Some(dirtied_bytes);
+        file
+    }
+
+    #[test]
+    fn half_of_the_waiting_is_saved() {
+        let draft = the_only(look(&run(vec![direct(4096, 0)])));
+        assert_eq!(draft.finding.saving_s, Some(0.2));
+        assert_eq!(
+            draft.finding.title,
+            "3.9 MiB written directly in pieces of 4.0 KiB"
+        );
+    }
+
+    #[test]
+    fn reads_that_touch_no_page_are_direct() {
+        let reads = blocked(in_order("pread64", 1000, 4096, 0.5), 0.4);
+        let file = with_calls(file("/data/image"), vec![reads]);
+        assert_eq!(look(&run(vec![cached(file.clone(), 0, 0, 0)])).len(), 1);
+        assert_eq!(look(&run(vec![cached(file, 1000, 0, 0)])), vec![]);
+    }
+
+    #[test]
+    fn large_pieces_the_cache_and_other_file_systems_are_none() {
+        let mut far = direct(4096, 0);
+        far.filesystem = "nfs4".to_owned();
+        let mut unseen = direct(4096, 0);
+        unseen.evidence.cache.dirtied_bytes = None;
+        let files = vec![direct(65_536, 0), direct(4096, 4096), far, unseen];
+        assert_eq!(look(&run(files)), vec![]);
+    }
+}

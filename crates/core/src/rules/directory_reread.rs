@@ -1,0 +1,92 @@
+//! `directory-reread`: one directory listed again and again.
+
+use super::calls::{OPENS, Sum};
+use super::draft::{Found, cited, worst};
+use crate::bytes::grouped;
+use crate::trace::{Draft, FileKind, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "directory-reread",
+    looks_for: "one directory listed many times by the same processes",
+    look,
+};
+
+/// As with files: each process lists for itself, some times because its libraries do.
+const PER_PROCESS: u64 = 10;
+
+/// A listing takes one call that gives entries and one that says that there are no more.
+const CALLS_PER_LISTING: u64 = 2;
+
+const LISTS: &[&str] = &["getdents", "getdents64"];
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let directories = run
+        .files
+        .iter()
+        .filter(|file| file.kind == FileKind::Directory);
+    let drafts = directories.filter_map(|file| relisted(run, file)).collect();
+    worst(run, drafts)
+}
+
+fn relisted(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+    let lists = Sum::of(file, LISTS);
+    let opens = Sum::of(file, OPENS);
+    let closes = Sum::of(file, &["close"]);
+    // A large directory takes many calls, but only one open.
+    let listings = opens.count.min(lists.count / CALLS_PER_LISTING);
+    let usual = run.processes.max(1).saturating_mul(PER_PROCESS);
+    let extra = listings.checked_sub(usual).filter(|&extra| extra > 0)?;
+    let cost_s = lists.time_s + opens.time_s + closes.time_s;
+    let what = format!(
+        "listed some {} times by {} processes: {} opens, {} calls that list",
+        grouped(listings),
+        grouped(run.processes),
+        grouped(opens.count),
+        grouped(lists.count)
+    );
+    let found = Found {
+        rule: RULE.id,
+        file: Some(file),
+        title: format!("directory listed {} times", grouped(listings)),
+        evidence: vec![cited(what, &lists.name, file, lists.count)],
+        cost_s,
+        saving_s: Some(cost_s * extra as f64 / listings as f64),
+        advice: "keep the listing and let inotify say when it is out of date; to learn whether \
+                 one name is there, ask for that name",
+        is_proven: true,
+    };
+    Some(found.draft(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{file, file_call, run, the_only, with_calls};
+    use super::*;
+
+    fn listed(opens: u64, lists: u64) -> FileRow {
+        FileRow {
+            kind: FileKind::Directory,
+            ..with_calls(
+                file("/data/spool"),
+                vec![
+                    file_call("openat", opens, 0, 0.01),
+                    file_call("getdents64", lists, 0, 0.08),
+                    file_call("close", opens, 0, 0.01),
+                ],
+            )
+        }
+    }
+
+    #[test]
+    fn all_listings_but_the_usual_ones_are_saved() {
+        let draft = the_only(look(&run(vec![listed(1000, 2000)])));
+        let saving_s = draft.finding.saving_s.unwrap();
+        assert!((saving_s - 0.1 * 0.99).abs() < 1e-9, "{saving_s}");
+    }
+
+    #[test]
+    fn one_large_directory_and_opens_for_its_files_are_none() {
+        assert_eq!(look(&run(vec![listed(1, 2000), listed(2000, 2)])), vec![]);
+    }
+}

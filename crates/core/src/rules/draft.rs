@@ -1,0 +1,222 @@
+//! From what a rule found to a draft: how bad, how sure, and which are told.
+
+use super::calls::is_stored;
+use crate::environment::Backend;
+use crate::trace::{
+    Basis, Cited, Confidence, Draft, FileRow, Finding, Remedy, Severity, TraceResult, worth_s,
+};
+
+/// More files than these are counted and not listed: whoever mends five has seen how.
+const LISTED: usize = 5;
+
+/// What a rule found, about one file or the whole run.
+#[derive(Debug, Clone)]
+pub(super) struct Found<'a> {
+    /// The rule.
+    pub(super) rule: &'static str,
+    /// The file, if it is about one.
+    pub(super) file: Option<&'a FileRow>,
+    /// One line.
+    pub(super) title: String,
+    /// What it rests on.
+    pub(super) evidence: Vec<Cited>,
+    /// Time spent on it, seconds.
+    pub(super) cost_s: f64,
+    /// Time the advice would save, computed, seconds; `None` when it has to be measured.
+    pub(super) saving_s: Option<f64>,
+    /// What to do.
+    pub(super) advice: &'static str,
+    /// Whether all that it rests on was seen.
+    pub(super) is_proven: bool,
+}
+
+impl Found<'_> {
+    /// The draft, to be settled by its computed saving.
+    pub(super) fn draft(self, run: &TraceResult) -> Draft {
+        let weighed_s = self.saving_s.unwrap_or(self.cost_s);
+        Draft {
+            finding: Finding {
+                rule: self.rule.to_owned(),
+                severity: severity(weighed_s, run.wall_s),
+                confidence: confidence(self.is_proven, run),
+                title: self.title,
+                file: self.file.map(|file| file.path.clone()),
+                evidence: self.evidence,
+                cost_s: Some(self.cost_s),
+                saving_s: self.saving_s,
+                saving_basis: self.saving_s.map(|_| Basis::Computed),
+                advice: self.advice.to_owned(),
+            },
+            remedy: None,
+            is_fault: false,
+        }
+    }
+
+    /// The draft, with the better way to be tried in the directory of its file.
+    pub(super) fn tried(self, run: &TraceResult, remedy: Remedy) -> Draft {
+        let directory = self.file.map(directory_of);
+        Draft {
+            remedy: directory.map(|directory| (remedy, directory)),
+            ..self.draft(run)
+        }
+    }
+}
+
+/// Half of the run is most of it; a tenth is what people notice.
+pub(super) fn severity(saving_s: f64, wall_s: f64) -> Severity {
+    if saving_s >= 0.5 * wall_s {
+        Severity::High
+    } else if saving_s >= 0.1 * wall_s {
+        Severity::Medium
+    } else {
+        Severity::Low
+    }
+}
+
+/// Lost events may have been what speaks against it, and a program that is stopped at its
+/// calls has other times than alone.
+fn confidence(is_proven: bool, run: &TraceResult) -> Confidence {
+    if is_proven && run.lost_events == 0 && run.backend == Backend::Ebpf {
+        Confidence::Certain
+    } else {
+        Confidence::Likely
+    }
+}
+
+/// Looks at each file that holds bytes, and keeps what is worth saying.
+pub(super) fn each_file<'a>(
+    run: &'a TraceResult,
+    look: impl Fn(&'a FileRow) -> Option<Draft>,
+) -> Vec<Draft> {
+    let stored = run.files.iter().filter(|file| is_stored(file));
+    worst(run, stored.filter_map(look).collect())
+}
+
+/// Those that can be worth the reader's time, the most expensive first; of more than a few
+/// the number is added to the last one told.
+pub(super) fn worst(run: &TraceResult, mut drafts: Vec<Draft>) -> Vec<Draft> {
+    let weight_s = |draft: &Draft| {
+        let finding = &draft.finding;
+        finding.saving_s.or(finding.cost_s).unwrap_or(0.0)
+    };
+    drafts.retain(|draft| weight_s(draft) >= worth_s(run.wall_s));
+    drafts.sort_by(|one, other| weight_s(other).total_cmp(&weight_s(one)));
+    let left_out = drafts.len().saturating_sub(LISTED);
+    drafts.truncate(LISTED);
+    if let Some(last) = drafts.last_mut().filter(|_| left_out > 0) {
+        last.finding.evidence.push(Cited {
+            count: Some(left_out as u64),
+            ..said(format!("the same is true of {left_out} more files"))
+        });
+    }
+    drafts
+}
+
+/// Evidence in words alone.
+pub(super) fn said(what: String) -> Cited {
+    Cited {
+        what,
+        call: None,
+        path: None,
+        count: None,
+        at_s: None,
+    }
+}
+
+/// Evidence about a call on a file.
+pub(super) fn cited(what: String, call: &str, file: &FileRow, count: u64) -> Cited {
+    Cited {
+        call: Some(call.to_owned()),
+        path: Some(file.path.clone()),
+        count: Some(count),
+        ..said(what)
+    }
+}
+
+/// The directory of a file, in the bytes of its path.
+fn directory_of(file: &FileRow) -> Vec<u8> {
+    let path = file.path_hex.as_deref().and_then(bytes_of_hex);
+    let mut path = path.unwrap_or_else(|| file.path.clone().into_bytes());
+    let end = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    path.truncate(end.max(1));
+    path
+}
+
+fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = hex
+        .chars()
+        .map(|digit| {
+            digit
+                .to_digit(16)
+                .and_then(|value| u8::try_from(value).ok())
+        })
+        .collect();
+    Some(
+        digits?
+            .chunks(2)
+            .map(|pair| pair.iter().fold(0, |sum, digit| sum << 4 | digit))
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{file, run};
+    use super::*;
+
+    fn found(file: &FileRow, saving_s: f64) -> Found<'_> {
+        Found {
+            rule: "rule",
+            file: Some(file),
+            title: String::new(),
+            evidence: vec![said("seen".to_owned())],
+            cost_s: 1.0,
+            saving_s: Some(saving_s),
+            advice: "",
+            is_proven: true,
+        }
+    }
+
+    #[test]
+    fn severity_follows_the_share_of_the_run() {
+        let (run, file) = (run(vec![]), file("/a"));
+        let severity = |saving_s| found(&file, saving_s).draft(&run).finding.severity;
+        assert_eq!(severity(0.5), Severity::High);
+        assert_eq!(severity(0.49), Severity::Medium);
+        assert_eq!(severity(0.1), Severity::Medium);
+        assert_eq!(severity(0.09), Severity::Low);
+    }
+
+    #[test]
+    fn losses_and_stopped_programs_make_it_likely() {
+        let file = file("/a");
+        let sure = |run: &TraceResult| found(&file, 1.0).draft(run).finding.confidence;
+        let mut seen = run(vec![]);
+        assert_eq!(sure(&seen), Confidence::Certain);
+        seen.lost_events = 1;
+        assert_eq!(sure(&seen), Confidence::Likely);
+        seen.lost_events = 0;
+        seen.backend = Backend::Ptrace;
+        assert_eq!(sure(&seen), Confidence::Likely);
+    }
+
+    #[test]
+    fn the_dearest_are_told_and_the_rest_is_counted() {
+        let (run, file) = (run(vec![]), file("/a"));
+        let drafts = (0..9).map(|n| found(&file, f64::from(n) * 0.01).draft(&run));
+        let told = worst(&run, drafts.collect());
+        let savings: Vec<_> = told.iter().map(|draft| draft.finding.saving_s).collect();
+        let dearest = [0.08, 0.07, 0.06, 0.05, 0.04];
+        assert_eq!(savings, dearest.map(Some));
+        let rest = told[4].finding.evidence.last().unwrap();
+        assert_eq!(rest.count, Some(3), "one of nine saves nothing");
+    }
+
+    #[test]
+    fn directories_are_bytes() {
+        let mut bytes = file("/data/\u{fffd}/x");
+        bytes.path_hex = Some("2f646174612fff2f78".to_owned());
+        assert_eq!(directory_of(&bytes), b"/data/\xff");
+        assert_eq!(directory_of(&file("/x")), b"/");
+    }
+}

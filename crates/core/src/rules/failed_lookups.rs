@@ -1,0 +1,148 @@
+//! `failed-lookups`: the same paths looked for in vain again and again.
+
+use super::draft::{Found, worst};
+use crate::bytes::grouped;
+use crate::trace::{CallRow, Cited, Draft, NotFound, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "failed-lookups",
+    looks_for: "paths that do not exist looked for many times by the same processes",
+    look,
+};
+
+/// Calls that take a path and say that there is none.
+const LOOKUPS: &[&str] = &[
+    "access",
+    "faccessat",
+    "faccessat2",
+    "lstat",
+    "newfstatat",
+    "open",
+    "openat",
+    "openat2",
+    "readlink",
+    "readlinkat",
+    "stat",
+    "statx",
+];
+
+/// Paths that are cited.
+const CITED: usize = 5;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    // Every process may ask once: what another has found out it does not know.
+    let again = |path: &NotFound| path.count.saturating_sub(run.processes.max(1));
+    let mut paths: Vec<&NotFound> = run
+        .not_found
+        .iter()
+        .filter(|path| again(path) > 0)
+        .collect();
+    paths.sort_by_key(|path| std::cmp::Reverse(again(path)));
+    let extra: u64 = paths.iter().map(|path| again(path)).sum();
+    let Some(each_s) = failing_s(run).filter(|_| extra > 0) else {
+        return Vec::new();
+    };
+    let all: u64 = run.not_found.iter().map(|path| path.count).sum();
+    let evidence = paths
+        .iter()
+        .take(CITED)
+        .map(|path| asked_for(path))
+        .collect();
+    let found = Found {
+        rule: RULE.id,
+        file: None,
+        title: format!(
+            "{} searches for paths already known to be missing",
+            grouped(extra)
+        ),
+        evidence,
+        cost_s: each_s * all as f64,
+        saving_s: Some(each_s * extra as f64),
+        advice: "remember that it is not there, or look into the directory that mostly has it \
+                 first; shorten search paths (PATH, PYTHONPATH, include and library paths)",
+        is_proven: true,
+    };
+    worst(run, vec![found.draft(run)])
+}
+
+/// Time of one failing search, seconds: the least of what half of the calls of a name took
+/// at most and what they took on average, because failing is quicker than finding.
+fn failing_s(run: &TraceResult) -> Option<f64> {
+    let failing = |row: &&CallRow| row.errors > 0 && LOOKUPS.contains(&row.name.as_str());
+    let times = run.syscalls.iter().filter(failing).map(|row| {
+        let mean_s = row.time_s / row.count.max(1) as f64;
+        row.p50_s.map_or(mean_s, |median_s| median_s.min(mean_s))
+    });
+    times.min_by(f64::total_cmp)
+}
+
+fn asked_for(path: &NotFound) -> Cited {
+    Cited {
+        what: format!("asked for {} times, never there", grouped(path.count)),
+        call: None,
+        path: Some(path.path.clone()),
+        count: Some(path.count),
+        at_s: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, run, the_only};
+    use super::*;
+
+    fn searching(paths: &[(&str, u64)]) -> TraceResult {
+        let not_found = paths.iter().map(|&(path, count)| NotFound {
+            path: path.to_owned(),
+            count,
+        });
+        TraceResult {
+            not_found: not_found.collect(),
+            syscalls: vec![
+                CallRow {
+                    errors: 30_000,
+                    p50_s: Some(1e-6),
+                    ..call("openat", 60_000, 0, 0.12)
+                },
+                CallRow {
+                    errors: 1,
+                    ..call("read", 10, 0, 1e-9)
+                },
+            ],
+            ..run(vec![])
+        }
+    }
+
+    #[test]
+    fn only_searching_again_is_saved() {
+        let draft = the_only(look(&searching(&[
+            ("/a", 10_001),
+            ("/b", 20_001),
+            ("/c", 1),
+        ])));
+        let saving_s = draft.finding.saving_s.unwrap();
+        assert!((saving_s - 0.03).abs() < 1e-9, "{saving_s}");
+        let cited: Vec<_> = draft
+            .finding
+            .evidence
+            .iter()
+            .map(|it| it.path.clone())
+            .collect();
+        assert_eq!(cited, [Some("/b".to_owned()), Some("/a".to_owned())]);
+    }
+
+    #[test]
+    fn every_process_may_ask_once() {
+        let mut build = searching(&[("/etc/ld.so.preload", 30_000)]);
+        build.processes = 30_000;
+        assert_eq!(look(&build), vec![]);
+    }
+
+    #[test]
+    fn many_paths_each_once_are_none() {
+        let paths: Vec<String> = (0..30_000).map(|n| format!("/{n}")).collect();
+        let counts: Vec<(&str, u64)> = paths.iter().map(|path| (path.as_str(), 1)).collect();
+        assert_eq!(look(&searching(&counts)), vec![]);
+    }
+}

@@ -1,0 +1,283 @@
+//! Durability faults: from the files that a rule names to one draft.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::calls::is_stored;
+use super::draft::said;
+use crate::bytes::grouped;
+use crate::trace::{
+    Cited, Confidence, Draft, FileHistory, FileRow, Finding, HISTORY, Happened, Severity,
+    TraceResult,
+};
+
+/// More files than these are counted and not listed: whoever mends five has seen how.
+const LISTED: usize = 5;
+
+/// File systems that are gone after a crash whatever was synced.
+const IN_MEMORY: &[&str] = &["tmpfs", "ramfs", "hugetlbfs"];
+
+/// What is wrong with one file.
+#[derive(Debug, Clone)]
+pub(super) struct Fault<'a> {
+    /// The file.
+    pub(super) file: &'a FileRow,
+    /// How bad.
+    pub(super) severity: Severity,
+    /// Whether all that it rests on was seen.
+    pub(super) is_proven: bool,
+    /// What was seen, in words.
+    pub(super) what: String,
+    /// The call that was wrong, or before which another is missing.
+    pub(super) call: &'static str,
+    /// How often, and when.
+    pub(super) happened: Happened,
+}
+
+/// What a rule says of all its files.
+pub(super) struct Told {
+    /// The rule.
+    pub(super) rule: &'static str,
+    /// What is wrong, of one file or of several.
+    pub(super) title: &'static str,
+    /// What to do.
+    pub(super) advice: &'static str,
+}
+
+impl Told {
+    /// One draft for all files: who mends one place in a program has mended them all. Files
+    /// that had the same name one after the other are told together.
+    pub(super) fn about(&self, run: &TraceResult, faults: Vec<Fault<'_>>) -> Vec<Draft> {
+        let mut by_name: BTreeMap<&str, Fault<'_>> = BTreeMap::new();
+        for fault in faults {
+            let name = name_of(fault.file);
+            if let Some(known) = by_name.get_mut(name) {
+                known.happened.merge(&fault.happened);
+                known.severity = known.severity.max(fault.severity);
+                known.is_proven &= fault.is_proven;
+            } else {
+                by_name.insert(name, fault);
+            }
+        }
+        let mut faults: Vec<Fault<'_>> = by_name.into_values().collect();
+        faults.sort_by_key(|fault| std::cmp::Reverse((fault.severity, fault.is_proven)));
+        let Some(worst) = faults.first() else {
+            return Vec::new();
+        };
+        let title = match faults.len() {
+            1 => self.title.to_owned(),
+            files => format!("{} ({} files)", self.title, grouped(files as u64)),
+        };
+        vec![Draft {
+            finding: Finding {
+                rule: self.rule.to_owned(),
+                severity: worst.severity,
+                confidence: confidence(worst.is_proven, run),
+                title,
+                file: (faults.len() == 1).then(|| name_of(worst.file).to_owned()),
+                evidence: evidence(run, &faults),
+                cost_s: None,
+                saving_s: None,
+                saving_basis: None,
+                advice: self.advice.to_owned(),
+            },
+            remedy: None,
+            is_fault: true,
+        }]
+    }
+}
+
+fn evidence(run: &TraceResult, faults: &[Fault<'_>]) -> Vec<Cited> {
+    let mut evidence: Vec<Cited> = faults
+        .iter()
+        .take(LISTED)
+        .map(|fault| Cited {
+            what: fault.what.clone(),
+            call: Some(fault.call.to_owned()),
+            path: Some(name_of(fault.file).to_owned()),
+            count: Some(fault.happened.count),
+            at_s: first_s(run, &fault.happened),
+        })
+        .collect();
+    let left_out = faults.len().saturating_sub(LISTED);
+    if left_out > 0 {
+        evidence.push(Cited {
+            count: Some(left_out as u64),
+            ..said(format!("the same is true of {left_out} more files"))
+        });
+    }
+    evidence
+}
+
+/// When it happened for the first time, seconds after the start of the run.
+pub(super) fn first_s(run: &TraceResult, happened: &Happened) -> Option<f64> {
+    let first_ns = happened.first_ns.first()?;
+    Some(first_ns.saturating_sub(run.started_ns) as f64 / 1e9)
+}
+
+/// The name that a file had at the end.
+pub(super) fn name_of(file: &FileRow) -> &str {
+    file.renamed_to.as_ref().unwrap_or(&file.path)
+}
+
+/// The directory that a file was in at the end.
+pub(super) fn directory_of(file: &FileRow) -> &str {
+    name_of(file)
+        .rsplit_once('/')
+        .map_or("", |(directory, _)| directory)
+}
+
+/// Losses may hide the very sync that is missing; of an adopted process, what it did with
+/// its files before was not seen.
+fn confidence(is_proven: bool, run: &TraceResult) -> Confidence {
+    let is_whole = run.lost_events == 0
+        && run.adopted.is_none()
+        && run.missing.iter().all(|gap| gap.what != HISTORY);
+    if is_proven && is_whole {
+        Confidence::Certain
+    } else {
+        Confidence::Likely
+    }
+}
+
+/// Files that a crash can concern, with what became of them.
+pub(super) fn lasting(run: &TraceResult) -> impl Iterator<Item = (&FileRow, &FileHistory)> {
+    run.files
+        .iter()
+        .filter(|file| is_stored(file) && !IN_MEMORY.contains(&file.filesystem.as_str()))
+        .filter_map(|file| Some((file, file.history.as_ref()?)))
+}
+
+/// Which processes sync files, and where.
+pub(super) struct Care<'a> {
+    places: BTreeSet<(u32, &'a str)>,
+}
+
+impl<'a> Care<'a> {
+    /// That the run showed.
+    pub(super) fn of(run: &'a TraceResult) -> Self {
+        let places = lasting(run)
+            .filter_map(|(file, history)| Some((history.synced_by?, directory_of(file))))
+            .collect();
+        Self { places }
+    }
+
+    /// Whether the process that changed a file last synced any file.
+    pub(super) fn is_anywhere(&self, history: &FileHistory) -> bool {
+        history.written_by.is_some_and(|process| {
+            let mut own = self.places.range((process, "")..);
+            own.next().is_some_and(|(other, _)| *other == process)
+        })
+    }
+
+    /// Whether it synced another file in the same directory: then this one is an exception.
+    pub(super) fn is_beside(&self, file: &'a FileRow, history: &FileHistory) -> bool {
+        history
+            .written_by
+            .is_some_and(|process| self.places.contains(&(process, directory_of(file))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, file, happened, run, the_only};
+    use super::*;
+    use crate::op::Gap;
+
+    const TOLD: Told = Told {
+        rule: "rule",
+        title: "wrong",
+        advice: "mend it",
+    };
+
+    fn fault(file: &FileRow, severity: Severity, at_ns: u64) -> Fault<'_> {
+        Fault {
+            file,
+            severity,
+            is_proven: true,
+            what: "seen".to_owned(),
+            call: "rename",
+            happened: happened(&[at_ns]),
+        }
+    }
+
+    #[test]
+    fn one_file_is_named_and_many_are_counted() {
+        let files: Vec<FileRow> = (0..7).map(|n| file(&format!("/d/{n}"))).collect();
+        let mut run = run(vec![]);
+        run.started_ns = 1_000_000_000;
+        let one = vec![fault(&files[0], Severity::Low, 3_500_000_000)];
+        let draft = the_only(TOLD.about(&run, one));
+        assert_eq!(draft.finding.file.as_deref(), Some("/d/0"));
+        assert_eq!(draft.finding.evidence[0].at_s, Some(2.5));
+        assert!(draft.is_fault);
+
+        let all = files.iter().map(|file| fault(file, Severity::Low, 0));
+        let draft = the_only(TOLD.about(&run, all.collect()));
+        assert_eq!(draft.finding.file, None);
+        assert_eq!(draft.finding.title, "wrong (7 files)");
+        assert_eq!(draft.finding.evidence.len(), 6);
+        assert_eq!(draft.finding.evidence[5].count, Some(2));
+    }
+
+    #[test]
+    fn files_of_one_name_are_told_together_by_the_worst() {
+        let (first, mut second) = (file("/d/a"), file("/d/b"));
+        second.renamed_to = Some("/d/a".to_owned());
+        let faults = vec![
+            fault(&first, Severity::Low, 7),
+            fault(&second, Severity::High, 5),
+        ];
+        let draft = the_only(TOLD.about(&run(vec![]), faults));
+        assert_eq!(draft.finding.severity, Severity::High);
+        assert_eq!(draft.finding.evidence[0].count, Some(2));
+        assert_eq!(draft.finding.evidence[0].at_s, Some(5e-9));
+    }
+
+    #[test]
+    fn what_was_not_seen_makes_it_likely() {
+        let file = file("/d/a");
+        let sure = |run: &TraceResult| {
+            let faults = vec![fault(&file, Severity::Low, 0)];
+            the_only(TOLD.about(run, faults)).finding.confidence
+        };
+        let whole = run(vec![]);
+        assert_eq!(sure(&whole), Confidence::Certain);
+        let mut lossy = whole.clone();
+        lossy.lost_events = 1;
+        assert_eq!(sure(&lossy), Confidence::Likely);
+        let mut adopted = whole.clone();
+        adopted.adopted = Some(7);
+        assert_eq!(sure(&adopted), Confidence::Likely);
+        let mut full = whole;
+        full.missing.push(Gap::new(HISTORY, "no room"));
+        assert_eq!(sure(&full), Confidence::Likely);
+    }
+
+    #[test]
+    fn an_exception_is_in_the_directory_of_what_the_same_process_synced() {
+        let by = |written_by, synced_by| FileHistory {
+            written_by,
+            synced_by,
+            ..FileHistory::default()
+        };
+        let (file, history) = (file("/d/a"), by(Some(1), None));
+        let told = |path: &str, process| {
+            let run = run(vec![changed(path, by(Some(process), Some(process)))]);
+            let care = Care::of(&run);
+            (care.is_anywhere(&history), care.is_beside(&file, &history))
+        };
+        assert_eq!(told("/d/b", 1), (true, true));
+        assert_eq!(told("/d/b", 2), (false, false));
+        assert_eq!(told("/e/b", 1), (true, false));
+    }
+
+    #[test]
+    fn files_in_memory_do_not_last() {
+        let mut volatile = changed("/run/x", FileHistory::default());
+        volatile.filesystem = "tmpfs".to_owned();
+        let stored = changed("/d/x", FileHistory::default());
+        let run = run(vec![volatile, file("/d/read"), stored]);
+        let names: Vec<&str> = lasting(&run).map(|(file, _)| name_of(file)).collect();
+        assert_eq!(names, ["/d/x"]);
+    }
+}

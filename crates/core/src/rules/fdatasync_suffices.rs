@@ -1,0 +1,100 @@
+//! `fdatasync-suffices`: `fsync` of a file whose length did not change.
+
+use super::draft::worst;
+use super::synced::{LEAST_SYNCS, SyncedName, synced_names};
+use crate::bytes::grouped;
+use crate::trace::{Draft, Remedy, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "fdatasync-suffices",
+    looks_for: "fsync where only contents had changed, which fdatasync makes durable as well",
+    look,
+};
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let names = synced_names(run);
+    let drafts = names.iter().filter_map(|name| steady(run, name));
+    worst(run, drafts.collect())
+}
+
+fn steady(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
+    let syncs = name.steady.count;
+    if syncs < LEAST_SYNCS || name.has_metadata {
+        return None;
+    }
+    let title = format!(
+        "{} fsync calls though the file was as long as before",
+        grouped(syncs)
+    );
+    let what = format!(
+        "{} of {} syncs came after writes inside the file, and took {:.3} s",
+        grouped(syncs),
+        grouped(name.syncs.count),
+        name.steady.took_s()
+    );
+    let remedy = Remedy::FewerSyncs {
+        piece_bytes: name.piece_bytes(),
+        writes_per_sync: name.writes_per(name.syncs.count),
+        syncs,
+        group: 1,
+        data_only_now: false,
+        data_only_better: true,
+        append: false,
+        preallocate: false,
+    };
+    Some(name.tried(
+        run,
+        RULE.id,
+        (title, what),
+        &name.steady,
+        "call fdatasync instead: it makes durable the contents and the length, and leaves the \
+         time stamps to be written later",
+        remedy,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, file_call, run, synced, the_only};
+    use super::*;
+    use crate::trace::{FileHistory, FileRow};
+
+    fn table(syncs: u64) -> FileRow {
+        let history = synced(syncs, syncs, 0.2);
+        changed(
+            "/data/table",
+            FileHistory {
+                appends: 0,
+                growing_syncs: crate::trace::Happened::default(),
+                steady_syncs: history.syncs.clone(),
+                ..history
+            },
+        )
+    }
+
+    #[test]
+    fn overwriting_needs_fdatasync_only() {
+        let draft = the_only(look(&run(vec![table(100)])));
+        let remedy = Remedy::FewerSyncs {
+            piece_bytes: 100,
+            writes_per_sync: 1,
+            syncs: 100,
+            group: 1,
+            data_only_now: false,
+            data_only_better: true,
+            append: false,
+            preallocate: false,
+        };
+        assert_eq!(draft.remedy, Some((remedy, b"/data".to_vec())));
+        assert_eq!(draft.finding.cost_s, Some(0.2));
+    }
+
+    #[test]
+    fn growing_files_and_changed_modes_need_fsync() {
+        let growing = changed("/data/log", synced(100, 100, 0.2));
+        let mut with_mode = table(100);
+        with_mode.calls.push(file_call("fchmod", 1, 0, 0.0));
+        assert_eq!(look(&run(vec![growing, with_mode, table(9)])), vec![]);
+    }
+}

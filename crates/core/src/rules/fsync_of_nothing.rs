@@ -1,0 +1,87 @@
+//! `fsync-of-nothing`: syncs of a file that had not changed since the last one.
+
+use super::draft::{Found, worst};
+use super::synced::{LEAST_SYNCS, SyncedName, synced_names};
+use crate::bytes::grouped;
+use crate::trace::{Draft, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "fsync-of-nothing",
+    looks_for: "syncs of a file that the program had not changed since its last sync",
+    look,
+};
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let names = synced_names(run);
+    let drafts = names.iter().filter_map(|name| idle(run, name));
+    worst(run, drafts.collect())
+}
+
+fn idle(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
+    let nothing = &name.of_nothing;
+    if nothing.count < LEAST_SYNCS || name.has_metadata {
+        return None;
+    }
+    let all = name.syncs.count + nothing.count;
+    let cost_s = nothing.took_s().min(run.wall_s);
+    let what = format!(
+        "{} of {} syncs came after another one without a change in between, and took {:.3} s",
+        grouped(nothing.count),
+        grouped(all),
+        nothing.took_s()
+    );
+    let found = Found {
+        rule: RULE.id,
+        file: Some(name.file),
+        title: format!(
+            "{} of {} syncs had nothing to make durable",
+            grouped(nothing.count),
+            grouped(all)
+        ),
+        evidence: vec![name.cited(run, what, nothing)],
+        cost_s,
+        saving_s: Some(cost_s),
+        advice: "remember whether anything was written since the last sync, and leave out the \
+                 sync if not; the disk is asked to flush its cache all the same",
+        is_proven: true,
+    };
+    Some(found.draft(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, file_call, run, synced, the_only};
+    use super::*;
+    use crate::trace::{Basis, FileHistory, FileRow, Happened};
+
+    fn idle(count: u64) -> FileRow {
+        let nothing = Happened {
+            count,
+            took_ns: 60_000_000,
+            first_ns: vec![2_000_000],
+        };
+        let history = FileHistory {
+            syncs_of_nothing: nothing,
+            ..synced(100, 1, 0.1)
+        };
+        changed("/data/log", history)
+    }
+
+    #[test]
+    fn their_time_is_saved_whole() {
+        let draft = the_only(look(&run(vec![idle(90)])));
+        assert_eq!(draft.finding.saving_s, Some(0.06));
+        assert_eq!(draft.finding.saving_basis, Some(Basis::Computed));
+        let title = "90 of 100 syncs had nothing to make durable";
+        assert_eq!(draft.finding.title, title);
+        assert_eq!(draft.finding.evidence[0].at_s, Some(0.002));
+    }
+
+    #[test]
+    fn few_are_none_and_a_new_mode_is_something() {
+        let mut with_mode = idle(90);
+        with_mode.calls.push(file_call("fchmod", 90, 0, 0.0));
+        assert_eq!(look(&run(vec![idle(9), with_mode])), vec![]);
+    }
+}

@@ -1,0 +1,105 @@
+//! `fsync-per-record`: a sync after each record or few, many times.
+
+use super::draft::worst;
+use super::synced::{LEAST_SYNCS, SyncedName, synced_names};
+use crate::bytes::{grouped, short};
+use crate::trace::{Draft, Remedy, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "fsync-per-record",
+    looks_for: "a sync after each small record, again and again",
+    look,
+};
+
+/// More bytes than these between two syncs are a batch already, not a record.
+const RECORD_BYTES: u64 = 64 * 1024;
+
+/// Records that share one sync in the trial: what some ten writers at a time bring together.
+const GROUP: u64 = 10;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let names = synced_names(run);
+    let drafts = names.iter().filter_map(|name| per_record(run, name));
+    worst(run, drafts.collect())
+}
+
+fn per_record(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
+    let syncs = name.syncs.count;
+    let per_sync_bytes = name.written_bytes.checked_div(syncs)?;
+    if syncs < LEAST_SYNCS || name.writes == 0 || per_sync_bytes > RECORD_BYTES {
+        return None;
+    }
+    let title = format!(
+        "{} syncs, each of {} on average",
+        grouped(syncs),
+        short(per_sync_bytes)
+    );
+    let what = format!(
+        "{} syncs after {} writes of {} on average took {:.3} s",
+        grouped(syncs),
+        grouped(name.writes),
+        short(name.piece_bytes()),
+        name.syncs.took_s()
+    );
+    let remedy = Remedy::FewerSyncs {
+        piece_bytes: name.piece_bytes(),
+        writes_per_sync: name.writes_per(syncs),
+        syncs,
+        group: GROUP,
+        data_only_now: name.is_data_only(),
+        data_only_better: name.is_data_only(),
+        append: name.is_appended(),
+        preallocate: false,
+    };
+    Some(name.tried(
+        run,
+        RULE.id,
+        (title, what),
+        &name.syncs,
+        "let several records share one sync: collect what arrives while a sync is under way \
+         and sync it together (group commit); SQLite: many statements in one transaction, or \
+         journal_mode=WAL with synchronous=NORMAL",
+        remedy,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, run, synced, the_only};
+    use super::*;
+    use crate::trace::FileHistory;
+
+    #[test]
+    fn syncs_of_single_records_are_to_be_grouped() {
+        let log = changed("/data/log", synced(500, 1_000, 0.4));
+        let draft = the_only(look(&run(vec![log])));
+        let remedy = Remedy::FewerSyncs {
+            piece_bytes: 100,
+            writes_per_sync: 2,
+            syncs: 500,
+            group: 10,
+            data_only_now: false,
+            data_only_better: false,
+            append: true,
+            preallocate: false,
+        };
+        assert_eq!(draft.remedy, Some((remedy, b"/data".to_vec())));
+        assert_eq!(draft.finding.cost_s, Some(0.4));
+        assert_eq!(draft.finding.title, "500 syncs, each of 200 B on average");
+        assert_eq!(draft.finding.evidence[0].count, Some(500));
+        assert_eq!(draft.finding.evidence[0].at_s, Some(1e-6));
+    }
+
+    #[test]
+    fn few_syncs_large_ones_and_cheap_ones_are_none() {
+        let few = changed("/data/few", synced(9, 9, 0.4));
+        let large = FileHistory {
+            written_bytes: 500 * (RECORD_BYTES + 1),
+            ..synced(500, 500, 0.4)
+        };
+        let cheap = changed("/data/cheap", synced(500, 500, 0.009));
+        let files = vec![few, changed("/data/large", large), cheap];
+        assert_eq!(look(&run(files)), vec![]);
+    }
+}

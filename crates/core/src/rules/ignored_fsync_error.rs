@@ -1,0 +1,78 @@
+//! `ignored-fsync-error`: a sync failed, and the program went on with the file.
+
+use super::fault::{Fault, Told, lasting};
+use crate::bytes::grouped;
+use crate::trace::{Draft, FileHistory, FileRow, Rule, Severity, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "ignored-fsync-error",
+    looks_for: "writes or syncs after a sync that failed, through the same open file",
+    look,
+};
+
+const TOLD: Told = Told {
+    rule: "ignored-fsync-error",
+    title: "a sync failed, and the program went on: what was written before it may be lost",
+    advice: "treat a failed fsync as lost data: stop, and write everything again from a copy of \
+             your own. To call fsync once more does not help: the kernel reports an error once, \
+             and may have marked the pages clean (fsync(2))",
+};
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let failed = lasting(run).filter(|(_, history)| is_ignored(history));
+    let faults = failed.map(|(file, history)| fault(file, history));
+    TOLD.about(run, faults.collect())
+}
+
+fn is_ignored(history: &FileHistory) -> bool {
+    let goes_on = history.writes_after_failed_sync > 0 || history.syncs_after_failed_sync.is_any();
+    history.failed_syncs.is_any() && goes_on
+}
+
+fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
+    Fault {
+        file,
+        severity: Severity::High,
+        is_proven: true,
+        what: format!(
+            "{} syncs failed; afterwards {} writes and {} syncs that succeeded, without opening \
+             the file again",
+            grouped(history.failed_syncs.count),
+            grouped(history.writes_after_failed_sync),
+            grouped(history.syncs_after_failed_sync.count)
+        ),
+        call: "fsync",
+        happened: history.failed_syncs.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, happened, run, the_only};
+    use super::*;
+
+    fn failed(writes_after: u64, syncs_after: &[u64]) -> TraceResult {
+        let history = FileHistory {
+            failed_syncs: happened(&[3_000_000]),
+            writes_after_failed_sync: writes_after,
+            syncs_after_failed_sync: happened(syncs_after),
+            ..FileHistory::default()
+        };
+        run(vec![changed("/data/db", history)])
+    }
+
+    #[test]
+    fn writing_on_and_trying_again_are_faults() {
+        for run in [failed(2, &[]), failed(0, &[4])] {
+            let finding = the_only(look(&run)).finding;
+            assert_eq!(finding.severity, Severity::High);
+            assert_eq!(finding.evidence[0].at_s, Some(0.003));
+        }
+    }
+
+    #[test]
+    fn to_stop_is_right() {
+        assert_eq!(look(&failed(0, &[])), vec![]);
+    }
+}

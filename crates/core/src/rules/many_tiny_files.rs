@@ -1,0 +1,125 @@
+//! `many-tiny-files`: a directory filled with files of less than a page.
+
+use std::collections::BTreeMap;
+
+use super::calls::{PAGE_BYTES, all_time_s, is_stored};
+use super::draft::{Found, said, worst};
+use crate::bytes::{grouped, short};
+use crate::trace::{Draft, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "many-tiny-files",
+    looks_for: "many files of at most a page made in one directory",
+    look,
+};
+
+/// Directories of source trees and packages, which others unpack and copy, are mostly
+/// smaller; one with more files than this was laid out by a program, for its data.
+const LEAST: usize = 1000;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let mut directories: BTreeMap<&str, Vec<&FileRow>> = BTreeMap::new();
+    for file in run.files.iter().filter(|file| is_tiny(file)) {
+        let directory = file
+            .path
+            .rsplit_once('/')
+            .map_or("", |(directory, _)| directory);
+        directories.entry(directory).or_default().push(file);
+    }
+    let drafts = directories
+        .iter()
+        .filter(|(_, files)| files.len() >= LEAST)
+        .map(|(directory, files)| filled(run, directory, files))
+        .collect();
+    worst(run, drafts)
+}
+
+/// Made by this run, and still there at its end.
+fn is_tiny(file: &FileRow) -> bool {
+    let made = |it: &crate::trace::FileHistory| it.created && !it.unlinked;
+    is_stored(file)
+        && (1..=PAGE_BYTES).contains(&file.writes.bytes)
+        && file.history.as_ref().is_some_and(made)
+}
+
+fn filled(run: &TraceResult, directory: &str, files: &[&FileRow]) -> Draft {
+    let bytes: u64 = files.iter().map(|file| file.writes.bytes).sum();
+    let all_s: f64 = files.iter().map(|file| all_time_s(file)).sum();
+    let writing_s: f64 = files.iter().map(|file| file.writes.time_s).sum();
+    let found = Found {
+        rule: RULE.id,
+        file: None,
+        title: format!(
+            "{} files of {} on average in one directory",
+            grouped(files.len() as u64),
+            short(bytes / files.len() as u64)
+        ),
+        evidence: vec![crate::trace::Cited {
+            path: Some(directory.to_owned()),
+            count: Some(files.len() as u64),
+            ..said(format!(
+                "{} files made, {} written to them, {:.3} s in their calls, {writing_s:.3} s of \
+                 it in writes",
+                grouped(files.len() as u64),
+                short(bytes),
+                all_s
+            ))
+        }],
+        cost_s: all_s,
+        // Their bytes have to be written in any case; making, opening and closing not.
+        saving_s: Some((all_s - writing_s).max(0.0)),
+        advice: "put them into one file with an index (SQLite, tar, zip, a log of records); \
+                 every small file takes an inode, a directory entry and a block of its own",
+        // What others expect to find there is not known.
+        is_proven: false,
+    };
+    found.draft(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{file, file_call, run, the_only, with_calls};
+    use super::*;
+    use crate::trace::FileHistory;
+
+    fn spool(count: u64, bytes: u64, unlinked: bool) -> Vec<FileRow> {
+        let one = |number: u64| FileRow {
+            history: Some(FileHistory {
+                created: true,
+                unlinked,
+                ..FileHistory::default()
+            }),
+            ..with_calls(
+                file(&format!("/data/spool/{number}")),
+                vec![
+                    file_call("openat", 1, 0, 20e-6),
+                    file_call("write", 1, bytes, 5e-6),
+                ],
+            )
+        };
+        (0..count).map(one).collect()
+    }
+
+    #[test]
+    fn all_but_the_writing_is_saved() {
+        let draft = the_only(look(&run(spool(1000, 100, false))));
+        let saving_s = draft.finding.saving_s.unwrap();
+        assert!((saving_s - 0.02).abs() < 1e-9, "{saving_s}");
+        assert_eq!(
+            draft.finding.evidence[0].path.as_deref(),
+            Some("/data/spool")
+        );
+    }
+
+    #[test]
+    fn fewer_larger_and_removed_ones_are_none() {
+        for files in [
+            spool(999, 100, false),
+            spool(1000, 4097, false),
+            spool(1000, 100, true),
+        ] {
+            assert_eq!(look(&run(files)), vec![]);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `mapped-not-synced`: stores to a mapped file that nothing makes durable.
+
+use super::fault::{Care, Fault, Told, lasting, name_of};
+use crate::bytes::short;
+use crate::trace::{Draft, FileHistory, FileRow, Rule, Severity, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "mapped-not-synced",
+    looks_for: "a file changed through a mapping, never synced, by a process that syncs others",
+    look,
+};
+
+const TOLD: Told = Told {
+    rule: "mapped-not-synced",
+    title: "mapped and written, and never synced, though the same process syncs files beside it",
+    advice: "call msync with MS_SYNC on what was changed, or fsync on the file, before relying \
+             on it; neither munmap nor exit makes stores durable (msync(2))",
+};
+
+/// The index of a log of `SQLite`: made anew after a crash, so never synced (sqlite.org/wal.html).
+const MADE_ANEW: &str = "-shm";
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let care = Care::of(run);
+    let mapped = lasting(run).filter(|(file, history)| is_forgotten(file, history));
+    let faults = mapped
+        .filter(|(file, history)| care.is_beside(file, history))
+        .map(|(file, history)| fault(file, history));
+    TOLD.about(run, faults.collect())
+}
+
+fn is_forgotten(file: &FileRow, history: &FileHistory) -> bool {
+    history.mapped_to_write.is_any()
+        && !history.mapping_synced
+        && !history.syncs.is_any()
+        && !history.unlinked
+        && !name_of(file).ends_with(MADE_ANEW)
+        // A mapping that could be written to, and was not.
+        && file.evidence.cache.dirtied_bytes != Some(0)
+}
+
+fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
+    let dirtied = file.evidence.cache.dirtied_bytes;
+    let by_stores = dirtied.map(|dirtied| dirtied.saturating_sub(history.written_bytes));
+    let seen = match by_stores {
+        Some(bytes) => format!("stores made {} of it dirty", short(bytes)),
+        None => "whether stores changed it was not seen".to_owned(),
+    };
+    Fault {
+        file,
+        severity: Severity::Medium,
+        is_proven: by_stores.is_some_and(|bytes| bytes > 0),
+        what: format!("mapped with MAP_SHARED and PROT_WRITE, never synced; {seen}"),
+        call: "mmap",
+        happened: history.mapped_to_write.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, happened, run, synced, the_only};
+    use super::*;
+    use crate::trace::Confidence;
+
+    fn mapped(path: &str, dirtied_bytes: Option<u64>) -> FileRow {
+        let history = FileHistory {
+            written_by: Some(7),
+            mapped_to_write: happened(&[1]),
+            ..FileHistory::default()
+        };
+        let mut file = changed(path, history);
+        file.evidence.cache.dirtied_bytes = dirtied_bytes;
+        file
+    }
+
+    fn beside(file: FileRow) -> TraceResult {
+        let history = FileHistory {
+            synced_by: Some(7),
+            ..synced(1, 1, 0.001)
+        };
+        run(vec![file, changed("/data/log", history)])
+    }
+
+    #[test]
+    fn stores_that_were_seen_make_it_certain() {
+        let draft = the_only(look(&beside(mapped("/data/index", Some(8192)))));
+        assert_eq!(draft.finding.confidence, Confidence::Certain);
+        let what = &draft.finding.evidence[0].what;
+        assert!(what.contains("8.0 KiB of it dirty"), "{what}");
+        let draft = the_only(look(&beside(mapped("/data/index", None))));
+        assert_eq!(draft.finding.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn unwritten_synced_and_rebuilt_ones_are_none() {
+        assert_eq!(look(&beside(mapped("/data/index", Some(0)))), vec![]);
+        assert_eq!(look(&beside(mapped("/data/db-shm", Some(8192)))), vec![]);
+        let mut cared = mapped("/data/index", Some(8192));
+        cared.history.as_mut().unwrap().mapping_synced = true;
+        assert_eq!(look(&beside(cared)), vec![]);
+        let alone = run(vec![mapped("/data/index", Some(8192))]);
+        assert_eq!(look(&alone), vec![]);
+    }
+}

@@ -1,0 +1,128 @@
+//! `medium-transfers`: a large file in pieces of a library's usual buffer.
+
+use super::calls::{PAGE_BYTES, READS, Sum, WRITES};
+use super::draft::{Found, cited, each_file};
+use crate::bytes::{grouped, short};
+use crate::trace::{Draft, FileRow, Remedy, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "medium-transfers",
+    looks_for: "a large file moved in pieces of 4 to 32 KiB, as libraries do by themselves",
+    look,
+};
+
+/// The buffers of C (4 KiB), Python and Java (8 KiB) and tar (10 KiB) are below this.
+const BELOW_BYTES: u64 = 32 * 1024;
+
+/// A smaller file is moved in less than 5 ms with any buffer.
+const LEAST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What `cp` and `cat` of GNU coreutils use (`IO_BUFSIZE`, src/ioblksize.h).
+const BETTER_BYTES: u64 = 256 * 1024;
+
+/// Random accesses cannot be joined, and those of databases have their page's size.
+const NEIGHBOURS: f64 = 0.9;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    each_file(run, |file| {
+        let reads = medium(run, file, &Sum::of(file, READS), false);
+        let writes = medium(run, file, &Sum::of(file, WRITES), true);
+        // The dearer of both: one buffer size is mostly chosen for both.
+        let cost = |draft: &Draft| draft.finding.cost_s.unwrap_or(0.0);
+        reads
+            .into_iter()
+            .chain(writes)
+            .max_by(|one, other| cost(one).total_cmp(&cost(other)))
+    })
+}
+
+fn medium(run: &TraceResult, file: &FileRow, sum: &Sum, write: bool) -> Option<Draft> {
+    let piece_bytes = sum.piece_bytes();
+    let syncs = if write { file.syncs.count } else { 0 };
+    if !(PAGE_BYTES..BELOW_BYTES).contains(&piece_bytes)
+        || sum.bytes < LEAST_BYTES
+        || !sum.is_sequential(NEIGHBOURS)
+        || file.history.as_ref().is_some_and(|it| write && it.synchronous)
+        // A sync for every few pieces says that the pieces are records.
+        || syncs.saturating_mul(BETTER_BYTES / PAGE_BYTES) > sum.count
+    {
+        return None;
+    }
+    let verb = if write { "written" } else { "read" };
+    let title = format!(
+        "{} {verb} in pieces of {}",
+        short(sum.bytes),
+        short(piece_bytes)
+    );
+    let what = format!(
+        "{} calls, {} of them began where the one before had ended",
+        grouped(sum.moves()),
+        grouped(sum.shape.sequential)
+    );
+    let found = Found {
+        rule: RULE.id,
+        file: Some(file),
+        title,
+        evidence: vec![cited(what, &sum.name, file, sum.moves())],
+        cost_s: sum.on_cpu_s(),
+        saving_s: None,
+        advice: "give the stream a buffer of 256 KiB before its first use: setvbuf, \
+                 open(..., buffering=262144), with_capacity, tar -b 512",
+        is_proven: true,
+    };
+    let remedy = Remedy::LargerPieces {
+        write,
+        piece_bytes,
+        count: sum.moves(),
+        better_bytes: BETTER_BYTES,
+    };
+    Some(found.tried(run, remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{file, in_order, run, scattered, the_only, with_calls};
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn the_buffer_of_a_library_is_named() {
+        let output = with_calls(
+            file("/data/out"),
+            vec![in_order("write", 16 * MIB / 4096, 4096, 0.05)],
+        );
+        let draft = the_only(look(&run(vec![output])));
+        let remedy = Remedy::LargerPieces {
+            write: true,
+            piece_bytes: 4096,
+            count: 4096,
+            better_bytes: 262_144,
+        };
+        assert_eq!(draft.remedy, Some((remedy, b"/data".to_vec())));
+        assert_eq!(draft.finding.title, "16.0 MiB written in pieces of 4.0 KiB");
+    }
+
+    #[test]
+    fn small_files_large_pieces_and_pages_of_a_database_are_none() {
+        let files = vec![
+            with_calls(file("/a"), vec![in_order("write", 4095, 4096, 0.05)]),
+            with_calls(file("/b"), vec![in_order("write", 4096, 32_768, 0.05)]),
+            with_calls(file("/c"), vec![scattered("pwrite64", 8192, 4096, 0.05)]),
+        ];
+        assert_eq!(look(&run(files)), vec![]);
+    }
+
+    #[test]
+    fn a_file_that_is_read_and_written_is_told_once() {
+        let both = with_calls(
+            file("/data/both"),
+            vec![
+                in_order("read", 4096, 8192, 0.02),
+                in_order("write", 4096, 8192, 0.04),
+            ],
+        );
+        assert_eq!(the_only(look(&run(vec![both]))).finding.cost_s, Some(0.04));
+    }
+}

@@ -1,0 +1,79 @@
+//! `open-close-churn`: one file opened and closed again and again.
+
+use super::calls::{OPENS, Sum};
+use super::draft::{Found, cited, each_file};
+use crate::bytes::grouped;
+use crate::trace::{Draft, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "open-close-churn",
+    looks_for: "one file opened and closed many times by the same processes",
+    look,
+};
+
+/// Each process opens for itself, and some times is how programs are put together from
+/// libraries that do not know each other.
+const PER_PROCESS: u64 = 10;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    each_file(run, |file| churned(run, file))
+}
+
+fn churned(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+    let usual = run.processes.max(1).saturating_mul(PER_PROCESS);
+    let opens = Sum::of(file, OPENS);
+    let closes = Sum::of(file, &["close"]);
+    let extra = opens.count.checked_sub(usual).filter(|&extra| extra > 0)?;
+    let cost_s = opens.time_s + closes.time_s;
+    let what = format!(
+        "opened {} times and closed {} times by {} processes, for {} reads and {} writes",
+        grouped(opens.count),
+        grouped(closes.count),
+        grouped(run.processes),
+        grouped(file.reads.count),
+        grouped(file.writes.count)
+    );
+    let found = Found {
+        rule: RULE.id,
+        file: Some(file),
+        title: format!("opened and closed {} times", grouped(opens.count)),
+        evidence: vec![cited(what, &opens.name, file, opens.count)],
+        cost_s,
+        saving_s: Some(cost_s * extra as f64 / opens.count as f64),
+        advice: "open it once and keep the descriptor; to notice that a log was rotated, compare \
+                 fstat with stat now and then, or reopen at a signal",
+        is_proven: true,
+    };
+    Some(found.draft(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{file, file_call, run, the_only, with_calls};
+    use super::*;
+
+    fn reopened(opens: u64) -> FileRow {
+        with_calls(
+            file("/data/log"),
+            vec![
+                file_call("openat", opens, 0, 0.03),
+                file_call("close", opens, 0, 0.01),
+            ],
+        )
+    }
+
+    #[test]
+    fn all_opens_but_the_usual_ones_are_saved() {
+        let draft = the_only(look(&run(vec![reopened(1000)])));
+        let saving_s = draft.finding.saving_s.unwrap();
+        assert!((saving_s - 0.04 * 0.99).abs() < 1e-9, "{saving_s}");
+    }
+
+    #[test]
+    fn every_process_opens_for_itself() {
+        let mut build = run(vec![reopened(1000)]);
+        build.processes = 100;
+        assert_eq!(look(&build), vec![]);
+    }
+}

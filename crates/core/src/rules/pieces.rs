@@ -1,0 +1,43 @@
+//! Whether transfers of one file could be fewer and larger.
+
+use super::calls::Sum;
+
+/// A system call that moves little takes 0.1 to 1 microseconds, so fewer than these are
+/// below 1 ms, and no buffer can save more.
+const LEAST: u64 = 1000;
+
+/// Only neighbours can share a buffer; a file of which half the pieces lie elsewhere is
+/// accessed at random.
+const NEIGHBOURS: f64 = 0.5;
+
+/// Whether nearly all transfers (nine of ten: files begin and end with others) are below
+/// `below` bytes (a power of two), there are many of them, and they are neighbours. The
+/// average is below it, too: else the time went to the few large ones.
+pub(super) fn is_gatherable(sum: &Sum, below: u64) -> bool {
+    let small = sum.shape.smaller_than(below);
+    small >= LEAST
+        && (1..below).contains(&sum.piece_bytes())
+        && small.saturating_mul(10) >= sum.moves().saturating_mul(9)
+        && sum.is_sequential(NEIGHBOURS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{file, in_order, with_calls};
+    use super::*;
+
+    #[test]
+    fn time_that_large_pieces_took_is_not_that_of_small_ones() {
+        let mixed = |large| {
+            let calls = vec![
+                in_order("write", 9_000, 100, 0.1),
+                in_order("pwrite64", large, 1 << 20, 0.1),
+            ];
+            Sum::of(&with_calls(file("/a"), calls), &["write", "pwrite64"])
+        };
+        assert!(is_gatherable(&mixed(0), 4096));
+        assert!(is_gatherable(&mixed(10), 4096));
+        assert!(!is_gatherable(&mixed(100), 4096), "11 KiB on average");
+        assert!(!is_gatherable(&mixed(1_100), 4096), "not nine of ten");
+    }
+}

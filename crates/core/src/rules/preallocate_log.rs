@@ -1,0 +1,95 @@
+//! `preallocate-log`: records appended and synced, so that every sync has to make a new
+//! length and new blocks durable as well.
+
+use super::draft::worst;
+use super::synced::{LEAST_SYNCS, SyncedName, synced_names};
+use crate::bytes::{grouped, short};
+use crate::trace::{Draft, Remedy, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "preallocate-log",
+    looks_for: "a log that grows with every record and is synced after it",
+    look,
+};
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let names = synced_names(run);
+    let drafts = names.iter().filter_map(|name| growing(run, name));
+    worst(run, drafts.collect())
+}
+
+fn growing(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
+    let syncs = name.growing.count;
+    if syncs < LEAST_SYNCS || name.allocated || !name.is_appended() {
+        return None;
+    }
+    let title = format!("{} syncs of a file that had grown", grouped(syncs));
+    let what = format!(
+        "{} of {} syncs had a new length to make durable, after appends of {} on average, and \
+         took {:.3} s",
+        grouped(syncs),
+        grouped(name.syncs.count),
+        short(name.piece_bytes()),
+        name.growing.took_s()
+    );
+    let remedy = Remedy::FewerSyncs {
+        piece_bytes: name.piece_bytes(),
+        writes_per_sync: name.writes_per(name.syncs.count),
+        syncs,
+        group: 1,
+        data_only_now: name.is_data_only(),
+        data_only_better: true,
+        append: true,
+        preallocate: true,
+    };
+    Some(name.tried(
+        run,
+        RULE.id,
+        (title, what),
+        &name.growing,
+        "reserve the log in large steps (posix_fallocate, or write zeros and sync once, or use \
+         the old log's file again), write inside it and call fdatasync",
+        remedy,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, run, synced, the_only};
+    use super::*;
+    use crate::trace::{FileHistory, Happened};
+
+    #[test]
+    fn a_growing_log_is_tried_with_space_reserved() {
+        let log = changed("/data/log", synced(100, 100, 0.2));
+        let draft = the_only(look(&run(vec![log])));
+        let remedy = Remedy::FewerSyncs {
+            piece_bytes: 100,
+            writes_per_sync: 1,
+            syncs: 100,
+            group: 1,
+            data_only_now: false,
+            data_only_better: true,
+            append: true,
+            preallocate: true,
+        };
+        assert_eq!(draft.remedy, Some((remedy, b"/data".to_vec())));
+        assert_eq!(draft.finding.saving_s, None, "it is measured");
+    }
+
+    #[test]
+    fn reserved_files_and_overwritten_ones_are_none() {
+        let reserved = FileHistory {
+            allocated: true,
+            ..synced(100, 100, 0.2)
+        };
+        let overwritten = FileHistory {
+            growing_syncs: Happened::default(),
+            appends: 0,
+            ..synced(100, 100, 0.2)
+        };
+        let files = vec![changed("/a", reserved), changed("/b", overwritten)];
+        assert_eq!(look(&run(files)), vec![]);
+    }
+}

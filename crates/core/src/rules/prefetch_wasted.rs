@@ -1,0 +1,93 @@
+//! `prefetch-wasted`: read-ahead brought in much more than was asked for.
+
+use super::calls::{PAGE_BYTES, filled_pages, is_on_disk};
+use super::draft::{Found, each_file, said};
+use crate::bytes::{grouped, short};
+use crate::trace::{Cited, Draft, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "prefetch-wasted",
+    looks_for: "a file of which read-ahead brought in many times what was asked for",
+    look,
+};
+
+/// Up to here read-ahead is a fair bet: the next run or process may ask for the rest.
+const LEAST_TIMES: u64 = 4;
+
+/// 4 MiB, which most devices read in less than 5 ms.
+const LEAST_PAGES: u64 = 1024;
+
+/// What a request takes besides its bytes is not saved by making it smaller.
+const SAVED: f64 = 0.5;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    each_file(run, |file| wasted(run, file))
+}
+
+/// Pages brought in and never asked for, if they are many times those that were. A page
+/// that is asked for twice counts twice, so it is no more than this.
+pub(super) fn wasted_pages(file: &FileRow) -> Option<u64> {
+    let filled = filled_pages(file)?;
+    let asked = file.evidence.cache.lookups_pages?;
+    let wasted = filled.saturating_sub(asked);
+    let is_many = filled >= asked.saturating_mul(LEAST_TIMES) && wasted >= LEAST_PAGES;
+    (is_on_disk(file) && is_many).then_some(wasted)
+}
+
+fn wasted(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+    let wasted = wasted_pages(file)?;
+    let filled = filled_pages(file)?;
+    let reads = file.evidence.device?.reads;
+    let cost_s = reads.time_s * wasted as f64 / filled as f64;
+    let found = Found {
+        rule: RULE.id,
+        file: Some(file),
+        title: format!(
+            "{} read ahead and not asked for",
+            short(wasted * PAGE_BYTES)
+        ),
+        evidence: vec![Cited {
+            path: Some(file.path.clone()),
+            count: Some(reads.count),
+            ..said(format!(
+                "{} pages brought in by {} requests, {} asked for",
+                grouped(filled),
+                grouped(reads.count),
+                grouped(filled - wasted)
+            ))
+        }],
+        cost_s,
+        saving_s: Some(cost_s * SAVED),
+        advice: "say that access is random: madvise(MADV_RANDOM) for a mapping, \
+                 posix_fadvise(POSIX_FADV_RANDOM) for a descriptor",
+        // Whether somebody waited for these requests is not seen.
+        is_proven: false,
+    };
+    Some(found.draft(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{cached, file, read_by_device, run, the_only};
+    use super::*;
+
+    fn read_ahead(asked: u64, missed: u64, ahead: u64) -> FileRow {
+        let file = cached(file("/data/index"), asked, missed, ahead);
+        read_by_device(file, missed, (missed + ahead) * 4096, 0.4)
+    }
+
+    #[test]
+    fn half_of_the_time_for_what_nobody_wanted_is_saved() {
+        let draft = the_only(look(&run(vec![read_ahead(2000, 2000, 6000)])));
+        let saving_s = draft.finding.saving_s.unwrap();
+        assert!((saving_s - 0.4 * 0.75 * 0.5).abs() < 1e-9, "{saving_s}");
+        assert_eq!(draft.finding.title, "23.4 MiB read ahead and not asked for");
+    }
+
+    #[test]
+    fn a_fair_bet_and_a_small_one_are_none() {
+        let files = vec![read_ahead(2001, 2000, 6000), read_ahead(100, 100, 1023)];
+        assert_eq!(look(&run(files)), vec![]);
+    }
+}

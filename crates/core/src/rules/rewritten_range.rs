@@ -1,0 +1,87 @@
+//! `rewritten-range`: the same bytes of a file written again and again.
+
+use super::calls::{Sum, WRITES, is_stored};
+use super::draft::{Found, cited, each_file};
+use crate::bytes::{grouped, short};
+use crate::trace::{Draft, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "rewritten-range",
+    looks_for: "a file to which many times its length was written, with nothing in between that needs it",
+    look,
+};
+
+/// Headers that are corrected at the end, and tables that grow, are written some times.
+const LEAST_TIMES: f64 = 8.0;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    each_file(run, |file| rewritten(run, file))
+}
+
+fn rewritten(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+    let writes = Sum::of(file, WRITES);
+    let furthest = writes.shape.furthest_bytes;
+    if !is_stored(file) || furthest == 0 {
+        return None;
+    }
+    let times = writes.bytes as f64 / furthest as f64;
+    if times < LEAST_TIMES
+        // Each sync needs the bytes of its moment, and so does each reader.
+        || file.syncs.count as f64 * 2.0 > times
+        || file.reads.bytes as f64 * 2.0 > writes.bytes as f64
+        || file.history.as_ref().is_some_and(|it| it.synchronous)
+    {
+        return None;
+    }
+    let what = format!(
+        "{} written in {} calls to a file of {}, {} syncs and {} opens in between",
+        short(writes.bytes),
+        grouped(writes.moves()),
+        short(furthest),
+        grouped(file.syncs.count),
+        grouped(file.opens)
+    );
+    let found = Found {
+        rule: RULE.id,
+        file: Some(file),
+        title: format!("the same {} written {times:.0} times", short(furthest)),
+        evidence: vec![cited(what, &writes.name, file, writes.moves())],
+        cost_s: writes.time_s,
+        saving_s: Some(writes.time_s * (1.0 - 1.0 / times)),
+        advice: "change it in memory and write it when it has changed for good, or at most some \
+                 times a second; if others look at it all the time, map it",
+        // Somebody outside of the tree may have read it in between.
+        is_proven: false,
+    };
+    Some(found.draft(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{file, over, run, the_only, with_calls};
+    use super::*;
+
+    fn status(times: u64) -> FileRow {
+        with_calls(
+            file("/data/status"),
+            vec![over("pwrite64", times, 100, 0.1)],
+        )
+    }
+
+    #[test]
+    fn all_but_the_last_time_is_saved() {
+        let draft = the_only(look(&run(vec![status(10)])));
+        let saving_s = draft.finding.saving_s.unwrap();
+        assert!((saving_s - 0.09).abs() < 1e-9, "{saving_s}");
+    }
+
+    #[test]
+    fn what_is_synced_or_read_in_between_is_needed() {
+        let mut synced = status(10);
+        synced.syncs.count = 6;
+        let mut read = status(10);
+        read.reads.bytes = 501;
+        assert_eq!(look(&run(vec![synced, read, status(7)])), vec![]);
+    }
+}

@@ -1,0 +1,107 @@
+//! `seek-per-transfer`: a seek before each read or write.
+
+use super::calls::Sum;
+use super::draft::{Found, cited, each_file};
+use crate::bytes::grouped;
+use crate::trace::{Draft, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "seek-per-transfer",
+    looks_for: "lseek before every read or write of a file, which pread and pwrite need not",
+    look,
+};
+
+/// The calls that begin at the position that `lseek` sets.
+const AT_POSITION: &[&str] = &["read", "write", "readv", "writev"];
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    each_file(run, |file| seeks(run, file))
+}
+
+fn seeks(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+    let seeks = Sum::of(file, &["lseek"]);
+    let transfers = Sum::of(file, AT_POSITION);
+    // Fewer than one for two transfers is how files are opened and measured, not a habit.
+    if seeks.count.saturating_mul(2) < transfers.count || transfers.count == 0 {
+        return None;
+    }
+    // A seek that no transfer follows asks for a length or a hole; pread saves none of those.
+    let saved = seeks.count.min(transfers.count);
+    let saving_s = seeks.time_s * saved as f64 / seeks.count as f64;
+    let what = format!(
+        "{} lseek for {} reads and writes at the position",
+        grouped(seeks.count),
+        grouped(transfers.count)
+    );
+    let found = Found {
+        rule: RULE.id,
+        file: Some(file),
+        title: format!(
+            "{} seeks that pread or pwrite would not need",
+            grouped(saved)
+        ),
+        evidence: vec![cited(what, "lseek", file, seeks.count)],
+        cost_s: seeks.time_s,
+        saving_s: Some(saving_s),
+        advice: "name the offset in the call: pread, pwrite, read_at, FileChannel.read(buffer, \
+                 position); then threads can share the descriptor, too",
+        is_proven: true,
+    };
+    Some(found.draft(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{file, file_call, in_order, run, scattered, the_only, with_calls};
+    use super::*;
+
+    #[test]
+    fn a_seek_for_each_read_is_saved() {
+        let table = with_calls(
+            file("/data/table"),
+            vec![
+                file_call("lseek", 40_000, 0, 0.04),
+                scattered("read", 40_000, 512, 0.2),
+            ],
+        );
+        let draft = the_only(look(&run(vec![table])));
+        assert_eq!(draft.finding.saving_s, Some(0.04));
+    }
+
+    #[test]
+    fn seeks_that_ask_for_holes_are_not_saved() {
+        let sparse = with_calls(
+            file("/data/sparse"),
+            vec![
+                file_call("lseek", 40_000, 0, 0.04),
+                scattered("read", 10_000, 512, 0.2),
+            ],
+        );
+        assert_eq!(
+            the_only(look(&run(vec![sparse]))).finding.saving_s,
+            Some(0.01)
+        );
+    }
+
+    #[test]
+    fn pread_needs_none_and_a_seek_now_and_then_is_no_habit() {
+        let files = vec![
+            with_calls(
+                file("/a"),
+                vec![
+                    file_call("lseek", 40_000, 0, 0.04),
+                    scattered("pread64", 40_000, 512, 0.2),
+                ],
+            ),
+            with_calls(
+                file("/b"),
+                vec![
+                    file_call("lseek", 40_000, 0, 0.04),
+                    in_order("read", 80_001, 512, 0.2),
+                ],
+            ),
+        ];
+        assert_eq!(look(&run(files)), vec![]);
+    }
+}

@@ -1,0 +1,80 @@
+//! `sync-range-is-not-durable`: `sync_file_range` in place of a sync.
+
+use super::fault::{Fault, Told, lasting};
+use crate::bytes::{grouped, short};
+use crate::trace::{Draft, FileHistory, FileRow, Rule, Severity, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "sync-range-is-not-durable",
+    looks_for: "sync_file_range on a file that is never synced",
+    look,
+};
+
+const TOLD: Told = Told {
+    rule: "sync-range-is-not-durable",
+    title: "sync_file_range, and no fsync: nothing of it is durable",
+    advice: "call fdatasync or fsync where data has to survive a crash: sync_file_range writes \
+             no metadata and does not flush the disk's cache (sync_file_range(2)); it is good \
+             for starting to write early, before such a call",
+};
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let hinted = lasting(run).filter(|(_, history)| is_relied_on(history));
+    let faults = hinted.map(|(file, history)| fault(file, history));
+    TOLD.about(run, faults.collect())
+}
+
+fn is_relied_on(history: &FileHistory) -> bool {
+    history.hints.is_any()
+        && !history.syncs.is_any()
+        && history.unsynced_bytes > 0
+        && !history.unlinked
+}
+
+fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
+    Fault {
+        file,
+        severity: Severity::Medium,
+        // It may only be meant to keep dirty memory low.
+        is_proven: false,
+        what: format!(
+            "{} calls of sync_file_range, no fsync and no fdatasync; {} were not durable at the \
+             end",
+            grouped(history.hints.count),
+            short(history.unsynced_bytes)
+        ),
+        call: "sync_file_range",
+        happened: history.hints.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, happened, run, the_only};
+    use super::*;
+    use crate::trace::Confidence;
+
+    fn hinted(syncs: &[u64], unsynced_bytes: u64) -> TraceResult {
+        let history = FileHistory {
+            hints: happened(&[1, 2]),
+            syncs: happened(syncs),
+            unsynced_bytes,
+            ..FileHistory::default()
+        };
+        run(vec![changed("/data/x", history)])
+    }
+
+    #[test]
+    fn in_place_of_a_sync_it_is_a_fault() {
+        let finding = the_only(look(&hinted(&[], 4096))).finding;
+        assert_eq!(finding.evidence[0].count, Some(2));
+        assert_eq!(finding.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn before_a_sync_it_is_good_style() {
+        assert_eq!(look(&hinted(&[3], 0)), vec![]);
+        assert_eq!(look(&hinted(&[], 0)), vec![], "O_DSYNC, or syncfs");
+    }
+}

@@ -1,0 +1,191 @@
+//! Files that were synced again and again: what the rules of its cost have in common.
+
+use std::collections::BTreeMap;
+
+use super::draft::{Found, cited};
+use super::fault::{first_s, lasting};
+use crate::trace::{Cited, Draft, FileRow, Happened, Remedy, TraceResult};
+
+/// Fewer syncs than these are no habit.
+pub(super) const LEAST_SYNCS: u64 = 10;
+
+/// Calls that change what only `fsync` makes durable, and that are no step of a history.
+const METADATA: &[&str] = &[
+    "fchmod",
+    "fchown",
+    "utimensat",
+    "fsetxattr",
+    "fremovexattr",
+    "ioctl",
+];
+
+/// What was done to all files that had one name, one after the other. A journal that is
+/// made and removed for each transaction is one such name.
+#[derive(Debug, Clone)]
+pub(super) struct SyncedName<'a> {
+    /// The first of the files.
+    pub(super) file: &'a FileRow,
+    /// Writes, and their bytes.
+    pub(super) writes: u64,
+    /// Bytes written.
+    pub(super) written_bytes: u64,
+    /// Of the writes, those that made the file longer.
+    pub(super) appends: u64,
+    /// Syncs of something.
+    pub(super) syncs: Happened,
+    /// Of all syncs, `fdatasync`.
+    pub(super) data_syncs: u64,
+    /// Syncs of nothing.
+    pub(super) of_nothing: Happened,
+    /// `fsync` that changed no length.
+    pub(super) steady: Happened,
+    /// Syncs after the file had become longer.
+    pub(super) growing: Happened,
+    /// Whether space was reserved.
+    pub(super) allocated: bool,
+    /// Whether mode, owner, times or attributes may have been changed, too.
+    pub(super) has_metadata: bool,
+}
+
+impl<'a> SyncedName<'a> {
+    fn of(file: &'a FileRow) -> Self {
+        Self {
+            file,
+            writes: 0,
+            written_bytes: 0,
+            appends: 0,
+            syncs: Happened::default(),
+            data_syncs: 0,
+            of_nothing: Happened::default(),
+            steady: Happened::default(),
+            growing: Happened::default(),
+            allocated: false,
+            has_metadata: false,
+        }
+    }
+
+    /// Bytes of one write on average; at least 1.
+    pub(super) fn piece_bytes(&self) -> u64 {
+        self.written_bytes
+            .checked_div(self.writes)
+            .unwrap_or(0)
+            .max(1)
+    }
+
+    /// Writes for each of `syncs` on average; at least 1.
+    pub(super) fn writes_per(&self, syncs: u64) -> u64 {
+        self.writes.checked_div(syncs).unwrap_or(0).max(1)
+    }
+
+    /// Whether most syncs were `fdatasync`.
+    pub(super) fn is_data_only(&self) -> bool {
+        self.data_syncs * 2 > self.syncs.count + self.of_nothing.count
+    }
+
+    /// Whether most writes made the file longer.
+    pub(super) fn is_appended(&self) -> bool {
+        self.appends * 2 > self.writes
+    }
+
+    /// The call that was used most.
+    pub(super) fn call(&self) -> &'static str {
+        if self.is_data_only() {
+            "fdatasync"
+        } else {
+            "fsync"
+        }
+    }
+
+    /// Evidence: these syncs, and when the first one was.
+    pub(super) fn cited(&self, run: &TraceResult, what: String, happened: &Happened) -> Cited {
+        Cited {
+            at_s: first_s(run, happened),
+            ..cited(what, self.call(), self.file, happened.count)
+        }
+    }
+
+    /// The draft about these syncs, whose saving a trial measures.
+    pub(super) fn tried(
+        &self,
+        run: &TraceResult,
+        rule: &'static str,
+        (title, what): (String, String),
+        happened: &Happened,
+        advice: &'static str,
+        remedy: Remedy,
+    ) -> Draft {
+        let found = Found {
+            rule,
+            file: Some(self.file),
+            title,
+            evidence: vec![self.cited(run, what, happened)],
+            // Threads may have waited at the same time.
+            cost_s: happened.took_s().min(run.wall_s),
+            saving_s: None,
+            advice,
+            is_proven: true,
+        };
+        found.tried(run, remedy)
+    }
+}
+
+/// All names whose files were synced, by their name at first.
+pub(super) fn synced_names(run: &TraceResult) -> Vec<SyncedName<'_>> {
+    let mut names: BTreeMap<&str, SyncedName<'_>> = BTreeMap::new();
+    for (file, history) in lasting(run).filter(|(_, history)| history.syncs.is_any()) {
+        let name = names
+            .entry(&file.path)
+            .or_insert_with(|| SyncedName::of(file));
+        name.writes += history.writes;
+        name.written_bytes += history.written_bytes;
+        name.appends += history.appends;
+        name.data_syncs += history.data_syncs;
+        let mut useful = history.syncs.clone();
+        useful.count = useful.count.saturating_sub(history.syncs_of_nothing.count);
+        useful.took_ns = useful
+            .took_ns
+            .saturating_sub(history.syncs_of_nothing.took_ns);
+        name.syncs.merge(&useful);
+        name.of_nothing.merge(&history.syncs_of_nothing);
+        name.steady.merge(&history.steady_syncs);
+        name.growing.merge(&history.growing_syncs);
+        name.allocated |= history.allocated;
+        name.has_metadata |= file
+            .calls
+            .iter()
+            .any(|call| METADATA.contains(&call.row.name.as_str()));
+    }
+    names.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, file_call, run, synced};
+    use super::*;
+    use crate::trace::FileHistory;
+
+    #[test]
+    fn files_of_one_name_are_added_up() {
+        let journal = || {
+            let mut file = changed("/db-journal", synced(2, 4, 0.5));
+            let history = file.history.as_mut().unwrap();
+            history.syncs_of_nothing = Happened {
+                count: 1,
+                took_ns: 100_000_000,
+                first_ns: vec![5],
+            };
+            file
+        };
+        let mut other = changed("/other", FileHistory::default());
+        other.calls.push(file_call("fchmod", 1, 0, 0.0));
+        let run = run(vec![journal(), other, journal()]);
+        let names = synced_names(&run);
+        assert_eq!(names.len(), 1, "the other was not synced");
+        let name = &names[0];
+        assert_eq!((name.writes, name.writes_per(name.syncs.count)), (8, 4));
+        assert_eq!((name.syncs.count, name.of_nothing.count), (2, 2));
+        assert_eq!(name.syncs.took_ns, 800_000_000);
+        assert!(!name.has_metadata && !name.is_data_only());
+        assert_eq!(name.call(), "fsync");
+    }
+}

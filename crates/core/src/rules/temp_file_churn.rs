@@ -1,0 +1,118 @@
+//! `temp-file-churn`: files written and removed without ever being read.
+
+use super::calls::{all_time_s, has, is_stored};
+use super::draft::{Found, said, worst};
+use crate::bytes::{grouped, short};
+use crate::trace::{Cited, Draft, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "temp-file-churn",
+    looks_for: "files that were made, written and removed, and that nobody read",
+    look,
+};
+
+/// Files that are cited.
+const CITED: usize = 3;
+
+/// What else passes the contents on.
+const OTHER_READERS: &[&str] = &["mmap", "sendfile", "splice", "copy_file_range", "flock"];
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let files: Vec<&FileRow> = run.files.iter().filter(|file| is_unread(file)).collect();
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let bytes: u64 = files.iter().map(|file| file.writes.bytes).sum();
+    let cost_s: f64 = files.iter().map(|file| all_time_s(file)).sum();
+    let found = Found {
+        rule: RULE.id,
+        file: None,
+        title: format!(
+            "{} files with {} written and removed unread",
+            grouped(files.len() as u64),
+            short(bytes)
+        ),
+        evidence: files.iter().take(CITED).map(|file| removed(file)).collect(),
+        cost_s,
+        saving_s: Some(cost_s),
+        advice: "do not write what is not needed, or keep it in memory (a buffer, memfd_create, \
+                 a pipe); SQLite: journal_mode=TRUNCATE, PERSIST or WAL",
+        // A process outside of the tree may have read it.
+        is_proven: false,
+    };
+    worst(run, vec![found.draft(run)])
+}
+
+fn is_unread(file: &FileRow) -> bool {
+    let removed = |it: &crate::trace::FileHistory| it.created && it.unlinked;
+    is_stored(file)
+        && file.history.as_ref().is_some_and(removed)
+        && file.writes.bytes > 0
+        && file.reads.count == 0
+        // A newer version that takes the place of an older one is no temporary file.
+        && file.renamed_to.is_none()
+        // What was synced was meant for the case of a crash, such as a journal.
+        && file.syncs.count == 0
+        && !OTHER_READERS.iter().any(|name| has(file, name))
+}
+
+fn removed(file: &FileRow) -> Cited {
+    Cited {
+        path: Some(file.path.clone()),
+        count: Some(file.writes.count),
+        ..said(format!(
+            "made, {} written in {} calls, removed",
+            short(file.writes.bytes),
+            grouped(file.writes.count)
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, file_call, run, the_only, with_calls};
+    use super::*;
+    use crate::trace::{Confidence, FileHistory};
+
+    fn removed(name: &str) -> FileRow {
+        let history = FileHistory {
+            created: true,
+            unlinked: true,
+            ..FileHistory::default()
+        };
+        with_calls(
+            changed(name, history),
+            vec![file_call("write", 10, 1000, 0.01)],
+        )
+    }
+
+    #[test]
+    fn unread_files_are_saved_whole() {
+        let draft = the_only(look(&run(vec![removed("/a"), removed("/b")])));
+        assert_eq!(draft.finding.saving_s, Some(0.02));
+        assert_eq!(draft.finding.confidence, Confidence::Likely);
+        assert_eq!(
+            draft.finding.title,
+            "2 files with 2.0 KiB written and removed unread"
+        );
+    }
+
+    #[test]
+    fn what_was_read_mapped_synced_or_kept_is_none() {
+        let mut read = removed("/a");
+        read.reads.count = 1;
+        let mut mapped = removed("/b");
+        mapped.calls.push(file_call("mmap", 1, 0, 0.0));
+        let mut journal = removed("/c");
+        journal.syncs.count = 1;
+        let mut kept = removed("/d");
+        kept.history.as_mut().unwrap().unlinked = false;
+        let mut replaced = removed("/e");
+        replaced.renamed_to = Some("/settings".to_owned());
+        assert_eq!(
+            look(&run(vec![read, mapped, journal, kept, replaced])),
+            vec![]
+        );
+    }
+}

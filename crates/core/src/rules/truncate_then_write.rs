@@ -1,0 +1,109 @@
+//! `truncate-then-write`: a file is emptied, and then written anew in place.
+
+use super::calls::has;
+use super::fault::{Fault, Told, lasting};
+use crate::bytes::short;
+use crate::trace::{Draft, FileHistory, FileRow, Rule, Severity, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "truncate-then-write",
+    looks_for: "a file the program had used before, emptied and written anew in place",
+    look,
+};
+
+const TOLD: Told = Told {
+    rule: "truncate-then-write",
+    title: "emptied and written anew in place: a crash in between loses old and new contents",
+    advice: "write a new file beside it, fsync it, rename it over the old one, and fsync the \
+             directory",
+};
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let faults = lasting(run).filter_map(|(file, history)| fault(file, history));
+    TOLD.about(run, faults.collect())
+}
+
+fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
+    // Its contents mattered: the program had used them before, or syncs what replaces them.
+    // `cp` and `>` in a shell do neither. A journal is cut to nothing when it is done with.
+    let was_used = file.size_before_bytes > 0;
+    let is_cut = has(file, "ftruncate") || has(file, "truncate");
+    let is_synced = history.syncs.is_any() && !is_cut;
+    let is_lost = history.created || history.unlinked;
+    if !history.rewritten.is_any() || is_lost || !(was_used || is_synced) {
+        return None;
+    }
+    let (severity, after) = if history.unsynced_bytes == 0 {
+        (Severity::Medium, "synced in the end")
+    } else {
+        (Severity::High, "never synced")
+    };
+    let before = if was_used {
+        format!("it had {}", short(file.size_before_bytes))
+    } else {
+        "it existed before".to_owned()
+    };
+    Some(Fault {
+        file,
+        severity,
+        is_proven: !is_cut,
+        what: format!(
+            "{before}, was emptied, {} were written, {after}",
+            short(history.written_bytes)
+        ),
+        call: if is_cut { "ftruncate" } else { "open" },
+        happened: history.rewritten.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, file_call, happened, run, synced, the_only};
+    use super::*;
+    use crate::trace::Confidence;
+
+    fn rewritten(history: FileHistory, size_before_bytes: u64) -> FileRow {
+        let history = FileHistory {
+            rewritten: happened(&[7_000_000]),
+            ..history
+        };
+        FileRow {
+            size_before_bytes,
+            ..changed("/data/config", history)
+        }
+    }
+
+    fn unsynced() -> FileHistory {
+        FileHistory {
+            written_bytes: 100,
+            unsynced_bytes: 100,
+            ..FileHistory::default()
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_read_before_is_at_risk() {
+        let draft = the_only(look(&run(vec![rewritten(unsynced(), 90)])));
+        assert_eq!(draft.finding.severity, Severity::High);
+        assert_eq!(draft.finding.confidence, Confidence::Certain);
+        assert_eq!(draft.finding.evidence[0].at_s, Some(0.007));
+    }
+
+    #[test]
+    fn a_sync_makes_the_moment_short() {
+        let file = rewritten(synced(1, 1, 0.001), 0);
+        let draft = the_only(look(&run(vec![file])));
+        assert_eq!(draft.finding.severity, Severity::Medium);
+    }
+
+    #[test]
+    fn a_copy_a_journal_and_an_own_file_are_none() {
+        let copied = rewritten(unsynced(), 0);
+        let mut journal = rewritten(synced(10, 10, 0.1), 0);
+        journal.calls.push(file_call("ftruncate", 10, 0, 0.0));
+        let mut own = rewritten(synced(1, 1, 0.001), 0);
+        own.history.as_mut().unwrap().created = true;
+        assert_eq!(look(&run(vec![copied, journal, own])), vec![]);
+    }
+}

@@ -1,0 +1,110 @@
+//! `uring-single-operations`: `io_uring` used like a plain system call.
+
+use super::draft::{Found, said, worst};
+use crate::bytes::grouped;
+use crate::trace::{CallRow, Cited, Draft, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "uring-single-operations",
+    looks_for: "io_uring_enter called for each single operation",
+    look,
+};
+
+/// Fewer than three operations for two calls: hardly ever more than one at a time.
+const OPERATIONS_PER_ENTER: f64 = 1.5;
+
+/// Two operations at a time are half of the calls and half of the waits; how many the
+/// program could have under way is not known.
+const SAVED: f64 = 0.5;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let enter = run.syscalls.iter().find(|row| row.name == "io_uring_enter");
+    let drafts = enter.and_then(|enter| single(run, enter));
+    worst(run, drafts.into_iter().collect())
+}
+
+fn single(run: &TraceResult, enter: &CallRow) -> Option<Draft> {
+    let operations: Vec<&CallRow> = run
+        .syscalls
+        .iter()
+        .filter(|row| is_operation(row))
+        .collect();
+    let count: u64 = operations.iter().map(|row| row.count).sum();
+    if count == 0 || count as f64 > enter.count as f64 * OPERATIONS_PER_ENTER {
+        return None;
+    }
+    // Work that operations do inside of the call is theirs, and is needed in any case. What
+    // is waited for is not: others could be under way meanwhile.
+    let working_s: f64 = operations.iter().map(|row| row.time_s).sum();
+    let waiting_s = enter.blocked_s?;
+    let cost_s = (enter.time_s - working_s).max(waiting_s);
+    let found = Found {
+        rule: RULE.id,
+        file: None,
+        title: format!(
+            "{} operations in {} calls of io_uring_enter",
+            grouped(count),
+            grouped(enter.count)
+        ),
+        evidence: vec![Cited {
+            call: Some(enter.name.clone()),
+            count: Some(enter.count),
+            ..said(format!(
+                "{:.3} s in it, {waiting_s:.3} s of it waiting, for {:.1} operations a call",
+                enter.time_s,
+                count as f64 / enter.count as f64
+            ))
+        }],
+        cost_s,
+        saving_s: Some(cost_s * SAVED),
+        advice: "submit several operations with one call and wait for one of them, not for all; \
+                 one at a time is what pread and pwrite do with less",
+        // Each operation may need what the one before it brought.
+        is_proven: false,
+    };
+    Some(found.draft(run))
+}
+
+fn is_operation(row: &CallRow) -> bool {
+    row.name.starts_with("io_uring.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, run, the_only};
+    use super::*;
+
+    fn ring(operations: u64, working_s: f64) -> TraceResult {
+        TraceResult {
+            syscalls: vec![
+                CallRow {
+                    blocked_s: Some(0.03),
+                    ..call("io_uring_enter", 10_000, 0, 0.1)
+                },
+                call("io_uring.write", operations, 0, working_s),
+            ],
+            ..run(vec![])
+        }
+    }
+
+    #[test]
+    fn what_is_not_the_work_of_operations_is_halved() {
+        let draft = the_only(look(&ring(10_000, 0.04)));
+        let saving_s = draft.finding.saving_s.unwrap();
+        assert!((saving_s - 0.03).abs() < 1e-9, "{saving_s}");
+    }
+
+    #[test]
+    fn waiting_is_counted_whatever_the_operations_took() {
+        assert_eq!(
+            the_only(look(&ring(10_000, 5.0))).finding.cost_s,
+            Some(0.03)
+        );
+    }
+
+    #[test]
+    fn batches_are_none() {
+        assert_eq!(look(&ring(15_001, 0.0)), vec![]);
+    }
+}

@@ -1,0 +1,80 @@
+//! `waits-for-lock`: time spent waiting for another holder of a file lock.
+
+use super::calls::Sum;
+use super::draft::{Found, cited, each_file};
+use crate::bytes::grouped;
+use crate::trace::{Draft, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "waits-for-lock",
+    looks_for: "calls that waited until another process let go of a lock on a file",
+    look,
+};
+
+/// Of these only the commands that lock can wait (`flock(2)`, `F_SETLKW` in `fcntl(2)`).
+const LOCKS: &[&str] = &["flock", "fcntl"];
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    each_file(run, |file| waited(run, file))
+}
+
+fn waited(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+    let locks = Sum::of(file, LOCKS);
+    let waited_s = locks.blocked_s?;
+    let found = Found {
+        rule: RULE.id,
+        file: Some(file),
+        title: format!("waited {waited_s:.2} s for its lock"),
+        evidence: vec![cited(
+            format!(
+                "{} calls, {waited_s:.3} s of {:.3} s in them waiting",
+                grouped(locks.count),
+                locks.time_s
+            ),
+            &locks.name,
+            file,
+            locks.count,
+        )],
+        cost_s: waited_s,
+        // Several waiters wait at the same time.
+        saving_s: Some(waited_s.min(run.wall_s)),
+        advice: "hold the lock for a shorter time, lock parts of the file (F_OFD_SETLKW) or let \
+                 readers share it (LOCK_SH); where waiting is meant, there is nothing to do",
+        // Without the lock something else may be waited for.
+        is_proven: false,
+    };
+    Some(found.draft(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{blocked, file, file_call, run, the_only, with_calls};
+    use super::*;
+
+    #[test]
+    fn waiting_is_what_is_saved() {
+        let calls = vec![blocked(file_call("flock", 2, 0, 0.31), 0.3)];
+        let draft = the_only(look(&run(vec![with_calls(file("/data/lock"), calls)])));
+        assert_eq!(draft.finding.saving_s, Some(0.3));
+        assert_eq!(draft.finding.title, "waited 0.30 s for its lock");
+    }
+
+    #[test]
+    fn many_locks_that_were_free_are_none() {
+        let calls = vec![blocked(file_call("fcntl", 100_000, 0, 0.3), 0.004)];
+        assert_eq!(
+            look(&run(vec![with_calls(file("/data/lock"), calls)])),
+            vec![]
+        );
+    }
+
+    #[test]
+    fn waiting_that_was_not_seen_is_not_said() {
+        let calls = vec![file_call("flock", 2, 0, 0.31)];
+        assert_eq!(
+            look(&run(vec![with_calls(file("/data/lock"), calls)])),
+            vec![]
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! `write-amplification`: few bytes written, in many pages.
+
+use super::calls::{Sum, WRITES, is_on_disk};
+use super::draft::{Found, cited, each_file, said};
+use crate::bytes::{grouped, short};
+use crate::trace::{Cited, Draft, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "write-amplification",
+    looks_for: "scattered writes that make many times their bytes dirty",
+    look,
+};
+
+/// Up to here it is what pages of 4 KiB do to records of a kilobyte.
+const LEAST_TIMES: u64 = 4;
+
+/// Any device writes less than this in 10 ms.
+const LEAST_BYTES: u64 = 8 << 20;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    each_file(run, |file| amplified(run, file))
+}
+
+fn amplified(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+    let dirtied = file.evidence.cache.dirtied_bytes?;
+    let written = file.writes.bytes;
+    let writes = Sum::of(file, WRITES);
+    if !is_on_disk(file)
+        || written == 0
+        || dirtied < written.saturating_mul(LEAST_TIMES)
+        || dirtied - written < LEAST_BYTES
+        // Stores to a mapping make pages dirty without a write.
+        || file.history.as_ref().is_some_and(|it| it.mapped_to_write.is_any())
+        // A page that is synced after each record becomes dirty again each time.
+        || file.syncs.count.saturating_mul(8) > writes.count
+    {
+        return None;
+    }
+    let times = dirtied as f64 / written as f64;
+    let mut evidence = vec![cited(
+        format!(
+            "{} writes of {} on average made {} dirty: {times:.0} times what they wrote",
+            grouped(writes.moves()),
+            short(writes.piece_bytes()),
+            short(dirtied)
+        ),
+        &writes.name,
+        file,
+        writes.moves(),
+    )];
+    evidence.extend(on_device(file));
+    let cost_s = writes.time_s + file.syncs.time_s;
+    let found = Found {
+        rule: RULE.id,
+        file: Some(file),
+        title: format!(
+            "{} became {} in the page cache",
+            short(written),
+            short(dirtied)
+        ),
+        evidence,
+        cost_s,
+        // Making a page dirty, and writing it back in a sync, is what these calls do.
+        saving_s: Some(cost_s * (1.0 - 1.0 / times)),
+        advice: "keep together what is written together: append records to a log, or sort them \
+                 by offset and fill pages; a file system writes whole pages",
+        is_proven: true,
+    };
+    Some(found.draft(run))
+}
+
+fn on_device(file: &FileRow) -> Option<Cited> {
+    let running = file.evidence.device?.data;
+    let after = file
+        .evidence
+        .device_after_exit
+        .map_or(0, |it| it.data.bytes);
+    Some(said(format!(
+        "the device wrote {} for it while the program ran and {} after its end",
+        short(running.bytes),
+        short(after)
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{file, run, scattered, the_only, with_calls};
+    use super::*;
+    use crate::evidence::DeviceCounts;
+    use crate::trace::{FileHistory, Happened};
+
+    fn scattered_bytes(dirtied_bytes: u64) -> FileRow {
+        let writes = scattered("pwrite64", 10_000, 1, 0.04);
+        let mut file = with_calls(file("/data/bitmap"), vec![writes]);
+        file.evidence.cache.dirtied_bytes = Some(dirtied_bytes);
+        file
+    }
+
+    #[test]
+    fn a_byte_in_each_page_dirties_them_all() {
+        let mut sparse = scattered_bytes(40_960_000);
+        sparse.evidence.device = Some(DeviceCounts::default());
+        let draft = the_only(look(&run(vec![sparse])));
+        assert_eq!(
+            draft.finding.title,
+            "9.8 KiB became 39.1 MiB in the page cache"
+        );
+        let saving_s = draft.finding.saving_s.unwrap();
+        assert!(
+            (saving_s - 0.04 * 4095.0 / 4096.0).abs() < 1e-9,
+            "{saving_s}"
+        );
+        assert!(
+            draft.finding.evidence[1]
+                .what
+                .contains("the device wrote 0 B")
+        );
+    }
+
+    #[test]
+    fn what_is_little_mapped_or_synced_is_none() {
+        let mut synced = scattered_bytes(40_960_000);
+        synced.syncs.count = 1251;
+        let mapped = FileRow {
+            history: Some(FileHistory {
+                mapped_to_write: Happened {
+                    count: 1,
+                    ..Happened::default()
+                },
+                ..FileHistory::default()
+            }),
+            ..scattered_bytes(40_960_000)
+        };
+        assert_eq!(
+            look(&run(vec![synced, mapped, scattered_bytes(8 << 20)])),
+            vec![]
+        );
+    }
+
+    #[test]
+    fn not_seen_is_not_said() {
+        let mut unseen = scattered_bytes(0);
+        unseen.evidence.cache.dirtied_bytes = None;
+        assert_eq!(look(&run(vec![unseen])), vec![]);
+    }
+}

@@ -1,0 +1,18 @@
+/* cold-start-near-miss DIR prepare: makes `input` of 64 MiB and syncs it.
+ * cold-start-near-miss DIR: 1 openat of `input`, 64 read of 1 MiB, 1 close: all from the cache.
+ */
+#include "place.h"
+
+int main(int argc, char **argv)
+{
+	static char piece[MIB];
+
+	enter(argc, argv);
+	if (argc > 2)
+		return fsync(make_file("input", 64 * MIB));
+	int fd = open_file("input", O_RDONLY);
+
+	for (int i = 0; i < 64; i++)
+		must(read(fd, piece, MIB) == MIB, "input");
+	return close(fd);
+}

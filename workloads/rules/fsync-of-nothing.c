@@ -1,0 +1,17 @@
+/* fsync-of-nothing DIR: 1 openat of `log`, 1 write of 100 bytes, 400 fsync, 1 close: 399 of them
+ * have nothing to make durable.
+ */
+#include "place.h"
+
+int main(int argc, char **argv)
+{
+	static char piece[MIB];
+
+	enter(argc, argv);
+	int fd = open_file("log", O_WRONLY | O_CREAT | O_TRUNC);
+
+	must(write(fd, piece, 100) == 100, "log");
+	for (int i = 0; i < 400; i++)
+		must(!fsync(fd), "log");
+	return close(fd);
+}

@@ -1,0 +1,15 @@
+/* sync-everything DIR: 1 openat of `log`, 1 write of 100 bytes, 100 sync, 1 close. */
+#include "place.h"
+
+int main(int argc, char **argv)
+{
+	static char piece[MIB];
+
+	enter(argc, argv);
+	int fd = open_file("log", O_WRONLY | O_CREAT | O_TRUNC);
+
+	must(write(fd, piece, 100) == 100, "log");
+	for (int i = 0; i < 100; i++)
+		sync();
+	return close(fd);
+}

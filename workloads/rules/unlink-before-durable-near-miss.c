@@ -1,0 +1,25 @@
+/* unlink-before-durable-near-miss DIR prepare: makes `config` of 100 bytes and syncs it.
+ * unlink-before-durable-near-miss DIR: `config.new` with 1 openat, 1 write of 120 bytes, fsync and
+ * close; unlink of `config`; rename of the new one to `config`.
+ */
+#include "place.h"
+
+int main(int argc, char **argv)
+{
+	static char piece[MIB];
+
+	enter(argc, argv);
+	if (argc > 2) {
+		int old = open_file("config", O_WRONLY | O_CREAT | O_TRUNC);
+
+		must(write(old, piece, 100) == 100, "config");
+		return fsync(old);
+	}
+	int fd = open_file("config.new", O_WRONLY | O_CREAT | O_TRUNC);
+
+	must(write(fd, piece, 120) == 120, "config.new");
+	must(!fsync(fd), "config.new");
+	close(fd);
+	must(!unlink("config"), "config");
+	return rename("config.new", "config");
+}
