@@ -1,0 +1,271 @@
+//! Reads a log, operation by operation.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use serde::de::DeserializeOwned;
+
+use super::frame::{self, Frame, Kind};
+use super::{Begin, Completeness, End, Operation, Payload, Piece, Position};
+use crate::op::Gap;
+
+/// Chunks that are kept decompressed: at most 8 MiB each, usually 1 MiB.
+const KEPT_CHUNKS: usize = 16;
+
+/// Why a log cannot be read, or not further.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It does not begin like one.
+    #[error("not an operation log: it does not begin with `iostrata record`")]
+    NotALog,
+    /// It was written by a newer version.
+    #[error(
+        "the operation log has format version {found} and this iostrata reads version {}; use a newer iostrata",
+        super::VERSION
+    )]
+    Version {
+        /// The version it says.
+        found: u32,
+    },
+    /// It ends inside a frame.
+    #[error(
+        "the operation log is truncated: it ends within what begins at byte {offset}; what is before that can be used"
+    )]
+    Truncated {
+        /// Where the last whole frame ends.
+        offset: u64,
+    },
+    /// It is not as it was written.
+    #[error(
+        "the operation log is corrupt at byte {offset}: {what}; only what is before that can be used"
+    )]
+    Corrupt {
+        /// Where the frame begins.
+        offset: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The file cannot be read.
+    #[error("the operation log cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// What comes next in a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A recording begins.
+    Begin(Begin),
+    /// It goes on.
+    Operation(Operation),
+    /// It ends.
+    End(End),
+}
+
+/// Reads a log from its beginning. Memory does not grow with the operations; each
+/// megabyte of payload takes 8 bytes.
+pub struct Reader<R> {
+    input: R,
+    position: Position,
+    /// Where each chunk is.
+    chunks: Vec<u64>,
+    kept: VecDeque<(u64, Vec<u8>)>,
+    /// Operations of the current frame.
+    body: Vec<u8>,
+    at: usize,
+    frame_offset: u64,
+    /// What is missing from the recordings that were read.
+    gaps: Vec<Gap>,
+    /// Whether the last recording has no end yet.
+    open: bool,
+    recordings: u64,
+    /// First operation of the last recording.
+    first_id: u64,
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// Checks the first bytes.
+    ///
+    /// # Errors
+    /// When this is no log, or one of a newer version.
+    pub fn new(mut input: R) -> Result<Self, ReadError> {
+        input.rewind()?;
+        frame::read_prefix(&mut input)?;
+        Ok(Self {
+            input,
+            position: Position::START,
+            chunks: Vec::new(),
+            kept: VecDeque::new(),
+            body: Vec::new(),
+            at: 0,
+            frame_offset: frame::PREFIX_BYTES as u64,
+            gaps: Vec::new(),
+            open: true,
+            recordings: 0,
+            first_id: 0,
+        })
+    }
+
+    /// The next entry; `None` at the end of the file.
+    ///
+    /// # Errors
+    /// When the rest is truncated or corrupt. Everything before was as it was written.
+    pub fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
+        loop {
+            if self.at < self.body.len() {
+                return self.next_operation().map(|one| Some(Entry::Operation(one)));
+            }
+            self.frame_offset = self.position.offset;
+            self.input.seek(SeekFrom::Start(self.frame_offset))?;
+            let Some(frame) = frame::read(&mut self.input, self.frame_offset)? else {
+                return Ok(None);
+            };
+            self.position.offset += frame.bytes;
+            match frame.kind {
+                Kind::Begin => {
+                    let begin = self.whole(&frame)?;
+                    if self.open && self.recordings > 0 {
+                        self.gaps.push(cut_off());
+                    }
+                    self.open = true;
+                    self.recordings += 1;
+                    self.first_id = self.position.operations;
+                    return Ok(Some(Entry::Begin(begin)));
+                }
+                Kind::End => {
+                    let end: End = self.whole(&frame)?;
+                    if end.operations != self.position.operations - self.first_id {
+                        return Err(self.corrupt("operations before an end are missing"));
+                    }
+                    self.open = false;
+                    if let Completeness::Incomplete { because } = &end.completeness {
+                        self.gaps.extend(because.iter().cloned());
+                    }
+                    return Ok(Some(Entry::End(end)));
+                }
+                Kind::Chunk => {
+                    self.chunks.push(self.frame_offset);
+                    self.position.chunks += 1;
+                    self.keep(self.position.chunks - 1, frame.body);
+                }
+                Kind::Operations => {
+                    self.body = frame.body;
+                    self.at = 0;
+                }
+            }
+        }
+    }
+
+    fn next_operation(&mut self) -> Result<Operation, ReadError> {
+        let rest = &self.body[self.at..];
+        let (operation, behind) = postcard::take_from_bytes::<Operation>(rest)
+            .map_err(|_malformed| self.corrupt("an operation can not be decoded"))?;
+        self.at += rest.len() - behind.len();
+        if operation.id != self.position.operations {
+            return Err(self.corrupt("an operation is missing or out of order"));
+        }
+        self.position.operations += 1;
+        Ok(operation)
+    }
+
+    fn whole<T: DeserializeOwned>(&self, frame: &Frame) -> Result<T, ReadError> {
+        match postcard::take_from_bytes(&frame.body) {
+            Ok((value, [])) => Ok(value),
+            _ => Err(self.corrupt("begin or end of a recording can not be decoded")),
+        }
+    }
+
+    /// Where reading stands: behind the last whole frame when the end was reached.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Whether every change of all recordings is there, once [`Self::next_entry`] has
+    /// given `None`.
+    pub fn completeness(&self) -> Completeness {
+        let mut gaps = self.gaps.clone();
+        if self.open {
+            gaps.push(cut_off());
+        }
+        Completeness::from_gaps(gaps)
+    }
+
+    /// Hands the bytes of a payload over, part by part; `None` stands for that many bytes
+    /// that were not captured.
+    ///
+    /// # Errors
+    /// When the payload is not in the log, or `each` fails.
+    pub fn payload(
+        &mut self,
+        payload: &Payload,
+        mut each: impl FnMut(u64, Option<&[u8]>) -> io::Result<()>,
+    ) -> Result<(), ReadError> {
+        for piece in &payload.pieces {
+            match *piece {
+                Piece::Unknown { bytes } => each(bytes, None)?,
+                Piece::Stored { chunk, at, bytes } => {
+                    let corrupt = self.corrupt("an operation refers to payload that is not there");
+                    let from = at as usize;
+                    let part = self
+                        .chunk(chunk)?
+                        .and_then(|chunk| chunk.get(from..from.checked_add(bytes as usize)?));
+                    each(u64::from(bytes), Some(part.ok_or(corrupt)?))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of a payload; those that were not captured are zero. For payload that
+    /// is known to be short.
+    ///
+    /// # Errors
+    /// When the payload is not in the log.
+    pub fn payload_bytes(&mut self, payload: &Payload) -> Result<Vec<u8>, ReadError> {
+        let mut all = Vec::new();
+        self.payload(payload, |bytes, part| {
+            match part {
+                Some(part) => all.extend_from_slice(part),
+                None => all.resize(all.len() + usize::try_from(bytes).unwrap_or(0), 0),
+            }
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    fn chunk(&mut self, number: u64) -> Result<Option<&[u8]>, ReadError> {
+        if !self.kept.iter().any(|(kept, _)| *kept == number) {
+            let place = usize::try_from(number).ok();
+            let Some(&offset) = place.and_then(|place| self.chunks.get(place)) else {
+                return Ok(None);
+            };
+            self.input.seek(SeekFrom::Start(offset))?;
+            let Some(frame) = frame::read(&mut self.input, offset)? else {
+                return Ok(None);
+            };
+            self.keep(number, frame.body);
+        }
+        let found = self.kept.iter().find(|(kept, _)| *kept == number);
+        Ok(found.map(|(_, body)| body.as_slice()))
+    }
+
+    fn keep(&mut self, number: u64, body: Vec<u8>) {
+        if self.kept.len() >= KEPT_CHUNKS {
+            self.kept.pop_front();
+        }
+        self.kept.push_back((number, body));
+    }
+
+    fn corrupt(&self, what: &'static str) -> ReadError {
+        ReadError::Corrupt {
+            offset: self.frame_offset,
+            what,
+        }
+    }
+}
+
+fn cut_off() -> Gap {
+    Gap::new(
+        "the end of a recording",
+        "it has no end mark: the recorder was killed, or the disk was full",
+    )
+}
