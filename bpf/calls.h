@@ -1,29 +1,56 @@
 /* System calls: who, on which file, how long, how long blocked. */
 #pragma once
-#include "maps.h"
+#include "payload.h"
+#include "sites.h"
 
-static __always_inline __u32 log2_ns(__u64 ns)
+static __always_inline __u32 log2_of(__u64 value)
 {
-	__u32 bucket = 0;
+	__u32 power = 0;
 
-	if (ns >> 32) { bucket += 32; ns >>= 32; }
-	if (ns >> 16) { bucket += 16; ns >>= 16; }
-	if (ns >> 8) { bucket += 8; ns >>= 8; }
-	if (ns >> 4) { bucket += 4; ns >>= 4; }
-	if (ns >> 2) { bucket += 2; ns >>= 2; }
-	if (ns >> 1) bucket += 1;
-	return bucket < HISTOGRAM_BUCKETS ? bucket : HISTOGRAM_BUCKETS - 1;
+	if (value >> 32) { power += 32; value >>= 32; }
+	if (value >> 16) { power += 16; value >>= 16; }
+	if (value >> 8) { power += 8; value >>= 8; }
+	if (value >> 4) { power += 4; value >>= 4; }
+	if (value >> 2) { power += 2; value >>= 2; }
+	if (value >> 1) power += 1;
+	return power;
 }
 
-static __always_inline void add_value(struct call_value *to, const struct call_value *from)
+static __always_inline __u32 bucket_of(__u64 value, __u32 buckets)
 {
+	__u32 power = log2_of(value);
+
+	return power < buckets ? power : buckets - 1;
+}
+
+/* A single call has but one entry in each histogram. Most slots of a program that goes
+ * from file to file hold one: adding all entries would cost more than the rest. */
+static __always_inline void add_value(struct call_value *to, const struct call_slot *slot)
+{
+	const struct call_value *from = &slot->value;
+
 	to->count += from->count;
 	to->errors += from->errors;
 	to->returned += from->returned;
 	to->time_ns += from->time_ns;
 	to->blocked_ns += from->blocked_ns;
+	to->pairs += from->pairs;
+	to->sequential += from->sequential;
+	to->backward += from->backward;
+	to->empty += from->empty;
+	if (to->furthest < from->furthest)
+		to->furthest = from->furthest;
+	if (from->count == 1) {
+		if (slot->bucket < HISTOGRAM_BUCKETS)
+			to->histogram[slot->bucket]++;
+		if (slot->size < SIZE_BUCKETS)
+			to->sizes[slot->size]++;
+		return;
+	}
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		to->histogram[i] += from->histogram[i];
+	for (int i = 0; i < SIZE_BUCKETS; i++)
+		to->sizes[i] += from->sizes[i];
 }
 
 static __noinline int merge_slot(struct call_slot *slot)
@@ -35,7 +62,7 @@ static __noinline int merge_slot(struct call_slot *slot)
 	slot->key.cpu = bpf_get_smp_processor_id();
 	to = bpf_map_lookup_elem(&calls, &slot->key);
 	if (to) {
-		add_value(to, &slot->value);
+		add_value(to, slot);
 	} else if (bpf_map_update_elem(&calls, &slot->key, &slot->value, BPF_NOEXIST)) {
 		__u32 nr = slot->key.nr;
 		__u32 what = LOSS_CALLS;
@@ -45,7 +72,7 @@ static __noinline int merge_slot(struct call_slot *slot)
 			*lost += slot->value.count;
 		to = bpf_map_lookup_elem(&other_calls, &nr);
 		if (to)
-			add_value(to, &slot->value);
+			add_value(to, slot);
 	}
 	__builtin_memset(&slot->value, 0, sizeof slot->value);
 	return 0;
@@ -67,14 +94,57 @@ static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 static __always_inline void resolve(struct task_state *state, struct task_struct *task, __u32 fd)
 {
 	struct file *file = file_of(task, fd);
+	struct inode *inode;
 
 	if (!file)
 		return;
-	if ((__u64)file != state->file_pointer) {
-		identify(BPF_CORE_READ(file, f_inode), &state->last_file);
+	/* A child may have come to share the table since, and closed the file. */
+	if ((__u64)file != state->file_pointer || task->files->count.counter != 1) {
+		inode = BPF_CORE_READ(file, f_inode);
+		identify(inode, &state->last_file);
+		if (HISTORY)
+			state->last_mode = BPF_CORE_READ(inode, i_mode);
 		state->file_pointer = task->files->count.counter == 1 ? (__u64)file : 0;
 	}
 	state->file = state->last_file;
+	state->mode = state->last_mode;
+	state->open_file = (__u64)file;
+}
+
+/* The file that the call reads from, when it is counted at the one it writes to. */
+static __always_inline void resolve_source(struct task_state *state, struct task_struct *task,
+					   __u32 fd)
+{
+	struct file *file = file_of(task, fd);
+
+	if (!file)
+		return;
+	identify(BPF_CORE_READ(file, f_inode), &state->source);
+	state->source_file = (__u64)file;
+}
+
+static __noinline int name_file(__u64 open_file, struct file_key *key)
+{
+	if (!key || !open_file || !is_new(key, NAMED))
+		return 0;
+	return name_path((void *)open_file + bpf_core_field_offset(struct file, f_path), key);
+}
+
+static __always_inline void prepare_history(struct task_state *state, struct task_struct *task,
+					    struct pt_regs *regs)
+{
+	state->argument[3] = regs->r10;
+	state->argument[4] = regs->r8;
+	state->source.inode = 0;
+	state->source.device = 0;
+	if (state->call & CALL_SOURCE_FIRST)
+		resolve_source(state, task, regs->di);
+	else if (state->call & CALL_SOURCE_SECOND)
+		resolve_source(state, task, regs->si);
+	if (state->call & CALL_STEP)
+		look_at_file(state);
+	if (state->call & CALL_CLOSES)
+		name_file(state->open_file, &state->file); /* afterwards it is gone */
 }
 
 SEC("tp_btf/sys_enter")
@@ -100,6 +170,8 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 	state->file.inode = 0;
 	state->file.device = 0;
 	state->file.generation = 0;
+	state->mode = 0;
+	state->open_file = 0;
 	state->argument[0] = regs->di;
 	state->argument[1] = regs->si;
 	state->argument[2] = regs->dx;
@@ -109,6 +181,8 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 		resolve(state, task, regs->dx);
 	else if (call & CALL_FD_FIFTH)
 		resolve(state, task, regs->r8);
+	if (HISTORY)
+		prepare_history(state, task, regs);
 	if (call & CALL_CLOSES)
 		state->file_pointer = 0;
 	state->entered_ns = bpf_ktime_get_ns();
@@ -151,9 +225,109 @@ static __always_inline void stream_call(struct task_state *state, __u64 took_ns,
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline __u32 slot_of(__u32 nr)
+static __always_inline __u32 slot_of(__u32 nr, struct file_key *file)
 {
-	return (nr ^ (nr >> 2)) & (SLOTS - 1);
+	return (nr ^ (nr >> 3) ^ (__u32)file->inode) & (SLOTS - 1);
+}
+
+/* The running sum of this call on this file. */
+static __always_inline struct call_slot *slot_for(struct task_state *state, __u32 nr,
+						  struct file_key *file, __u64 open_file)
+{
+	struct call_slot *slot = &state->slot[slot_of(nr, file)];
+
+	if (slot->key.nr != nr || !is_same_file(&slot->key.file, file)) {
+		merge_slot(slot);
+		slot->key.nr = nr;
+		slot->key.file = *file;
+		slot->has_end = 0;
+		if (HISTORY && !(state->call & CALL_CLOSES))
+			name_file(open_file, file);
+	}
+	return slot;
+}
+
+static __always_inline void add_call(struct task_state *state, struct call_slot *slot,
+				     __s64 result, __u64 took_ns)
+{
+	slot->value.count++;
+	if (result < 0)
+		slot->value.errors++;
+	else
+		slot->value.returned += result;
+	slot->value.time_ns += took_ns;
+	slot->value.blocked_ns += state->blocked_ns;
+	slot->bucket = bucket_of(took_ns, HISTOGRAM_BUCKETS);
+	slot->value.histogram[slot->bucket]++;
+	slot->size = SIZE_BUCKETS;
+}
+
+/* Where the transfer began; the position of the open file has moved past it. */
+static __always_inline __u64 offset_of(struct task_state *state, __s64 moved)
+{
+	struct file *file = (struct file *)state->open_file;
+	__u64 end = 0;
+
+	/* copy_file_range and splice were given the place in memory, and moved it on. */
+	if ((state->call & CALL_FD_THIRD) && state->argument[3]) {
+		bpf_probe_read_user(&end, sizeof end, (void *)state->argument[3]);
+		return end > moved ? end - moved : 0;
+	}
+	/* preadv2 and pwritev2 take -1 for the position. */
+	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL)
+		return state->argument[3];
+	return BPF_CORE_READ(file, f_pos) - moved;
+}
+
+static __always_inline void add_shape(struct call_slot *slot, __u64 offset, __u64 bytes)
+{
+	struct call_value *value = &slot->value;
+
+	if (slot->has_end) {
+		value->pairs++;
+		if (offset == slot->end)
+			value->sequential++;
+		else if (offset < slot->end)
+			value->backward++;
+	}
+	if (bytes) {
+		slot->size = bucket_of(bytes, SIZE_BUCKETS);
+		value->sizes[slot->size]++;
+	} else {
+		value->empty++;
+	}
+	slot->end = offset + bytes;
+	slot->has_end = 1;
+	if (value->furthest < slot->end)
+		value->furthest = slot->end;
+}
+
+static __always_inline void follow(struct task_state *state, struct call_slot *slot, __s64 result,
+				   __u64 now)
+{
+	__u32 nr = state->nr, style = nr < SYSCALLS ? PATHS[nr] : 0;
+	__u64 offset;
+
+	if ((state->call & CALL_MOVES) && result >= 0) {
+		if (state->call & CALL_WRITES)
+			state->written_bytes += result;
+		else
+			state->read_bytes += result;
+	}
+	if (result >= 0 && (state->call & (CALL_OFFSET | CALL_POSITION)) &&
+	    (state->mode & S_IFMT) == S_IFREG) {
+		offset = offset_of(state, result);
+		add_shape(slot, offset, result);
+		if ((state->call & CALL_WRITES) && result)
+			extend_run(state, offset, result, now);
+	}
+	if (is_step(state, style, result))
+		send_step(state, style, result, now);
+	if (state->source.inode && result >= 0) {
+		state->read_bytes += result;
+		slot = slot_for(state, SOURCE_BASE + nr, &state->source, state->source_file);
+		add_call(state, slot, result, now - state->entered_ns);
+	}
 }
 
 SEC("tp_btf/sys_exit")
@@ -162,29 +336,32 @@ int BPF_PROG(call_left, struct pt_regs *regs, long result)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_state *state = bpf_task_storage_get(&tasks, task, 0, 0);
 	struct call_slot *slot;
-	__u64 took_ns;
+	__u64 now, took_ns;
 
 	if (!state || !state->entered_ns)
 		return 0;
-	took_ns = bpf_ktime_get_ns() - state->entered_ns;
-	if ((state->call & CALL_FD_RETURNED) && result >= 0)
+	now = bpf_ktime_get_ns();
+	took_ns = now - state->entered_ns;
+	if ((state->call & CALL_FD_RETURNED) && result >= 0) {
+		state->file_pointer = 0; /* the new file may have the memory of a closed one */
 		resolve(state, task, result);
-	slot = &state->slot[slot_of(state->nr)];
-	if (slot->key.nr != state->nr || slot->key.file.inode != state->file.inode ||
-	    slot->key.file.device != state->file.device ||
-	    slot->key.file.generation != state->file.generation) {
-		merge_slot(slot);
-		slot->key.nr = state->nr;
-		slot->key.file = state->file;
+		if (HISTORY)
+			look_at_file(state);
 	}
-	slot->value.count++;
-	if (result < 0)
-		slot->value.errors++;
-	else
-		slot->value.returned += result;
-	slot->value.time_ns += took_ns;
-	slot->value.blocked_ns += state->blocked_ns;
-	slot->value.histogram[log2_ns(took_ns)]++;
+	slot = slot_for(state, state->nr, &state->file, state->open_file);
+	add_call(state, slot, result, took_ns);
+	state->calls++;
+	if (state->file.inode) {
+		state->time_ns += took_ns;
+		state->blocked_sum_ns += state->blocked_ns;
+	}
+	if (HISTORY) {
+		if (state->file.inode)
+			take_site(state, task, regs, took_ns);
+		follow(state, slot, result, now);
+	}
+	if (RECORD)
+		record_call(state, result, now);
 	if (state->call & CALL_STREAMED) {
 		struct config *c = configuration();
 

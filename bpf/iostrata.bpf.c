@@ -3,5 +3,6 @@
 #include "page_cache.h"
 #include "block.h"
 #include "tasks.h"
+#include "ring.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

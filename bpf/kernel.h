@@ -35,6 +35,7 @@ enum {
 #define BPF_F_NO_PREALLOC 1
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
 #define BPF_RB_NO_WAKEUP 1
+#define BPF_RB_AVAIL_DATA 0
 
 /* include/linux/blk_types.h */
 #define REQ_OP_MASK 0xff
@@ -59,6 +60,22 @@ enum {
 #define BTRFS_SUPER_MAGIC 0x9123683E
 #define BTRFS_TREES_INODE 1
 
+/* include/linux/fs.h */
+#define FMODE_WRITE 0x2
+#define FMODE_CREATED 0x100000
+
+/* include/uapi/linux/fcntl.h, include/uapi/asm-generic/fcntl.h */
+#define AT_FDCWD -100
+#define O_TRUNC 01000
+#define O_APPEND 02000
+
+/* arch/x86/include/uapi/asm/signal.h, include/uapi/asm-generic/signal.h */
+#define SIGSTOP 19
+
+/* include/uapi/linux/mman.h, include/uapi/asm-generic/mman-common.h */
+#define PROT_WRITE 2
+#define MAP_SHARED 1
+
 #define PAGE_SHIFT 12
 #define PAGE_SIZE (1ULL << PAGE_SHIFT)
 
@@ -66,10 +83,15 @@ enum {
 
 struct pt_regs {
 	unsigned long di, si, dx, r10, r8, r9, ax, orig_ax;
+	unsigned long ip, sp, bp;
+};
+struct file_system_type {
+	const char *name;
 };
 struct super_block {
 	__u32 s_dev;
 	unsigned long s_magic;
+	struct file_system_type *s_type;
 };
 struct inode {
 	__u16 i_mode;
@@ -78,8 +100,38 @@ struct inode {
 	__u32 i_generation;
 	long long i_size;
 };
+struct qstr {
+	const unsigned char *name;
+};
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+};
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
 struct file {
+	__u32 f_mode;
+	__u32 f_flags;
+	long long f_pos;
+	struct path f_path;
 	struct inode *f_inode;
+};
+struct mm_struct {
+	struct file *exe_file;
+};
+struct fs_struct {
+	struct path pwd;
 };
 struct fdtable {
 	unsigned int max_fds;
@@ -102,7 +154,13 @@ struct task_struct {
 	struct thread_info thread_info;
 	int pid;
 	int tgid;
+	char comm[16];
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct mm_struct *mm;
+	struct fs_struct *fs;
 	struct files_struct *files;
+	__u64 self_exec_id;
 	struct sched_entity se;
 	unsigned long min_flt;
 	unsigned long maj_flt;
@@ -164,6 +222,13 @@ struct request {
 	__u64 __sector;
 	struct bio *bio;
 	__u64 start_time_ns;
+};
+struct io_kiocb {
+	struct file *file;
+	__u8 opcode;
+};
+struct io_uring_cqe {
+	__s32 res;
 };
 struct file_ra_state;
 struct bpf_iter_meta;

@@ -6,24 +6,62 @@
 #include <bpf/bpf_tracing.h>
 
 /* What one system call means, by number (CALL_* bits). */
-const volatile __u8 CALLS[SYSCALLS] = {};
+const volatile __u32 CALLS[SYSCALLS] = {};
+
+/* Which of its arguments are paths, by number (PATH_*). */
+const volatile __u8 PATHS[SYSCALLS] = {};
+
+/* Whether names, tasks and the history are wanted. */
+const volatile __u32 HISTORY = 0;
+
+/* Whether the payload of writes is wanted. */
+const volatile __u32 RECORD = 0;
+
+/* Bytes in the ring from which on processes are stopped instead of events lost. */
+const volatile __u64 HIGH_WATER = 0;
 
 /* A run of equal calls is summed here and merged into `calls` when another call
  * takes its slot: a loop of writes costs no hash look-up. */
-#define SLOTS 4
+#define SLOTS 8
 struct call_slot {
 	struct call_key key;
 	struct call_value value;
+	__u64 end; /* of the last transfer, */
+	__u64 has_end; /* if there was one */
+	__u32 bucket; /* of the last call: its index in value.histogram, */
+	__u32 size;   /* and in value.sizes, SIZE_BUCKETS for none */
+};
+
+/* Writes that follow each other in one file. */
+struct run {
+	struct file_key file;
+	__u64 started_ns;
+	__u64 ended_ns;
+	__u64 count; /* 0: none under way */
+	__u64 bytes;
+	__u64 from;
+	__u64 to;
+	__u64 end;
+	__u64 sequential;
+	__u32 nr;
+	__u32 pad;
 };
 
 struct task_state {
 	__u64 entered_ns;   /* 0 outside a call */
 	__u64 blocked_ns;   /* in the current call */
 	__u64 switched_ns;  /* when it left the CPU blocked, else 0 */
-	__u64 argument[3];
+	__u64 argument[5];
 	__u64 file_pointer; /* last struct file, while nobody else can change the table */
 	struct file_key last_file;
+	__u32 last_mode; /* of its inode */
+	__u32 mode;
 	struct file_key file; /* of the current call */
+	__u64 open_file;      /* its struct file */
+	__u32 file_mode;      /* ... and FMODE_* and O_* of it */
+	__u32 file_flags;
+	struct file_key source; /* the file that the current call reads from */
+	__u64 source_file;
 	__u32 nr;
 	__u32 call;           /* CALL_* bits of nr */
 	__u64 looked_up_to;   /* pages below are counted for this call */
@@ -33,8 +71,20 @@ struct task_state {
 	__u64 on_cpu_base_ns;
 	__u64 minor_base;
 	__u64 major_base;
+	__u64 started_ns;
+	__u64 calls;
+	__u64 time_ns;
+	__u64 blocked_sum_ns;
+	__u64 read_bytes;
+	__u64 written_bytes;
+	__u64 site_spent_ns; /* in calls on files since the last stack was taken */
+	__u64 site_due_ns;   /* the next one is taken then; 0: not drawn yet */
+	__u64 sites;
+	__u32 parent;
+	__u32 pad;
 	struct cache_key cache_key;
 	struct cache_value cache;
+	struct run run;
 	struct call_slot slot[SLOTS];
 };
 
@@ -56,10 +106,27 @@ struct {
 /* Calls whose file found no room in `calls`, by number. */
 struct {
 	__uint(type, MAP_PERCPU_ARRAY);
-	__uint(max_entries, SYSCALLS);
+	__uint(max_entries, NUMBERS);
 	__type(key, __u32);
 	__type(value, struct call_value);
 } other_calls SEC(".maps");
+
+/* Files whose name was handed over. */
+struct {
+	__uint(type, MAP_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 131072); /* resized */
+	__type(key, struct file_key);
+	__type(value, __u8);
+} named SEC(".maps");
+
+/* Tasks of the tree that live. */
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} alive SEC(".maps");
 
 struct {
 	__uint(type, MAP_HASH);
@@ -137,6 +204,15 @@ static __always_inline void lose(__u32 what)
 
 	if (count)
 		*count += 1;
+}
+
+static __always_inline void change_alive(__s64 by)
+{
+	__u32 zero = 0;
+	__u64 *count = bpf_map_lookup_elem(&alive, &zero);
+
+	if (count)
+		__sync_fetch_and_add(count, by);
 }
 
 static __always_inline struct config *configuration(void)

@@ -10,9 +10,43 @@ static __always_inline struct totals *sums(void)
 	return bpf_map_lookup_elem(&totals, &zero);
 }
 
-static __always_inline void settle(struct task_state *state, struct task_struct *task)
+/* What one thread did, when it ends or the observation does. */
+static __noinline int send_task(struct task_state *state, struct task_struct *task, __u64 ended_ns)
+{
+	struct task_event event = {};
+
+	if (!state || !task)
+		return 0;
+	event.kind = EVENT_TASK;
+	event.thread = task->pid;
+	event.process = task->tgid;
+	event.parent = state->parent;
+	event.started_ns = state->started_ns;
+	event.ended_ns = ended_ns;
+	event.on_cpu_ns = task->se.sum_exec_runtime - state->on_cpu_base_ns;
+	event.minor_faults = task->min_flt - state->minor_base;
+	event.major_faults = task->maj_flt - state->major_base;
+	event.calls = state->calls;
+	event.time_ns = state->time_ns;
+	event.blocked_ns = state->blocked_sum_ns;
+	event.read_bytes = state->read_bytes;
+	event.written_bytes = state->written_bytes;
+	bpf_probe_read_kernel(event.name, sizeof event.name, task->comm);
+	if (bpf_ringbuf_output(&events, &event, sizeof event, BPF_RB_NO_WAKEUP))
+		lose(LOSS_HISTORY);
+	return 0;
+}
+
+static __always_inline void settle(struct task_state *state, struct task_struct *task,
+				   __u64 ended_ns)
 {
 	struct totals *sum = sums();
+
+	change_alive(-1);
+	if (HISTORY) {
+		end_run(&state->run);
+		send_task(state, task, ended_ns);
+	}
 
 	for (int i = 0; i < SLOTS; i++)
 		merge_slot(&state->slot[i]);
@@ -28,10 +62,18 @@ static __always_inline void settle(struct task_state *state, struct task_struct 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
+	struct task_state *state;
+
 	if (!bpf_task_storage_get(&tasks, parent, 0, 0))
 		return 0;
-	if (!bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
+	state = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!state) {
 		lose(LOSS_TASKS);
+		return 0;
+	}
+	state->parent = parent->tgid;
+	state->started_ns = bpf_ktime_get_ns();
+	change_alive(1);
 	return 0;
 }
 
@@ -39,10 +81,21 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executed, struct task_struct *task)
 {
 	struct task_state *state = bpf_task_storage_get(&tasks, task, 0, 0);
+	struct file_key key = {};
+	struct file *program;
 
+	if (!state)
+		return 0;
 	/* close-on-exec has changed the table. */
-	if (state)
-		state->file_pointer = 0;
+	state->file_pointer = 0;
+	if (!HISTORY)
+		return 0;
+	/* Its pages are used without a call that opens it. */
+	program = BPF_CORE_READ(task, mm, exe_file);
+	if (program) {
+		identify(BPF_CORE_READ(program, f_inode), &key);
+		name_file((__u64)program, &key);
+	}
 	return 0;
 }
 
@@ -52,13 +105,31 @@ int BPF_PROG(exited, struct task_struct *task)
 	struct task_state *state = bpf_task_storage_get(&tasks, task, 0, 0);
 
 	if (state) {
-		settle(state, task);
+		settle(state, task, bpf_ktime_get_ns());
 		bpf_task_storage_delete(&tasks, task);
 	}
 	return 0;
 }
 
-/* Run once by the loader: every thread of the root starts to be observed. */
+/* Whether the task is of the root process, or of one that it started. */
+static __always_inline bool is_of_root(struct task_struct *task, __u32 root)
+{
+	struct task_struct *process = task;
+
+	for (int i = 0; i < 64; i++) {
+		__u32 id = BPF_CORE_READ(process, tgid);
+
+		if (id == root)
+			return 1;
+		if (id <= 1)
+			return 0;
+		process = BPF_CORE_READ(process, real_parent);
+	}
+	return 0;
+}
+
+/* Run once by the loader: every thread of the root, and of what it has started, is
+ * observed from now on. */
 SEC("iter/task")
 int adopt(struct bpf_iter__task *ctx)
 {
@@ -66,7 +137,7 @@ int adopt(struct bpf_iter__task *ctx)
 	struct config *c = configuration();
 	struct task_state *state;
 
-	if (!task || !c || task->tgid != (int)c->root)
+	if (!task || !c || !is_of_root(task, c->root))
 		return 0;
 	state = bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state) {
@@ -76,6 +147,9 @@ int adopt(struct bpf_iter__task *ctx)
 	state->on_cpu_base_ns = task->se.sum_exec_runtime;
 	state->minor_base = task->min_flt;
 	state->major_base = task->maj_flt;
+	state->parent = BPF_CORE_READ(task, real_parent, tgid);
+	state->started_ns = bpf_ktime_get_ns();
+	change_alive(1);
 	return 0;
 }
 
@@ -91,7 +165,7 @@ int release(struct bpf_iter__task *ctx)
 	state = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (!state)
 		return 0;
-	settle(state, task);
+	settle(state, task, 0);
 	bpf_task_storage_delete(&tasks, task);
 	return 0;
 }

@@ -5,8 +5,16 @@
 #include "kernel.h"
 
 #define HISTOGRAM_BUCKETS 40
+#define SIZE_BUCKETS 32
 #define PIECES 8
 #define SYSCALLS 512
+
+/* Numbers of what is counted like a system call: operations of io_uring, and the file
+ * that a call reads from when it is counted at the file that it writes to. */
+#define RING_BASE SYSCALLS
+#define RING_OPERATIONS 128
+#define SOURCE_BASE (RING_BASE + RING_OPERATIONS)
+#define NUMBERS (SOURCE_BASE + SYSCALLS)
 
 /* What the first argument, or the result, of a system call says. Set by the loader,
  * because numbers differ between architectures. */
@@ -18,6 +26,22 @@
 #define CALL_STREAMED 32    /* one event per call when calls are streamed */
 #define CALL_VECTORED 64    /* argument 1 is an iovec array, argument 2 its length */
 #define CALL_FD_FIFTH 128   /* argument 4 is the file (mmap) */
+#define CALL_WRITES 256     /* a success lengthens the run of writes */
+#define CALL_OFFSET 512     /* argument 3 is the offset in the file */
+#define CALL_POSITION 1024  /* begins at the position of the open file */
+#define CALL_STEP 2048      /* a success is a step of the history */
+#define CALL_SOURCE_FIRST 4096  /* argument 0 is the file read from */
+#define CALL_SOURCE_SECOND 8192 /* argument 1 is the file read from */
+#define CALL_MOVES 16384    /* returns the bytes it moved */
+#define CALL_STOPS 32768    /* when recorded: the reader has to look before the program goes on */
+
+/* Which arguments are paths. Set by the loader. */
+#define PATH_FIRST 1        /* argument 0, from the working directory */
+#define PATH_AT 2           /* argument 1, from the directory in argument 0 */
+#define PATH_TWO 3          /* arguments 0 and 1, from the working directory */
+#define PATH_TWO_AT 4       /* argument 1 from argument 0, argument 3 from argument 2 */
+#define PATH_SECOND 5       /* argument 1, from the working directory (symlink) */
+#define PATH_THIRD_AT 6     /* argument 2, from the directory in argument 1 (symlinkat) */
 
 enum cause {
 	CAUSE_READ,
@@ -37,6 +61,9 @@ enum loss {
 	LOSS_STREAM,
 	LOSS_TASKS,
 	LOSS_COMPAT, /* 32-bit system calls, whose numbers mean something else */
+	LOSS_NAMES,
+	LOSS_HISTORY,
+	LOSS_PAYLOAD,
 	LOSSES,
 };
 
@@ -63,7 +90,13 @@ struct call_value {
 	__u64 returned;
 	__u64 time_ns;
 	__u64 blocked_ns;
+	__u64 pairs;      /* transfers whose predecessor is known; of these: */
+	__u64 sequential; /* begin where it ended */
+	__u64 backward;   /* begin before its end */
+	__u64 empty;      /* of 0 bytes */
+	__u64 furthest;   /* largest offset plus length */
 	__u32 histogram[HISTOGRAM_BUCKETS];
+	__u32 sizes[SIZE_BUCKETS];
 };
 
 struct cache_key {
@@ -126,6 +159,146 @@ struct config {
 enum event_kind {
 	EVENT_CALL = 1,
 	EVENT_REQUEST = 2,
+	EVENT_NAME = 3,
+	EVENT_STEP = 4,
+	EVENT_RUN = 5,
+	EVENT_TASK = 6,
+	EVENT_PAYLOAD = 7,
+	EVENT_STOP = 8,
+	EVENT_SITE = 16,
+};
+
+#define TEXT 4096
+#define LONGEST_NAME 256 /* NAME_MAX and the NUL */
+
+/* A file seen for the first time. Behind it: the names from the file up to `base`, a
+ * directory that was named before, or where that is zero up to the root of all mounts;
+ * each with its NUL, `bytes` in all. */
+struct name_event {
+	__u32 kind;
+	__u32 mode;
+	struct file_key file;
+	struct file_key base;
+	__u64 size;
+	__u32 bytes;
+	__u16 complete;
+	__u16 as_base; /* a directory that is not used itself, but a file in it */
+	char filesystem[16];
+};
+
+/* A call that is a step of the history. Behind it: its paths as the program gave them,
+ * each with its NUL. */
+struct step_event {
+	__u32 kind;
+	__u32 nr;
+	__u32 process;
+	__u32 thread;
+	__u64 entered_ns;
+	__u64 left_ns;
+	__s64 result;
+	struct file_key file;
+	__u64 argument[5];
+	__u32 mode;       /* of struct file: FMODE_* */
+	__u32 flags;      /* of struct file: O_* */
+	struct file_key base[2];
+	__u32 bytes[2];   /* of each path, 0 for none */
+};
+
+/* Writes to one file by one call that followed each other in one thread. */
+struct run_event {
+	__u32 kind;
+	__u32 nr;
+	__u32 process;
+	__u32 thread;
+	__u64 started_ns;
+	__u64 ended_ns;
+	struct file_key file;
+	__u64 count;
+	__u64 bytes;
+	__u64 from;
+	__u64 to;
+	__u64 sequential;
+};
+
+struct task_event {
+	__u32 kind;
+	__u32 thread;
+	__u32 process;
+	__u32 parent;
+	__u64 started_ns;
+	__u64 ended_ns; /* 0 when it goes on */
+	__u64 on_cpu_ns;
+	__u64 minor_faults;
+	__u64 major_faults;
+	__u64 calls;
+	__u64 time_ns;
+	__u64 blocked_ns;
+	__u64 read_bytes;
+	__u64 written_bytes;
+	char name[16];
+};
+
+/* Most that is behind one payload event. A value of a per-CPU table is at most 32 KiB
+ * (PCPU_MIN_UNIT_SIZE, include/linux/percpu.h). */
+#define PAYLOAD_BYTES 28672
+
+/* Longer writes are handed over by their address: to copy them would keep the CPU from
+ * everything else for too long, as it may not be preempted meanwhile. */
+#define PAYLOAD_AT_ONCE (1 << 20)
+
+/* Where a part of a payload is. */
+enum payload_form {
+	PAYLOAD_HERE,      /* behind the event */
+	PAYLOAD_IN_MEMORY, /* at `address` of the process, which is stopped */
+	PAYLOAD_IN_FILE,   /* in the file, moved there without a buffer of the program */
+	PAYLOAD_UNKNOWN,
+};
+
+/* A part of what one call wrote. All parts of a call follow each other in its thread. */
+struct payload_event {
+	__u32 kind;
+	__u32 nr;
+	__u32 process;
+	__u32 thread;
+	__u64 entered_ns;
+	__u64 left_ns;
+	struct file_key file;
+	__u64 offset;     /* in the file, of the whole payload */
+	__u64 bytes;      /* of the whole payload */
+	__u64 at;         /* of this part, in the payload */
+	__u64 part;       /* bytes of this part */
+	__u64 address;
+	__u32 form;
+	__u32 descriptor;
+	__u32 mode;       /* of the inode */
+	__u32 pad;
+	__u64 open_file;  /* the struct file, whose position may be shared */
+};
+
+/* A process was stopped by the kernel side; the reader continues it. */
+struct stop_event {
+	__u32 kind;
+	__u32 process;
+	__u32 thread; /* the one whose call was the reason */
+	__s32 error;  /* errno when it could not be stopped */
+};
+
+#define STACK 16384
+
+/* Where in its program a call was made. Behind it: the stack from `sp` on. */
+struct site_event {
+	__u32 kind;
+	__u32 nr;
+	__u32 process;
+	__u32 parent;
+	__u64 execs; /* programs that the process and its ancestors became */
+	struct file_key file;
+	__u64 spent_ns; /* in calls on files since the last one of this thread */
+	__u64 ip;
+	__u64 sp;
+	__u64 bp;
+	__u32 bytes;
+	__u32 pad;
 };
 
 struct call_event {
@@ -161,7 +334,7 @@ struct request_event {
 #define ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
 ASSERT_SIZE(file_key, 16);
 ASSERT_SIZE(call_key, 24);
-ASSERT_SIZE(call_value, 200);
+ASSERT_SIZE(call_value, 368);
 ASSERT_SIZE(cache_key, 24);
 ASSERT_SIZE(cache_value, 32);
 ASSERT_SIZE(block_key, 32);
@@ -170,3 +343,10 @@ ASSERT_SIZE(totals, 32);
 ASSERT_SIZE(config, 80);
 ASSERT_SIZE(call_event, 128);
 ASSERT_SIZE(request_event, 72);
+ASSERT_SIZE(name_event, 72);
+ASSERT_SIZE(step_event, 144);
+ASSERT_SIZE(run_event, 88);
+ASSERT_SIZE(task_event, 112);
+ASSERT_SIZE(payload_event, 112);
+ASSERT_SIZE(stop_event, 16);
+ASSERT_SIZE(site_event, 80);

@@ -1,0 +1,245 @@
+/* The history: what changes files, in order.
+ *
+ * Writes are not sent one by one: those that follow each other in one file are one run,
+ * sent when another file or a step of the same thread comes.
+ */
+#pragma once
+#include "names.h"
+
+struct step_record {
+	struct step_event event;
+	char text[2 * TEXT];
+};
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct step_record);
+} step_scratch SEC(".maps");
+
+static __always_inline bool is_same_file(const struct file_key *one, const struct file_key *other)
+{
+	return one->inode == other->inode && one->device == other->device &&
+	       one->generation == other->generation;
+}
+
+static __noinline int end_run(struct run *run)
+{
+	struct run_event *event;
+	__u64 id = bpf_get_current_pid_tgid();
+
+	if (!run || !run->count)
+		return 0;
+	event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+	if (!event) {
+		lose(LOSS_HISTORY);
+	} else {
+		event->kind = EVENT_RUN;
+		event->nr = run->nr;
+		event->process = id >> 32;
+		event->thread = id;
+		event->started_ns = run->started_ns;
+		event->ended_ns = run->ended_ns;
+		event->file = run->file;
+		event->count = run->count;
+		event->bytes = run->bytes;
+		event->from = run->from;
+		event->to = run->to;
+		event->sequential = run->sequential;
+		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	}
+	run->count = 0;
+	return 0;
+}
+
+static __always_inline void extend_run(struct task_state *state, __u64 offset, __u64 bytes,
+				       __u64 now)
+{
+	struct run *run = &state->run;
+
+	if (run->count && (run->nr != state->nr || !is_same_file(&run->file, &state->file)))
+		end_run(run);
+	if (!run->count) {
+		run->nr = state->nr;
+		run->file = state->file;
+		run->started_ns = state->entered_ns;
+		run->bytes = 0;
+		run->from = offset;
+		run->to = 0;
+		run->sequential = 0;
+	} else {
+		run->sequential += offset == run->end;
+	}
+	run->count++;
+	run->bytes += bytes;
+	run->ended_ns = now;
+	run->end = offset + bytes;
+	if (offset < run->from)
+		run->from = offset;
+	if (run->end > run->to)
+		run->to = run->end;
+}
+
+/* The directory that a relative path begins in, named if it is new. */
+static __noinline int begin_of(struct task_struct *task, __u64 fd, __u32 which)
+{
+	struct step_record *record;
+	struct file_key key = {};
+	struct path *at = 0;
+	struct inode *inode;
+	__u32 zero = 0;
+
+	record = bpf_map_lookup_elem(&step_scratch, &zero);
+	if (!record || which > 1)
+		return 0;
+	if ((__s32)fd == AT_FDCWD) {
+		struct fs_struct *fs = BPF_CORE_READ(task, fs);
+
+		at = (void *)fs + bpf_core_field_offset(struct fs_struct, pwd);
+	} else {
+		struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+		struct file *file = 0;
+
+		if ((__u32)fd >= BPF_CORE_READ(table, max_fds))
+			return 0;
+		bpf_probe_read_kernel(&file, sizeof file,
+				      (void *)BPF_CORE_READ(table, fd) + 8ULL * (__u32)fd);
+		if (!file)
+			return 0;
+		at = (void *)file + bpf_core_field_offset(struct file, f_path);
+	}
+	inode = BPF_CORE_READ(at, dentry, d_inode);
+	if (!inode)
+		return 0;
+	identify(inode, &key);
+	record->event.base[which] = key;
+	if (is_new(&key, NAMED))
+		name_path(at, &key);
+	return 0;
+}
+
+/* A path as the program gave it. Read after the call: the kernel has just read it, so
+ * its page is resident. Returns the bytes with the NUL. */
+static __always_inline __u32 copy_path(struct step_record *record, __u32 at, __u64 address)
+{
+	long bytes = bpf_probe_read_user_str(record->text + (at & (TEXT - 1)), TEXT,
+					     (void *)address);
+
+	return bytes > 0 ? bytes : 0;
+}
+
+static __noinline int copy_paths(struct task_state *state, __u32 style)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct step_record *record;
+	__u64 fd[2] = {AT_FDCWD, AT_FDCWD}, address[2] = {};
+	__u32 zero = 0, first;
+	char start = 0;
+
+	record = bpf_map_lookup_elem(&step_scratch, &zero);
+	if (!record || !state)
+		return 0;
+	switch (style) {
+	case PATH_FIRST:
+		address[0] = state->argument[0];
+		break;
+	case PATH_AT:
+		fd[0] = state->argument[0];
+		address[0] = state->argument[1];
+		break;
+	case PATH_TWO:
+		address[0] = state->argument[0];
+		address[1] = state->argument[1];
+		break;
+	case PATH_TWO_AT:
+		fd[0] = state->argument[0];
+		address[0] = state->argument[1];
+		fd[1] = state->argument[2];
+		address[1] = state->argument[3];
+		break;
+	case PATH_SECOND:
+		address[0] = state->argument[1];
+		address[1] = state->argument[0]; /* what the link says */
+		break;
+	case PATH_THIRD_AT:
+		fd[0] = state->argument[1];
+		address[0] = state->argument[2];
+		address[1] = state->argument[0];
+		break;
+	default:
+		return 0;
+	}
+	first = copy_path(record, 0, address[0]);
+	record->event.bytes[0] = first;
+	bpf_probe_read_kernel(&start, 1, record->text);
+	if (first && start != '/')
+		begin_of(task, fd[0], 0);
+	if (!address[1] || first >= TEXT) /* no room: no path is that long but by intent */
+		return 0;
+	record->event.bytes[1] = copy_path(record, first, address[1]);
+	bpf_probe_read_kernel(&start, 1, record->text + (first & (TEXT - 1)));
+	if (record->event.bytes[1] && start != '/')
+		begin_of(task, fd[1], 1);
+	return 0;
+}
+
+static __noinline int send_step(struct task_state *state, __u32 style, __s64 result, __u64 now)
+{
+	struct step_record *record;
+	__u64 id = bpf_get_current_pid_tgid(), bytes;
+	__u32 zero = 0;
+
+	record = bpf_map_lookup_elem(&step_scratch, &zero);
+	if (!record || !state)
+		return 0;
+	end_run(&state->run);
+	__builtin_memset(&record->event, 0, sizeof record->event);
+	record->event.kind = EVENT_STEP;
+	record->event.nr = state->nr;
+	record->event.process = id >> 32;
+	record->event.thread = id;
+	record->event.entered_ns = state->entered_ns;
+	record->event.left_ns = now;
+	record->event.result = result;
+	record->event.file = state->file;
+	for (int i = 0; i < 5; i++)
+		record->event.argument[i] = state->argument[i];
+	record->event.mode = state->file_mode;
+	record->event.flags = state->file_flags;
+	if (style)
+		copy_paths(state, style);
+	bytes = (__u64)record->event.bytes[0] + record->event.bytes[1];
+	if (bytes > 2 * TEXT)
+		bytes = 2 * TEXT;
+	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
+		lose(LOSS_HISTORY);
+	return 0;
+}
+
+/* Of the struct file of the current call; after a close it is gone. */
+static __always_inline void look_at_file(struct task_state *state)
+{
+	struct file *file = (struct file *)state->open_file;
+
+	state->file_mode = file ? BPF_CORE_READ(file, f_mode) : 0;
+	state->file_flags = file ? BPF_CORE_READ(file, f_flags) : 0;
+}
+
+/* Whether the call that ends is a step; most are not. */
+static __always_inline bool is_step(struct task_state *state, __u32 style, __s64 result)
+{
+	bool regular = (state->mode & S_IFMT) == S_IFREG;
+
+	if (result < 0)
+		return style || (state->call & CALL_STEP) ||
+		       ((state->call & CALL_WRITES) && regular);
+	if (!(state->call & CALL_STEP))
+		return 0;
+	if (state->call & CALL_FD_FIFTH) /* mmap */
+		return regular && (state->argument[2] & PROT_WRITE) &&
+		       (state->argument[3] & MAP_SHARED);
+	if (state->call & (CALL_FD_RETURNED | CALL_CLOSES)) /* to read changes nothing */
+		return regular && (state->file_mode & (FMODE_WRITE | FMODE_CREATED));
+	return 1;
+}

@@ -1,0 +1,182 @@
+/* Names: the path of every file, once, when it is used for the first time. */
+#pragma once
+#include "maps.h"
+
+struct name_record {
+	struct name_event event;
+	char text[TEXT + LONGEST_NAME];
+};
+
+/* One for each CPU: programs on system-call tracepoints are not preempted
+ * (include/trace/bpf_probe.h). */
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct name_record);
+} name_scratch SEC(".maps");
+
+struct walk {
+	struct dentry *dentry;
+	struct dentry *root;
+	struct mount *mount;
+	__u32 bytes;
+	__u32 complete;
+};
+
+/* One component up: over the edge of a mount to where it is mounted. */
+static long climb(__u32 index, struct walk *walk)
+{
+	/* Apart from `walk`, which the kernel does not know: no access to it may be relocated. */
+	struct dentry *dentry = walk->dentry, *parent;
+	struct mount *mount = walk->mount, *below;
+	struct name_record *record;
+	__u32 zero = 0, at;
+	long bytes;
+
+	if (dentry == walk->root) {
+		below = BPF_CORE_READ(mount, mnt_parent);
+		if (below == mount) {
+			walk->complete = 1;
+			return 1;
+		}
+		walk->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+		walk->mount = below;
+		walk->root = BPF_CORE_READ(below, mnt.mnt_root);
+		return 0;
+	}
+	parent = BPF_CORE_READ(dentry, d_parent);
+	if (parent == dentry) {
+		/* The root of a file system that is mounted nowhere: pipes, sockets. */
+		walk->complete = 1;
+		return 1;
+	}
+	record = bpf_map_lookup_elem(&name_scratch, &zero);
+	if (!record || walk->bytes >= TEXT)
+		return 1;
+	at = walk->bytes & (TEXT - 1);
+	bytes = bpf_probe_read_kernel_str(record->text + at, LONGEST_NAME,
+					  BPF_CORE_READ(dentry, d_name.name));
+	if (bytes <= 0)
+		return 1;
+	walk->bytes += bytes;
+	walk->dentry = parent;
+	return 0;
+}
+
+static __always_inline void fill_name(struct name_event *event, struct file_key *key,
+				      struct inode *inode)
+{
+	event->kind = EVENT_NAME;
+	event->mode = BPF_CORE_READ(inode, i_mode);
+	event->file = *key;
+	event->size = BPF_CORE_READ(inode, i_size);
+	bpf_probe_read_kernel_str(event->filesystem, sizeof event->filesystem,
+				  BPF_CORE_READ(inode, i_sb, s_type, name));
+}
+
+/* All names up to the root of all mounts. */
+static __noinline int send_path(struct file_key *key, struct dentry *dentry,
+				struct vfsmount *mount, struct inode *inode, __u32 as_base)
+{
+	struct walk walk = {};
+	struct name_record *record;
+	__u32 zero = 0;
+	__u64 bytes;
+
+	record = bpf_map_lookup_elem(&name_scratch, &zero);
+	if (!record || !key)
+		return 0;
+	walk.dentry = dentry;
+	walk.root = BPF_CORE_READ(mount, mnt_root);
+	walk.mount = (void *)mount - bpf_core_field_offset(struct mount, mnt);
+	bpf_loop(512, climb, &walk, 0);
+	fill_name(&record->event, key, inode);
+	record->event.base = (struct file_key){};
+	record->event.complete = walk.complete;
+	record->event.as_base = as_base;
+	bytes = walk.bytes;
+	if (bytes > TEXT + LONGEST_NAME)
+		bytes = TEXT + LONGEST_NAME;
+	record->event.bytes = bytes;
+	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
+		lose(LOSS_NAMES);
+	return 0;
+}
+
+/* The name in a directory that has been named. */
+static __noinline int send_leaf(struct file_key *key, struct file_key *base,
+				struct dentry *dentry, struct inode *inode)
+{
+	struct name_record *record;
+	__u32 zero = 0;
+	long bytes;
+
+	record = bpf_map_lookup_elem(&name_scratch, &zero);
+	if (!record || !key || !base)
+		return 0;
+	bytes = bpf_probe_read_kernel_str(record->text, LONGEST_NAME,
+					  BPF_CORE_READ(dentry, d_name.name));
+	if (bytes <= 0 || bytes > LONGEST_NAME)
+		return 0;
+	fill_name(&record->event, key, inode);
+	record->event.base = *base;
+	record->event.complete = 1;
+	record->event.as_base = 0;
+	record->event.bytes = bytes;
+	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
+		lose(LOSS_NAMES);
+	return 0;
+}
+
+/* A directory may be named for the files in it, before it is used itself. */
+#define NAMED_AS_BASE 1
+#define NAMED 2
+
+/* Whether it is to be named now; at most once for each file and reason. */
+static __always_inline bool is_new(struct file_key *key, __u8 reason)
+{
+	__u8 *known;
+
+	if (!key->inode && !key->device)
+		return 0;
+	known = bpf_map_lookup_elem(&named, key);
+	if (known) {
+		if (*known >= reason)
+			return 0;
+		*known = reason;
+		return 1;
+	}
+	switch (bpf_map_update_elem(&named, key, &reason, BPF_NOEXIST)) {
+	case -17: /* EEXIST: another CPU was quicker */
+		return 0;
+	case -7: /* E2BIG: full */
+		lose(LOSS_NAMES);
+	}
+	return 1;
+}
+
+/* The files of a directory share its path, which is walked and sent once. */
+static __noinline int name_path(struct path *at, struct file_key *key)
+{
+	struct dentry *dentry, *parent;
+	struct vfsmount *mount;
+	struct inode *inode, *directory;
+	struct file_key base = {};
+
+	if (!key)
+		return 0;
+	dentry = BPF_CORE_READ(at, dentry);
+	mount = BPF_CORE_READ(at, mnt);
+	inode = BPF_CORE_READ(dentry, d_inode);
+	if (!inode)
+		return 0;
+	parent = BPF_CORE_READ(dentry, d_parent);
+	directory = BPF_CORE_READ(parent, d_inode);
+	if (parent == dentry || dentry == BPF_CORE_READ(mount, mnt_root) || !directory)
+		return send_path(key, dentry, mount, inode, 0);
+	identify(directory, &base);
+	if (is_new(&base, NAMED_AS_BASE))
+		send_path(&base, parent, mount, directory, 1);
+	return send_leaf(key, &base, dentry, inode);
+}

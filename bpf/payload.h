@@ -1,0 +1,295 @@
+/* The operation log's payload: what was written, in order, and nothing lost.
+ *
+ * User memory is read when the call returns: the kernel has just read it, so it is
+ * resident also where it came from a cold mapping, and what it held is what was written
+ * unless another thread changed it meanwhile. What can not be read here, would fill the
+ * ring, or has no buffer in user memory, is handed over by its address; the process is
+ * then stopped until the reader has fetched it.
+ */
+#pragma once
+#include "history.h"
+
+/* One read goes anywhere below FILLED, and is at most STRIDE long. */
+#define FILLED 0x4000
+#define STRIDE (PAYLOAD_BYTES - FILLED)
+
+#define SMALL 512
+
+struct gather {
+	__u64 buffer;  /* where the current buffer goes on */
+	__u64 left;    /* ... and what is left of it */
+	__u64 vector;  /* the next struct iovec */
+	__u64 vectors; /* how many are left */
+	__u64 wanted;  /* bytes of payload not taken yet */
+	__u64 filled;  /* bytes in the scratch */
+	__u64 at;      /* bytes handed over */
+	__u32 late;    /* hand over addresses only */
+	__u32 stop;    /* an address was handed over */
+};
+
+struct payload_record {
+	struct gather gather; /* here and not on the stack: the verifier follows no table */
+	struct payload_event event;
+	char bytes[PAYLOAD_BYTES];
+};
+
+/* One for each CPU: programs on system-call tracepoints are not preempted
+ * (include/trace/bpf_probe.h). */
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct payload_record);
+} payload_scratch SEC(".maps");
+
+/* How often each process was stopped. The reader continues it only when it has seen
+ * as many stops. */
+struct {
+	__uint(type, MAP_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u64);
+} stops SEC(".maps");
+
+static __always_inline struct payload_record *payload_record(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&payload_scratch, &zero);
+}
+
+/* Hands over a part: `bytes` of them behind the event, or where they are. */
+static __noinline int send_part(struct payload_record *record, __u32 form, __u64 address,
+				__u64 part)
+{
+	__u64 behind = form == PAYLOAD_HERE ? part : 0;
+
+	if (!record)
+		return 0;
+	record->event.form = form;
+	record->event.address = address;
+	record->event.at = record->gather.at;
+	record->event.part = part;
+	record->gather.at += part;
+	record->gather.filled = 0;
+	if (behind > PAYLOAD_BYTES)
+		return 0;
+	if (bpf_ringbuf_output(&events, &record->event, sizeof record->event + behind,
+			       BPF_RB_NO_WAKEUP))
+		lose(LOSS_PAYLOAD);
+	return 0;
+}
+
+static __always_inline void take(struct gather *gather, __u64 bytes)
+{
+	gather->buffer += bytes;
+	gather->left -= bytes;
+	gather->wanted -= bytes;
+}
+
+/* A part that the reader has to fetch, after what was copied before it. */
+static __noinline int send_late(struct payload_record *record, __u32 form, __u64 bytes)
+{
+	if (!record)
+		return 0;
+	if (record->gather.filled)
+		send_part(record, PAYLOAD_HERE, 0, record->gather.filled);
+	send_part(record, form, record->gather.buffer, bytes);
+	record->gather.stop = 1;
+	take(&record->gather, bytes);
+	return 0;
+}
+
+static __noinline int next_vector(struct payload_record *record)
+{
+	struct gather *gather = &record->gather;
+	__u64 vector[2] = {};
+
+	if (!gather->vectors ||
+	    bpf_probe_read_user(vector, sizeof vector, (void *)gather->vector)) {
+		gather->left = gather->wanted;
+		return send_late(record, PAYLOAD_UNKNOWN, gather->wanted);
+	}
+	gather->buffer = vector[0];
+	gather->left = vector[1];
+	gather->vector += sizeof vector;
+	gather->vectors--;
+	return 0;
+}
+
+static long gather_some(__u32 index, void *unused)
+{
+	struct payload_record *record = payload_record();
+	struct gather *gather;
+	__u64 bytes, at;
+
+	if (!record)
+		return 1;
+	gather = &record->gather;
+	if (!gather->left) {
+		next_vector(record);
+		return !gather->wanted;
+	}
+	bytes = gather->left < gather->wanted ? gather->left : gather->wanted;
+	if (gather->late) {
+		send_late(record, PAYLOAD_IN_MEMORY, bytes);
+		return !gather->wanted;
+	}
+	at = gather->filled & (FILLED - 1);
+	if (bytes > STRIDE)
+		bytes = STRIDE;
+	if (bpf_probe_read_user(record->bytes + at, bytes, (void *)gather->buffer)) {
+		send_late(record, PAYLOAD_IN_MEMORY, bytes);
+		return !gather->wanted;
+	}
+	gather->filled += bytes;
+	take(gather, bytes);
+	if (gather->filled >= FILLED || !gather->wanted)
+		send_part(record, PAYLOAD_HERE, 0, gather->filled);
+	return !gather->wanted;
+}
+
+/* Whether the bytes came from another file and are in no buffer. */
+static __always_inline bool is_moved(struct task_state *state)
+{
+	return state->call & (CALL_SOURCE_FIRST | CALL_SOURCE_SECOND);
+}
+
+static __always_inline __u64 payload_offset(struct task_state *state, __s64 moved)
+{
+	struct file *file = (struct file *)state->open_file;
+	__u64 position = 0;
+
+	if (is_moved(state)) {
+		/* copy_file_range(2), splice(2): the kernel has moved *off_out on. */
+		if ((state->call & CALL_FD_THIRD) && state->argument[3] &&
+		    !bpf_probe_read_user(&position, sizeof position, (void *)state->argument[3]))
+			return position - moved;
+		return BPF_CORE_READ(file, f_pos) - moved;
+	}
+	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL) {
+		/* pwrite(2), BUGS: with O_APPEND the offset is ignored. */
+		if (BPF_CORE_READ(file, f_flags) & O_APPEND)
+			return BPF_CORE_READ(file, f_inode, i_size) - moved;
+		return state->argument[3];
+	}
+	return BPF_CORE_READ(file, f_pos) - moved;
+}
+
+/* Most writes of programs that write often: one read, one event. */
+static __always_inline bool send_small(struct payload_record *record, __u64 address, __u64 bytes)
+{
+	if (bytes > SMALL || bpf_probe_read_user(record->bytes, bytes, (void *)address))
+		return 0;
+	record->event.form = PAYLOAD_HERE;
+	record->event.address = 0;
+	record->event.at = 0;
+	record->event.part = bytes;
+	if (bpf_ringbuf_output(&events, &record->event, sizeof record->event + bytes,
+			       BPF_RB_NO_WAKEUP))
+		lose(LOSS_PAYLOAD);
+	return 1;
+}
+
+/* Returns whether the process has to be stopped. `used` is what is in the ring. */
+static __noinline int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 used)
+{
+	struct payload_record *record = payload_record();
+	__u64 id = bpf_get_current_pid_tgid();
+	struct gather *gather;
+
+	if (!record || !state || result <= 0)
+		return 0;
+	record->event.kind = EVENT_PAYLOAD;
+	record->event.nr = state->nr;
+	record->event.process = id >> 32;
+	record->event.thread = id;
+	record->event.entered_ns = state->entered_ns;
+	record->event.left_ns = now;
+	record->event.file = state->file;
+	record->event.offset = payload_offset(state, result);
+	record->event.bytes = result;
+	record->event.mode = state->mode;
+	record->event.pad = 0;
+	record->event.open_file = state->open_file;
+	record->event.descriptor = state->argument[0];
+	if (result <= SMALL && used <= HIGH_WATER &&
+	    !(state->call & (CALL_VECTORED | CALL_SOURCE_FIRST | CALL_SOURCE_SECOND)) &&
+	    send_small(record, state->argument[1], result))
+		return 0;
+	gather = &record->gather;
+	__builtin_memset(gather, 0, sizeof *gather);
+	gather->wanted = result;
+	if (is_moved(state)) {
+		if (state->call & CALL_FD_THIRD)
+			record->event.descriptor = state->argument[2];
+		gather->buffer = record->event.offset;
+		gather->left = result;
+		send_late(record, PAYLOAD_IN_FILE, result);
+		return 1;
+	}
+	gather->late = result > PAYLOAD_AT_ONCE || used + result > HIGH_WATER;
+	if (state->call & CALL_VECTORED) {
+		gather->vector = state->argument[1];
+		gather->vectors = state->argument[2];
+	} else {
+		gather->buffer = state->argument[1];
+		gather->left = state->argument[2];
+	}
+	bpf_loop(4096, gather_some, &id, 0);
+	return gather->stop;
+}
+
+/* Stops the process; it sleeps before it is back in user mode. */
+static __noinline int stop_process(void)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 process = id >> 32;
+	struct stop_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+	__u64 one = 1, *count;
+
+	/* Nobody would ever continue it. */
+	if (!event) {
+		lose(LOSS_PAYLOAD);
+		return 0;
+	}
+	count = bpf_map_lookup_elem(&stops, &process);
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	else if (bpf_map_update_elem(&stops, &process, &one, BPF_NOEXIST)) {
+		count = bpf_map_lookup_elem(&stops, &process);
+		if (count)
+			__sync_fetch_and_add(count, 1);
+	}
+	event->kind = EVENT_STOP;
+	event->process = process;
+	event->thread = id;
+	event->error = -bpf_send_signal(SIGSTOP);
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* What the program tells its user. */
+static __always_inline bool is_output(struct task_state *state)
+{
+	return (state->mode & S_IFMT) != S_IFREG && (state->argument[0] == 1 ||
+						     state->argument[0] == 2);
+}
+
+static __always_inline void record_call(struct task_state *state, __s64 result, __u64 now)
+{
+	__u64 used;
+	int stop = 0;
+
+	if (!(state->call & (CALL_WRITES | CALL_STEP)))
+		return;
+	used = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+	if ((state->call & CALL_WRITES) && result > 0 &&
+	    ((state->mode & S_IFMT) == S_IFREG || is_output(state)))
+		stop = send_payload(state, result, now, used);
+	if ((state->call & CALL_STOPS) && result >= 0 && is_step(state, 0, result))
+		stop = 1;
+	if (stop || used > HIGH_WATER)
+		stop_process();
+}

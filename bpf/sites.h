@@ -1,0 +1,92 @@
+/* Call sites: from time to time the stack of the program, as it stands in its memory.
+ *
+ * A stack is taken whenever a thread has spent so much time in calls on files. So what it
+ * costs is a share of that time, whatever the program does, and a call is caught as often
+ * as it takes time. The stack is unwound in user space, where the unwind tables of the
+ * program can be read: most programs have no frame pointers. */
+#pragma once
+#include "maps.h"
+
+/* Taking a stack costs one or two microseconds, so this is about one per cent. */
+#define SITE_FIRST_NS 200000ULL
+
+/* After so many of a thread the distance doubles, up to 2^7 of the first: a run of hours
+ * costs what a run of seconds does. */
+#define SITES_PER_STEP 64
+#define SITE_STEPS 7
+
+struct site_record {
+	struct site_event event;
+	char stack[STACK + PAGE_SIZE];
+};
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct site_record);
+} site_scratch SEC(".maps");
+
+/* Page by page: one that is not resident, or not there, ends it. */
+static __always_inline __u32 copy_stack(struct site_record *record, __u64 sp)
+{
+	__u32 bytes = 0;
+
+	for (int i = 0; i <= STACK / PAGE_SIZE; i++) {
+		__u32 piece = PAGE_SIZE - ((sp + bytes) & (PAGE_SIZE - 1));
+
+		if (bytes >= STACK)
+			break;
+		if (bpf_probe_read_user(record->stack + (bytes & (STACK - 1)),
+					piece & (2 * PAGE_SIZE - 1), (void *)(sp + bytes)))
+			break;
+		bytes += piece;
+	}
+	return bytes < STACK ? bytes : STACK;
+}
+
+static __noinline int send_site(struct task_state *state, struct task_struct *task,
+				struct pt_regs *regs)
+{
+	struct site_record *record;
+	__u32 zero = 0;
+	__u64 bytes;
+
+	record = bpf_map_lookup_elem(&site_scratch, &zero);
+	if (!record || !state || !task || !regs)
+		return 0;
+	record->event.kind = EVENT_SITE;
+	record->event.nr = state->nr;
+	record->event.process = BPF_CORE_READ(task, tgid);
+	record->event.parent = BPF_CORE_READ(task, real_parent, tgid);
+	record->event.execs = BPF_CORE_READ(task, self_exec_id);
+	record->event.file = state->file;
+	record->event.spent_ns = state->site_spent_ns;
+	record->event.ip = BPF_CORE_READ(regs, ip);
+	record->event.sp = BPF_CORE_READ(regs, sp);
+	record->event.bp = BPF_CORE_READ(regs, bp);
+	bytes = copy_stack(record, record->event.sp);
+	record->event.bytes = bytes;
+	if (bytes > STACK)
+		return 0;
+	/* Without room the time waits for the next one: nothing that is counted is lost. */
+	if (!bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
+		state->site_spent_ns = 0;
+	return 0;
+}
+
+static __always_inline void take_site(struct task_state *state, struct task_struct *task,
+				      struct pt_regs *regs, __u64 took_ns)
+{
+	__u64 steps;
+
+	state->site_spent_ns += took_ns;
+	/* The first distance is drawn, so that many short processes have their share. */
+	if (!state->site_due_ns)
+		state->site_due_ns = 1 + bpf_get_prandom_u32() % SITE_FIRST_NS;
+	if (state->site_spent_ns < state->site_due_ns)
+		return;
+	steps = ++state->sites / SITES_PER_STEP;
+	state->site_due_ns = SITE_FIRST_NS << (steps < SITE_STEPS ? steps : SITE_STEPS);
+	send_site(state, task, regs);
+}
