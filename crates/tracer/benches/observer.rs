@@ -14,8 +14,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use iostrata_core::observe::{Observer as _, Stream};
+use iostrata_core::record::Begin;
 use iostrata_core::stats;
-use iostrata_tracer::ebpf::EbpfObserver;
+use iostrata_tracer::ebpf::{EbpfObserver, Limits};
+use iostrata_tracer::record::Recording;
 
 const WRITES: &str = "1000000";
 const ROUNDS: usize = 9;
@@ -30,6 +32,9 @@ fn main() {
     let mut bare = Vec::new();
     let mut all = Vec::new();
     let mut streamed = Vec::new();
+    let mut recorder = EbpfObserver::with_limits(Limits::record()).unwrap();
+    let log = dir.path().join("log");
+    let mut recorded = Vec::new();
     let mut starts = Vec::new();
     let mut memory = (0.0, 0.0);
     for _ in 0..ROUNDS {
@@ -46,6 +51,10 @@ fn main() {
             requests: true,
         };
         streamed.push(run(&program, &file, Some((&mut observer, stream))).work);
+        recorder.record(recording(&log));
+        recorded.push(run(&program, &file, Some((&mut recorder, Stream::default()))).work);
+        recorder.recorded().unwrap().unwrap();
+        std::fs::remove_file(&log).unwrap();
     }
     let strace = strace(&program, &file);
 
@@ -53,6 +62,7 @@ fn main() {
     line("bare", &bare, &bare);
     line("observed, all strata", &all, &bare);
     line("observed, every call streamed", &streamed, &bare);
+    line("recorded with payload", &recorded, &bare);
     line("strace -c, once", &[strace], &bare);
     println!();
     println!(
@@ -120,6 +130,15 @@ fn run(program: &Path, file: &Path, observer: Option<(&mut EbpfObserver, Stream)
         work: work.as_secs_f64(),
         start,
     }
+}
+
+fn recording(log: &Path) -> Recording {
+    let begin = Begin {
+        command: Vec::new(),
+        directory: b"/".to_vec(),
+        started_ns: 0,
+    };
+    Recording::create(log, &begin).unwrap()
 }
 
 fn strace(program: &Path, file: &Path) -> f64 {

@@ -1,12 +1,21 @@
 //! The kernel's side of iostrata: watching other processes, and what sees storage.
 //!
 //! - [`ebpf`] observes a process tree through BTF tracepoints.
+//! - [`ptrace`] does so without privileges, by stopping it at its calls.
+//! - [`program`] starts programs so that they can be watched from their first call on.
 //! - [`kernel`] wraps the system calls that no library wraps.
 //!
 //! This is the only crate with `unsafe` code; each module that needs it says so.
 
+pub mod aftermath;
 pub mod ebpf;
 pub mod kernel;
 pub mod machine;
+mod paths;
 pub mod permission;
+pub mod program;
+pub mod ptrace;
+pub mod record;
+mod sites;
 pub mod stack;
+mod steps;

@@ -73,13 +73,14 @@ fn same_fields(c: &str, bytes: usize, fields: &[(&str, usize, usize)]) -> Vec<St
 }
 
 fn layouts() -> Vec<String> {
-    use wire::{END_IOS, FileKey, HISTOGRAM_BUCKETS, PIECES};
+    use wire::{END_IOS, FileKey, HISTOGRAM_BUCKETS, PIECES, SIZE_BUCKETS};
     same_layout! {
         "file_key" FileKey { inode: u64, device: u32, generation: u32 }
         "call_key" CallKey { file: FileKey, nr: u32, cpu: u32 }
         "call_value" CallValue {
             count: u64, errors: u64, returned: u64, time_ns: u64, blocked_ns: u64,
-            histogram: [u32; HISTOGRAM_BUCKETS],
+            pairs: u64, sequential: u64, backward: u64, empty: u64, furthest: u64,
+            histogram: [u32; HISTOGRAM_BUCKETS], sizes: [u32; SIZE_BUCKETS],
         }
         "cache_key" CacheKey { file: FileKey, metadata: u32, cpu: u32 }
         "cache_value" CacheValue {
@@ -101,6 +102,35 @@ fn layouts() -> Vec<String> {
             result: i64, file: FileKey, pieces: u32, pieces_read: u32,
             piece_bytes: [u64; PIECES],
         }
+        "name_event" NameEvent {
+            kind: u32, mode: u32, file: FileKey, base: FileKey, size: u64, bytes: u32,
+            complete: u16, as_base: u16,
+            filesystem: [u8; 16],
+        }
+        "step_event" StepEvent {
+            kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
+            result: i64, file: FileKey, argument: [u64; 5], mode: u32, flags: u32,
+            base: [FileKey; 2], bytes: [u32; 2],
+        }
+        "run_event" RunEvent {
+            kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
+            file: FileKey, count: u64, bytes: u64, from: u64, to: u64, sequential: u64,
+        }
+        "site_event" SiteEvent {
+            kind: u32, nr: u32, process: u32, parent: u32, execs: u64, file: FileKey,
+            spent_ns: u64, ip: u64, sp: u64, bp: u64, bytes: u32, pad: u32,
+        }
+        "task_event" TaskEvent {
+            kind: u32, thread: u32, process: u32, parent: u32, started_ns: u64, ended_ns: u64,
+            on_cpu_ns: u64, minor_faults: u64, major_faults: u64, calls: u64, time_ns: u64,
+            blocked_ns: u64, read_bytes: u64, written_bytes: u64, name: [u8; 16],
+        }
+        "payload_event" PayloadEvent {
+            kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
+            file: FileKey, offset: u64, bytes: u64, at: u64, part: u64, address: u64, form: u32,
+            descriptor: u32, mode: u32, pad: u32, open_file: u64,
+        }
+        "stop_event" StopEvent { kind: u32, process: u32, thread: u32, error: i32 }
         "request_event" RequestEvent {
             kind: u32, disk: u32, file: FileKey, file_offset: u64, sector: u64, bytes: u64,
             issued_ns: u64, completed_ns: u64, cause: u8, phase: u8, by_tree: u8,
@@ -110,7 +140,7 @@ fn layouts() -> Vec<String> {
 }
 
 fn constants() -> Vec<String> {
-    use wire::{call, loss};
+    use wire::{call, form, loss};
     let same = [
         ("SYSCALLS", wire::SYSCALLS as u64),
         ("CALL_FD_FIRST", call::FD_FIRST.into()),
@@ -127,6 +157,13 @@ fn constants() -> Vec<String> {
         ("LOSS_STREAM", loss::STREAM.into()),
         ("LOSS_TASKS", loss::TASKS.into()),
         ("LOSS_COMPAT", loss::COMPAT.into()),
+        ("CALL_STOPS", call::STOPS.into()),
+        ("LOSS_PAYLOAD", loss::PAYLOAD.into()),
+        ("PAYLOAD_HERE", form::HERE.into()),
+        ("PAYLOAD_IN_MEMORY", form::IN_MEMORY.into()),
+        ("PAYLOAD_IN_FILE", form::IN_FILE.into()),
+        ("EVENT_PAYLOAD", wire::EVENT_PAYLOAD.into()),
+        ("EVENT_STOP", wire::EVENT_STOP.into()),
         ("EVENT_CALL", wire::EVENT_CALL.into()),
         ("EVENT_REQUEST", wire::EVENT_REQUEST.into()),
     ];

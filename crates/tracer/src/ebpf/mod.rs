@@ -3,20 +3,32 @@
 //! [`EbpfObserver::open`] loads once; a session attaches, watches one process tree and
 //! detaches, so that timing runs between sessions pay nothing.
 
-mod calls;
+pub(crate) mod calls;
+mod change;
+mod guard;
+mod history;
+mod mapping;
 mod object;
+mod payload;
 mod readout;
 mod stream;
 mod symbols;
-mod wire;
+mod uring;
+pub(crate) mod wire;
+
+use std::os::fd::AsFd as _;
 
 use iostrata_core::environment::Backend;
 use iostrata_core::evidence::BlockRow;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Streams};
 use iostrata_core::op::Gap;
 
+use crate::record::{RecordError, Recorded, Recording};
+use aya::maps::MapError;
+pub use calls::call_names;
 use object::Object;
 pub use object::{OpenError, Stratum};
+use payload::Payloads;
 use stream::Stream;
 use wire::Config;
 
@@ -31,6 +43,48 @@ pub struct Limits {
     pub in_flight: u32,
     /// Ring buffer for streamed events, bytes: a power of two and a multiple of the page.
     pub ring_bytes: u32,
+    /// Whether names, tasks and the history are wanted ([`Observation::seen`]).
+    pub history: bool,
+    /// Whether the payload of writes is wanted ([`EbpfObserver::record`]); needs `history`.
+    pub record: bool,
+}
+
+/// Room in the ring for what one CPU hands over while no process can be stopped: one call,
+/// `PAYLOAD_AT_ONCE` in `bpf/wire.h`, and its events.
+const RECORDED_AT_ONCE: u32 = 2 << 20;
+
+/// include/uapi/linux/bpf.h: a ring buffer is a power of two; more than this is more memory
+/// than a recording is worth.
+const LARGEST_RING: u32 = 1 << 30;
+
+impl Limits {
+    /// For a user's own program: with its history, and room for 100,000 events while the
+    /// reader waits for a CPU.
+    pub fn trace() -> Self {
+        Self {
+            ring_bytes: 16 << 20,
+            history: true,
+            ..Self::default()
+        }
+    }
+}
+
+impl Limits {
+    /// For a user's own program with its operation log: half of the ring is for what
+    /// comes while processes are being stopped.
+    pub fn record() -> Self {
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
+        let headroom = RECORDED_AT_ONCE.saturating_mul(cpus).max(16 << 20);
+        Self {
+            ring_bytes: headroom
+                .saturating_mul(2)
+                .min(LARGEST_RING)
+                .next_power_of_two(),
+            record: true,
+            ..Self::trace()
+        }
+    }
 }
 
 impl Default for Limits {
@@ -40,6 +94,8 @@ impl Default for Limits {
             files: 65_536,
             in_flight: 4_096,
             ring_bytes: 4 << 20,
+            history: false,
+            record: false,
         }
     }
 }
@@ -50,6 +106,11 @@ pub struct EbpfObserver {
     stream: Stream,
     config: Config,
     streaming: bool,
+    history: bool,
+    /// The log of the next session.
+    recording: Option<Recording>,
+    /// What came of the log of the last one.
+    recorded: Option<Result<Recorded, RecordError>>,
     /// Skipped runs before the session.
     skipped_before: u64,
 }
@@ -75,8 +136,27 @@ impl EbpfObserver {
             stream: Stream::new(ring),
             config: Config::default(),
             streaming: false,
+            history: limits.history,
+            recording: None,
+            recorded: None,
             skipped_before: 0,
         })
+    }
+
+    /// Writes the operation log of the next session. The observer must have been made with
+    /// [`Limits::record`].
+    pub fn record(&mut self, recording: Recording) {
+        self.recording = Some(recording);
+    }
+
+    /// What came of the log, once its session has ended.
+    pub fn recorded(&mut self) -> Option<Result<Recorded, RecordError>> {
+        self.recorded.take()
+    }
+
+    /// Threads of the tree that live now.
+    pub fn alive(&self) -> Result<u64, ObserveError> {
+        readout::alive(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))
     }
 
     /// Strata that are observed.
@@ -108,9 +188,17 @@ impl Observer for EbpfObserver {
             .configure(self.config)
             .map_err(|e| error("configure the observer", &e))?;
         self.skipped_before = self.object.skipped();
-        self.streaming = stream.calls || stream.requests;
+        self.streaming = stream.calls || stream.requests || self.history;
         if self.streaming {
-            self.stream.start();
+            let payloads = self.recording.take().map(|recording| {
+                let stops = self.object.stops()?;
+                let guard = self.object.stops_fd()?;
+                Ok(Payloads::new(recording, stops, guard.as_fd()))
+            });
+            let payloads = payloads
+                .transpose()
+                .map_err(|e| error("count stops", &e as &MapError))?;
+            self.stream.start(payloads);
         }
         self.object.iterate("adopt").map_err(|cause| ObserveError {
             doing: format!("observe process {root}"),
@@ -136,7 +224,7 @@ impl Observer for EbpfObserver {
         // Still attached, so that a task that exits meanwhile is counted once, not lost.
         let released = self.object.iterate("release");
         self.object.detach();
-        let events = if self.streaming {
+        let mut events = if self.streaming {
             self.stream.stop()
         } else {
             stream::Events::default()
@@ -147,10 +235,15 @@ impl Observer for EbpfObserver {
         })?;
         let mut raw = readout::read(&self.object).map_err(|e| error("read the eBPF maps", &e))?;
         raw.losses.skipped = self.object.skipped() - self.skipped_before;
+        self.recorded = events
+            .payloads
+            .take()
+            .map(|payloads| payloads.finish(readout::log_gaps(&self.object, &raw)));
         Ok(Observation {
             raw,
             ops: events.ops,
             requests: events.requests,
+            seen: self.history.then(|| events.history.finish(events.sites)),
         })
     }
 }

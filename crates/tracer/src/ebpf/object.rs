@@ -1,8 +1,8 @@
 //! Loading: each program on its own, so that what one kernel refuses costs one stratum.
 
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
-use aya::maps::{Array, MapData, MapError, RingBuf};
+use aya::maps::{Array, Map, MapData, MapError, RingBuf};
 use aya::programs::iter::Iter;
 use aya::programs::tp_btf::BtfTracePointLink;
 use aya::programs::{BtfTracePoint, ProgramError};
@@ -11,6 +11,7 @@ use iostrata_core::op::Gap;
 
 use super::Limits;
 use super::calls;
+use super::payload::Stops;
 use super::symbols;
 use super::wire::{Config, END_IOS};
 
@@ -30,16 +31,19 @@ pub enum Stratum {
     PageCache,
     /// Block requests.
     Device,
+    /// Operations of io_uring.
+    Ring,
 }
 
 impl Stratum {
     /// All strata.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Tasks,
         Self::Syscalls,
         Self::Blocked,
         Self::PageCache,
         Self::Device,
+        Self::Ring,
     ];
 
     /// What the user loses without it.
@@ -50,12 +54,13 @@ impl Stratum {
             Self::Blocked => "blocked time",
             Self::PageCache => "page cache",
             Self::Device => "device requests",
+            Self::Ring => "io_uring operations",
         }
     }
 }
 
 /// Program in the object, tracepoint it is attached to, what it is for.
-const PROGRAMS: [(&str, &str, Stratum); 15] = [
+const PROGRAMS: [(&str, &str, Stratum); 17] = [
     ("queued", "block_bio_queue", Stratum::Device),
     ("issued", "block_rq_issue", Stratum::Device),
     ("completed", "block_rq_complete", Stratum::Device),
@@ -69,9 +74,14 @@ const PROGRAMS: [(&str, &str, Stratum); 15] = [
     ("forked", "sched_process_fork", Stratum::Tasks),
     ("executed", "sched_process_exec", Stratum::Tasks),
     ("exited", "sched_process_exit", Stratum::Tasks),
+    ("ring_completed", "io_uring_complete", Stratum::Ring),
+    ("ring_submitted", "io_uring_submit_req", Stratum::Ring),
     ("call_left", "sys_exit", Stratum::Syscalls),
     ("call_entered", "sys_enter", Stratum::Syscalls),
 ];
+
+/// The program for kernels on which another one is refused.
+const OLDER: (&str, &str) = ("ring_completed", "ring_completed_old");
 
 /// The loaded object.
 pub(super) struct Object {
@@ -110,7 +120,7 @@ impl Object {
         let addresses = std::thread::spawn(symbols::read);
         let btf = Btf::from_sys_fs().map_err(|e| OpenError::NoBtf(e.to_string()))?;
         let mut ebpf = load_object(&btf, limits).map_err(|e| not_loaded(&e))?;
-        let (loaded, mut missing, seen) = load_programs(&mut ebpf, &btf);
+        let (loaded, mut missing, seen) = load_programs(&mut ebpf, &btf, limits.history);
         if !seen.contains(&Stratum::Tasks) {
             let why = missing
                 .iter()
@@ -144,6 +154,31 @@ impl Object {
         RingBuf::try_from(map)
     }
 
+    /// How often each process was stopped, from now on: an entry for each process.
+    pub(super) fn stops(&mut self) -> Result<Stops, MapError> {
+        let fd = self.stops_fd()?;
+        let mut stops = Stops::try_from(Map::HashMap(MapData::from_fd(fd)?))?;
+        let before: Vec<u32> = stops.keys().filter_map(Result::ok).collect();
+        for process in before {
+            stops.remove(&process)?;
+        }
+        Ok(stops)
+    }
+
+    /// Another descriptor of that table.
+    pub(super) fn stops_fd(&self) -> Result<OwnedFd, MapError> {
+        let Some(Map::HashMap(map)) = self.ebpf.map("stops") else {
+            return Err(absent("stops"));
+        };
+        let fd = map.fd().as_fd().try_clone_to_owned();
+        fd.map_err(|io_error| {
+            MapError::SyscallError(aya::sys::SyscallError {
+                call: "dup",
+                io_error,
+            })
+        })
+    }
+
     pub(super) fn configure(&mut self, config: Config) -> Result<(), MapError> {
         let map = self
             .ebpf
@@ -167,6 +202,21 @@ impl Object {
     /// Runs the kernel skipped because the same program was under way on that CPU, as
     /// when a completion interrupts another (`bpf_prog_show_fdinfo`, kernel/bpf/syscall.c).
     pub(super) fn skipped(&self) -> u64 {
+        self.skipped_of(|_| true)
+    }
+
+    /// Those of the programs that an operation log is made from, since they were loaded.
+    pub(super) fn skipped_calls(&self) -> u64 {
+        let of_calls =
+            |stratum| matches!(stratum, Stratum::Syscalls | Stratum::Tasks | Stratum::Ring);
+        self.skipped_of(|name| {
+            PROGRAMS
+                .iter()
+                .any(|(program, _, stratum)| *program == name && of_calls(*stratum))
+        })
+    }
+
+    fn skipped_of(&self, wanted: impl Fn(&str) -> bool) -> u64 {
         let misses = |name: &&str| -> Option<u64> {
             let program = self.ebpf.program(name)?;
             let fd = program.fd().ok()?.as_fd().as_raw_fd();
@@ -176,7 +226,8 @@ impl Object {
                 .find_map(|line| line.strip_prefix("recursion_misses:"))?;
             value.trim().parse().ok()
         };
-        self.loaded.iter().filter_map(misses).sum()
+        let wanted = self.loaded.iter().filter(|name| wanted(name));
+        wanted.filter_map(misses).sum()
     }
 
     pub(super) fn detach(&mut self) {
@@ -214,6 +265,11 @@ fn load_object(btf: &Btf, limits: &Limits) -> Result<Ebpf, aya::EbpfError> {
         // Task storage has no user-space interface in aya; none is needed.
         .allow_unsupported_maps()
         .override_global("CALLS", &table, true)
+        .override_global("PATHS", &calls::paths(), true)
+        .override_global("HISTORY", &u32::from(limits.history), true)
+        .override_global("RECORD", &u32::from(limits.record), true)
+        .override_global("HIGH_WATER", &u64::from(limits.ring_bytes / 2), true)
+        .map_max_entries("named", limits.calls)
         .map_max_entries("calls", limits.calls)
         .map_max_entries("cache", limits.files)
         .map_max_entries("block", limits.files)
@@ -234,7 +290,12 @@ fn not_loaded(error: &aya::EbpfError) -> OpenError {
     }
 }
 
-fn load_programs(ebpf: &mut Ebpf, btf: &Btf) -> (Vec<&'static str>, Vec<Gap>, Vec<Stratum>) {
+/// Operations of io_uring are decoded with the history only: experiments know their own.
+fn load_programs(
+    ebpf: &mut Ebpf,
+    btf: &Btf,
+    history: bool,
+) -> (Vec<&'static str>, Vec<Gap>, Vec<Stratum>) {
     let mut loaded = Vec::new();
     let mut missing: Vec<Gap> = Vec::new();
     for name in ["adopt", "release"] {
@@ -245,9 +306,10 @@ fn load_programs(ebpf: &mut Ebpf, btf: &Btf) -> (Vec<&'static str>, Vec<Gap>, Ve
             ));
         }
     }
-    for (name, tracepoint, stratum) in PROGRAMS {
-        match load_one(ebpf, name, tracepoint, btf) {
-            Ok(()) => loaded.push(name),
+    let wanted = |stratum: Stratum| history || stratum != Stratum::Ring;
+    for (name, tracepoint, stratum) in PROGRAMS.into_iter().filter(|one| wanted(one.2)) {
+        match load_either(ebpf, name, tracepoint, btf) {
+            Ok(name) => loaded.push(name),
             Err(why) => missing.push(Gap::new(
                 stratum.as_str(),
                 format!("tp_btf/{tracepoint}: {why}"),
@@ -256,15 +318,30 @@ fn load_programs(ebpf: &mut Ebpf, btf: &Btf) -> (Vec<&'static str>, Vec<Gap>, Ve
     }
     let seen: Vec<Stratum> = Stratum::ALL
         .into_iter()
+        .filter(|stratum| wanted(*stratum))
         .filter(|stratum| missing.iter().all(|gap| gap.what != stratum.as_str()))
         .collect();
     // Half a stratum would give half a figure: drop its other programs too.
     loaded.retain(|name| {
-        PROGRAMS
-            .iter()
-            .any(|(program, _, stratum)| program == name && seen.contains(stratum))
+        PROGRAMS.iter().any(|(program, _, stratum)| {
+            (program == name || *name == OLDER.1 && *program == OLDER.0) && seen.contains(stratum)
+        })
     });
     (loaded, missing, seen)
+}
+
+/// The older program first: a kernel that it is not made for refuses it, while the newer
+/// one would be taken by both and read the wrong argument.
+fn load_either(
+    ebpf: &mut Ebpf,
+    name: &'static str,
+    tracepoint: &str,
+    btf: &Btf,
+) -> Result<&'static str, String> {
+    if name == OLDER.0 && load_one(ebpf, OLDER.1, tracepoint, btf).is_ok() {
+        return Ok(OLDER.1);
+    }
+    load_one(ebpf, name, tracepoint, btf).map(|()| name)
 }
 
 fn load_one(ebpf: &mut Ebpf, name: &str, tracepoint: &str, btf: &Btf) -> Result<(), String> {
@@ -290,10 +367,12 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         }
         source = cause.source();
     }
-    let mut lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    // The verifier ends with statistics; its reason stands before them.
+    let statistics = ["verification time", "stack depth", "processed"];
+    let said = |line: &&str| {
+        !line.trim().is_empty() && statistics.iter().all(|start| !line.starts_with(start))
+    };
+    let mut lines: Vec<&str> = text.lines().filter(said).collect();
     if lines.len() > 4 {
         lines.drain(1..lines.len() - 3);
     }

@@ -3,18 +3,19 @@
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-use aya::maps::{HashMap, Map, MapError, PerCpuArray, PerCpuValues};
+use aya::maps::{Array, HashMap, Map, MapError, PerCpuArray, PerCpuValues};
 use aya::{Ebpf, Pod};
 use iostrata_core::evidence::{
     BlockRow, CacheRow, Losses, RawEvidence, SyscallRow, Totals as CoreTotals,
 };
 use iostrata_core::op::{FileId, Gap};
+use iostrata_core::trace::Shape;
 
 use super::calls;
 use super::object::{Object, Stratum, absent};
 use super::stream::{cause, file_id, phase};
 use super::wire::{
-    BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, FileKey, SYSCALLS, Totals, loss,
+    BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, FileKey, NUMBERS, Totals, loss,
 };
 
 /// All rows of the session.
@@ -44,6 +45,8 @@ pub(super) fn read(object: &Object) -> Result<RawEvidence, MapError> {
             cache: lost(ebpf, loss::CACHE)?,
             block: lost(ebpf, loss::BLOCK)?,
             stream: lost(ebpf, loss::STREAM)?,
+            names: lost(ebpf, loss::NAMES)?,
+            history: lost(ebpf, loss::HISTORY)?,
             tasks: lost(ebpf, loss::TASKS)?,
             skipped: 0,
         },
@@ -114,7 +117,27 @@ fn call_row(nr: u32, file: Option<FileId>, value: &CallValue) -> SyscallRow {
         time_ns: value.time_ns,
         blocked_ns: value.blocked_ns,
         histogram: value.histogram.map(u64::from).into(),
+        shape: shape(nr, value),
+        is_source: calls::is_source(nr),
     }
+}
+
+/// `None` where the kernel side made none: it was not asked to, or the file is no file.
+fn shape(nr: u32, value: &CallValue) -> Option<Shape> {
+    let transfers = value.empty + value.sizes.iter().copied().map(u64::from).sum::<u64>();
+    (calls::has_shape(nr) && transfers > 0).then(|| Shape {
+        pairs: value.pairs,
+        sequential: value.sequential,
+        backward: value.backward,
+        empty: value.empty,
+        furthest_bytes: value.furthest,
+        sizes: value.sizes.map(u64::from).into(),
+    })
+}
+
+/// Threads of the tree that live.
+pub(super) fn alive(ebpf: &Ebpf) -> Result<u64, MapError> {
+    Array::<_, u64>::try_from(map(ebpf, "alive")?)?.get(&0, 0)
 }
 
 fn cache_rows(ebpf: &Ebpf) -> Result<Vec<CacheRow>, MapError> {
@@ -176,10 +199,13 @@ pub(super) fn clear(ebpf: &mut Ebpf) -> Result<(), MapError> {
         flights.remove(&key)?;
     }
     if lost(ebpf, loss::CALLS)? > 0 {
-        zero::<CallValue>(ebpf, "other_calls", SYSCALLS, CallValue::ZERO)?;
+        zero::<CallValue>(ebpf, "other_calls", NUMBERS, CallValue::ZERO)?;
     }
     zero::<Totals>(ebpf, "totals", 1, Totals::default())?;
-    zero::<u64>(ebpf, "losses", loss::COMPAT as usize + 1, 0)
+    clear_hash::<FileKey, u8>(ebpf, "named")?;
+    clear_hash::<u64, [u64; 3]>(ebpf, "operations")?;
+    Array::<_, u64>::try_from(map_mut(ebpf, "alive")?)?.set(0, 0, 0)?;
+    zero::<u64>(ebpf, "losses", loss::ALL as usize, 0)
 }
 
 fn map_mut<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Map, MapError> {
@@ -206,4 +232,49 @@ fn zero<V: Pod>(ebpf: &mut Ebpf, name: &str, entries: usize, value: V) -> Result
         )?;
     }
     Ok(())
+}
+
+/// What is missing from the operation log, as far as the kernel side knows.
+pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
+    let ebpf = &object.ebpf;
+    let lost_here = |what| lost(ebpf, what).unwrap_or(0);
+    let lost = &raw.losses;
+    let counted = [
+        (
+            lost_here(loss::PAYLOAD),
+            "events with payload",
+            "the ring between kernel and recorder was full",
+        ),
+        (
+            lost.history + lost.names,
+            "steps or names",
+            "the ring between kernel and recorder was full",
+        ),
+        (
+            lost.tasks,
+            "threads",
+            "the kernel had no memory to follow them",
+        ),
+        (
+            object.skipped_calls(),
+            "calls",
+            "the kernel did not run the program that counts them",
+        ),
+        (
+            lost_here(loss::COMPAT),
+            "system calls of 32-bit programs",
+            "their numbers mean other calls",
+        ),
+    ];
+    let refused = object.missing.iter().filter(|gap| {
+        [Stratum::Syscalls, Stratum::Tasks, Stratum::Ring]
+            .iter()
+            .any(|stratum| gap.what == stratum.as_str())
+    });
+    counted
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why))
+        .chain(refused.cloned())
+        .collect()
 }

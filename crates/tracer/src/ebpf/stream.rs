@@ -12,17 +12,27 @@ use iostrata_core::op::{Call, Captured, FileId, Gap, Op};
 use zerocopy::FromBytes as _;
 
 use super::calls;
-use super::wire::{self, EVENT_CALL, EVENT_REQUEST, FileKey};
+use super::history::History;
+use super::payload::Payloads;
+use super::wire::{
+    self, EVENT_CALL, EVENT_NAME, EVENT_PAYLOAD, EVENT_REQUEST, EVENT_RUN, EVENT_SITE, EVENT_STEP,
+    EVENT_STOP, EVENT_TASK, FileKey,
+};
+use crate::sites::{Registers, Sample, Sites};
 
 /// Between drains. The kernel side never wakes the reader: a wake-up per event costs
 /// the program 3.4 times its run time, a poll of an empty ring some microseconds.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Events as they came.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Events {
     pub(super) ops: Vec<Op>,
     pub(super) requests: Vec<RequestEvent>,
+    pub(super) history: History,
+    /// The log that is written, if one is.
+    pub(super) payloads: Option<Payloads>,
+    pub(super) sites: Sites,
 }
 
 /// The ring, and the thread that reads it during a session.
@@ -46,7 +56,7 @@ impl Stream {
     }
 
     /// Throws away what an earlier session left and begins to read.
-    pub(super) fn start(&mut self) {
+    pub(super) fn start(&mut self, payloads: Option<Payloads>) {
         let Some(mut ring) = self.ring.take() else {
             return;
         };
@@ -54,7 +64,10 @@ impl Stream {
         let done = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&done);
         let thread = thread::spawn(move || {
-            let mut events = Events::default();
+            let mut events = Events {
+                payloads,
+                ..Events::default()
+            };
             loop {
                 // Read the flag first: what was written before it was set is drained after.
                 let last = stop.load(Ordering::Acquire);
@@ -104,9 +117,70 @@ fn drain(ring: &mut RingBuf<MapData>, events: &mut Events) {
                     events.requests.push(request(&event));
                 }
             }
-            _ => {}
+            EVENT_TASK => events.history.task(&record),
+            EVENT_SITE => site(&record, &mut events.sites),
+            _ => history(kind, &record, events),
         }
     }
+    if let Some(payloads) = &mut events.payloads {
+        payloads.hand_over();
+    }
+}
+
+/// What changes files: for the history, and for the log.
+fn history(kind: u32, record: &[u8], events: &mut Events) {
+    let Events {
+        history, payloads, ..
+    } = events;
+    match (kind, payloads) {
+        (EVENT_NAME, payloads) => {
+            let named = history.name(record);
+            if let Some(payloads) = payloads {
+                for named in named {
+                    payloads.named(named);
+                }
+            }
+        }
+        (EVENT_STEP, payloads) => {
+            if let (Some(payloads), Some(step)) = (payloads, history.resolve(record)) {
+                payloads.step(&step);
+            }
+            history.step(record);
+        }
+        (EVENT_RUN, payloads) => {
+            history.run(record);
+            if let Some(payloads) = payloads {
+                payloads.run(record);
+            }
+        }
+        (EVENT_PAYLOAD, Some(payloads)) => payloads.payload(record),
+        (EVENT_STOP, Some(payloads)) => payloads.stop(record),
+        _ => {}
+    }
+}
+
+fn site(record: &[u8], sites: &mut Sites) {
+    let Ok((event, stack)) = wire::SiteEvent::read_from_prefix(record) else {
+        return;
+    };
+    let Some(file) = file_id(&event.file) else {
+        return;
+    };
+    let stack = stack.get(..event.bytes as usize).unwrap_or(stack);
+    sites.add(&Sample {
+        call: calls::name(event.nr),
+        file,
+        process: event.process,
+        parent: event.parent,
+        execs: event.execs,
+        spent_ns: event.spent_ns,
+        registers: Registers {
+            ip: event.ip,
+            sp: event.sp,
+            bp: event.bp,
+            stack,
+        },
+    });
 }
 
 /// `None` for the all-zero key.

@@ -7,19 +7,43 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 pub(super) const HISTOGRAM_BUCKETS: usize = 40;
+pub(super) const SIZE_BUCKETS: usize = 32;
 pub(super) const PIECES: usize = 8;
 pub(super) const SYSCALLS: usize = 512;
 
+/// Where the numbers of io_uring operations begin, and those of files read from.
+pub(super) const RING_BASE: usize = SYSCALLS;
+pub(super) const SOURCE_BASE: usize = RING_BASE + 128;
+pub(super) const NUMBERS: usize = SOURCE_BASE + SYSCALLS;
+
 /// Bits of the call table (`CALL_*` in `bpf/wire.h`).
-pub(super) mod call {
-    pub(crate) const FD_FIRST: u8 = 1;
-    pub(crate) const FD_RETURNED: u8 = 2;
-    pub(crate) const FD_THIRD: u8 = 4;
-    pub(crate) const READS: u8 = 8;
-    pub(crate) const CLOSES: u8 = 16;
-    pub(crate) const STREAMED: u8 = 32;
-    pub(crate) const VECTORED: u8 = 64;
-    pub(crate) const FD_FIFTH: u8 = 128;
+pub(crate) mod call {
+    pub(crate) const FD_FIRST: u32 = 1;
+    pub(crate) const FD_RETURNED: u32 = 2;
+    pub(crate) const FD_THIRD: u32 = 4;
+    pub(crate) const READS: u32 = 8;
+    pub(crate) const CLOSES: u32 = 16;
+    pub(crate) const STREAMED: u32 = 32;
+    pub(crate) const VECTORED: u32 = 64;
+    pub(crate) const FD_FIFTH: u32 = 128;
+    pub(crate) const WRITES: u32 = 256;
+    pub(crate) const OFFSET: u32 = 512;
+    pub(crate) const POSITION: u32 = 1024;
+    pub(crate) const STEP: u32 = 2048;
+    pub(crate) const SOURCE_FIRST: u32 = 4096;
+    pub(crate) const SOURCE_SECOND: u32 = 8192;
+    pub(crate) const MOVES: u32 = 16384;
+    pub(crate) const STOPS: u32 = 32768;
+}
+
+/// Which arguments are paths (`PATH_*` in `bpf/wire.h`).
+pub(crate) mod path {
+    pub(crate) const FIRST: u8 = 1;
+    pub(crate) const AT: u8 = 2;
+    pub(crate) const TWO: u8 = 3;
+    pub(crate) const TWO_AT: u8 = 4;
+    pub(crate) const SECOND: u8 = 5;
+    pub(crate) const THIRD_AT: u8 = 6;
 }
 
 /// Indices of the `losses` map.
@@ -30,6 +54,10 @@ pub(super) mod loss {
     pub(crate) const STREAM: u32 = 3;
     pub(crate) const TASKS: u32 = 4;
     pub(crate) const COMPAT: u32 = 5;
+    pub(crate) const NAMES: u32 = 6;
+    pub(crate) const HISTORY: u32 = 7;
+    pub(crate) const PAYLOAD: u32 = 8;
+    pub(crate) const ALL: u32 = 9;
 }
 
 /// Entries of `Config::end_io` (`enum end_io` in `bpf/wire.h`).
@@ -37,6 +65,20 @@ pub(super) const END_IOS: usize = 8;
 
 pub(super) const EVENT_CALL: u32 = 1;
 pub(super) const EVENT_REQUEST: u32 = 2;
+pub(super) const EVENT_NAME: u32 = 3;
+pub(super) const EVENT_STEP: u32 = 4;
+pub(super) const EVENT_RUN: u32 = 5;
+pub(super) const EVENT_TASK: u32 = 6;
+pub(super) const EVENT_PAYLOAD: u32 = 7;
+pub(super) const EVENT_STOP: u32 = 8;
+
+/// Where a part of a payload is (`enum payload_form` in `bpf/wire.h`).
+pub(super) mod form {
+    pub(crate) const HERE: u32 = 0;
+    pub(crate) const IN_MEMORY: u32 = 1;
+    pub(crate) const IN_FILE: u32 = 2;
+}
+pub(super) const EVENT_SITE: u32 = 16;
 
 macro_rules! wire {
     ($(#[$doc:meta])* struct $name:ident($bytes:literal) { $($field:ident: $kind:ty),+ $(,)? }) => {
@@ -59,9 +101,10 @@ wire! {
     struct CallKey(24) { file: FileKey, nr: u32, cpu: u32 }
 }
 wire! {
-    struct CallValue(200) {
+    struct CallValue(368) {
         count: u64, errors: u64, returned: u64, time_ns: u64, blocked_ns: u64,
-        histogram: [u32; HISTOGRAM_BUCKETS],
+        pairs: u64, sequential: u64, backward: u64, empty: u64, furthest: u64,
+        histogram: [u32; HISTOGRAM_BUCKETS], sizes: [u32; SIZE_BUCKETS],
     }
 }
 wire! {
@@ -105,6 +148,50 @@ wire! {
     }
 }
 
+wire! {
+    struct NameEvent(72) {
+        kind: u32, mode: u32, file: FileKey, base: FileKey, size: u64, bytes: u32, complete: u16,
+        as_base: u16,
+        filesystem: [u8; 16],
+    }
+}
+wire! {
+    struct StepEvent(144) {
+        kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
+        result: i64, file: FileKey, argument: [u64; 5], mode: u32, flags: u32,
+        base: [FileKey; 2], bytes: [u32; 2],
+    }
+}
+wire! {
+    struct RunEvent(88) {
+        kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
+        file: FileKey, count: u64, bytes: u64, from: u64, to: u64, sequential: u64,
+    }
+}
+wire! {
+    struct SiteEvent(80) {
+        kind: u32, nr: u32, process: u32, parent: u32, execs: u64, file: FileKey, spent_ns: u64,
+        ip: u64, sp: u64, bp: u64, bytes: u32, pad: u32,
+    }
+}
+wire! {
+    struct TaskEvent(112) {
+        kind: u32, thread: u32, process: u32, parent: u32, started_ns: u64, ended_ns: u64,
+        on_cpu_ns: u64, minor_faults: u64, major_faults: u64, calls: u64, time_ns: u64,
+        blocked_ns: u64, read_bytes: u64, written_bytes: u64, name: [u8; 16],
+    }
+}
+wire! {
+    struct PayloadEvent(112) {
+        kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
+        file: FileKey, offset: u64, bytes: u64, at: u64, part: u64, address: u64, form: u32,
+        descriptor: u32, mode: u32, pad: u32, open_file: u64,
+    }
+}
+wire! {
+    struct StopEvent(16) { kind: u32, process: u32, thread: u32, error: i32 }
+}
+
 impl CallValue {
     pub(super) fn add(&mut self, other: &Self) {
         self.count += other.count;
@@ -112,7 +199,15 @@ impl CallValue {
         self.returned += other.returned;
         self.time_ns += other.time_ns;
         self.blocked_ns += other.blocked_ns;
+        self.pairs += other.pairs;
+        self.sequential += other.sequential;
+        self.backward += other.backward;
+        self.empty += other.empty;
+        self.furthest = self.furthest.max(other.furthest);
         for (sum, count) in self.histogram.iter_mut().zip(other.histogram) {
+            *sum += count;
+        }
+        for (sum, count) in self.sizes.iter_mut().zip(other.sizes) {
             *sum += count;
         }
     }
@@ -123,7 +218,13 @@ impl CallValue {
         returned: 0,
         time_ns: 0,
         blocked_ns: 0,
+        pairs: 0,
+        sequential: 0,
+        backward: 0,
+        empty: 0,
+        furthest: 0,
         histogram: [0; HISTOGRAM_BUCKETS],
+        sizes: [0; SIZE_BUCKETS],
     };
 }
 

@@ -5,7 +5,7 @@
 
 mod block;
 mod journal;
-mod mountinfo;
+pub(crate) mod mountinfo;
 mod overlay;
 mod queue;
 mod walk;

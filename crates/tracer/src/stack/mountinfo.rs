@@ -55,8 +55,13 @@ impl Mounts {
     /// The mount with this id; without one, or when it is not listed, the one
     /// that a walk along `path` arrives at.
     pub(crate) fn holding(&self, path: &Path, id: Option<u64>) -> Option<&Mount> {
-        id.and_then(|id| self.mounts.iter().find(|mount| mount.id == id))
+        id.and_then(|id| self.with_id(id))
             .or_else(|| self.walk(path))
+    }
+
+    /// The mount with this id, if it is listed.
+    pub(crate) fn with_id(&self, id: u64) -> Option<&Mount> {
+        self.mounts.iter().find(|mount| mount.id == id)
     }
 
     /// Follows `path` from the root mount: of the mounts on the current one,

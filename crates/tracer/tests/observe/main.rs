@@ -1,7 +1,10 @@
 //! The observer against programs whose I/O is known to the unit. Needs root.
 
 mod counts;
+mod history;
 mod losses;
 mod page_cache;
+mod record;
 mod session;
+mod sites;
 mod witness;

@@ -51,7 +51,9 @@ pub(crate) fn observe(
         .args(["-c", "read go; exec \"$0\" \"$@\""])
         .arg(program.get_program())
         .args(program.get_args());
-    let mut child = blocked.stdin(Stdio::piped()).spawn().unwrap();
+    // Not where the test prints to: that may be a file, which the program then writes.
+    blocked.stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = blocked.spawn().unwrap();
     wait_until_blocked(child.id());
     observer.start(child.id(), stream).unwrap();
     child.stdin.take().unwrap().write_all(b"\n").unwrap();

@@ -1,0 +1,115 @@
+//! What a program left: the disks under its files, and bytes that nobody has written yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use iostrata_core::evidence::CacheRow;
+use iostrata_core::op::FileId;
+use iostrata_core::trace::{FileKind, NamedFile, Seen};
+use rustix::fs::{Mode, OFlags};
+
+use crate::kernel::cachestat;
+use crate::stack::{self, Roots};
+
+/// File systems whose pages are the storage: they stay dirty for ever.
+const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
+
+/// Disks (kernel `dev_t`) under each file system (`s_dev`) on which a named file lies.
+/// A file system whose files cannot be reached from here is not listed.
+pub fn disks(names: &[NamedFile]) -> BTreeMap<u32, Vec<u32>> {
+    let mut disks = BTreeMap::new();
+    let stored = [FileKind::Regular, FileKind::Directory];
+    for named in names.iter().filter(|named| stored.contains(&named.kind)) {
+        let device = named.file.device;
+        if disks.contains_key(&device) {
+            continue;
+        }
+        let path = existing(&path_of(&named.path));
+        if let Ok(stack) = stack::inspect(&path, &Roots::default()) {
+            disks.insert(device, stack.charged_disks());
+        }
+    }
+    disks
+}
+
+/// Names of files that were used without a descriptor and are mapped here as well: the
+/// dynamic linker, which the kernel maps into every program (`load_elf_interp`,
+/// `fs/binfmt_elf.c`), and libraries of a program that ran before it was adopted.
+pub fn name_mapped(seen: &mut Seen, used: &[CacheRow]) {
+    let named: BTreeSet<FileId> = seen.names.iter().map(|named| named.file).collect();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let paths = maps
+        .lines()
+        .filter_map(|line| line.find('/').map(|at| &line[at..]));
+    let paths: BTreeSet<&str> = paths.collect();
+    for path in paths {
+        let Ok(found) = std::fs::metadata(path) else {
+            continue;
+        };
+        let (major, minor) = (
+            rustix::fs::major(found.dev()),
+            rustix::fs::minor(found.dev()),
+        );
+        let place = (FileId::kernel_device(major, minor), found.ino());
+        let mut rows = used.iter().filter(|row| !named.contains(&row.file));
+        if let Some(row) = rows.find(|row| (row.file.device, row.file.inode) == place) {
+            let mut beside = seen.names.iter();
+            let beside = beside.find(|named| named.file.device == row.file.device);
+            let filesystem = beside.map(|named| named.filesystem.clone());
+            seen.names.push(NamedFile {
+                file: row.file,
+                path: path.as_bytes().to_vec(),
+                kind: FileKind::Regular,
+                filesystem: filesystem.unwrap_or_default(),
+                size_bytes: found.len(),
+            });
+        }
+    }
+}
+
+/// Bytes dirty or under write-back now, of each file that was dirtied and can be asked:
+/// it must have the last name that the run gave it, and the caller may write it
+/// (`cachestat(2)`).
+pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
+    let wanted: BTreeMap<FileId, u64> = dirtied
+        .iter()
+        .filter(|row| row.dirtied_bytes > 0 && !row.metadata)
+        .map(|row| (row.file, row.dirtied_bytes))
+        .collect();
+    let page = rustix::param::page_size() as u64;
+    let renamed = &seen.followed.renamed_to;
+    seen.names
+        .iter()
+        .filter(|named| named.kind == FileKind::Regular && wanted.contains_key(&named.file))
+        .filter(|named| !IN_MEMORY.contains(&named.filesystem.as_str()))
+        .filter_map(|named| {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+            let path = renamed.get(&named.file).unwrap_or(&named.path);
+            let file = rustix::fs::open(path_of(path), flags, Mode::empty()).ok()?;
+            let found = rustix::fs::fstat(&file).ok()?;
+            if found.st_ino != named.file.inode {
+                return None;
+            }
+            let pages = cachestat(file.as_fd(), 0..u64::MAX).ok()?;
+            Some((
+                named.file,
+                (pages.dirty_pages + pages.writeback_pages) * page,
+            ))
+        })
+        .collect()
+}
+
+fn path_of(path: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    PathBuf::from(std::ffi::OsStr::from_bytes(path))
+}
+
+/// The path or the nearest directory above that is there.
+fn existing(path: &Path) -> PathBuf {
+    path.ancestors()
+        .find(|above| above.exists())
+        .unwrap_or(Path::new("/"))
+        .to_owned()
+}

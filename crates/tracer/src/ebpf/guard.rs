@@ -1,0 +1,197 @@
+//! Continues what the kernel side has stopped when iostrata itself is killed.
+//!
+//! A process of its own, because nothing else is left then: it waits for the end of a pipe
+//! whose other end only iostrata holds.
+#![expect(
+    unsafe_code,
+    reason = "a child between fork and exec may only make system calls"
+)]
+
+use std::io::{self, PipeWriter, Write as _};
+use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
+
+/// include/uapi/linux/bpf.h
+const BPF_MAP_GET_NEXT_KEY: libc::c_int = 4;
+
+/// The programs are detached when iostrata's descriptors are closed, which may be a moment
+/// after the pipe's end: until then processes can still be stopped.
+const LOOKS: u32 = 20;
+const BETWEEN_LOOKS_MICROSECONDS: libc::c_uint = 100_000;
+
+/// The process that watches, while this value lives.
+pub(super) struct Guard {
+    alive: PipeWriter,
+    child: Child,
+}
+
+impl Guard {
+    /// `stops` is the table of processes that were stopped.
+    pub(super) fn start(stops: BorrowedFd<'_>) -> io::Result<Self> {
+        let (waits, alive) = io::pipe()?;
+        let (waits_fd, stops_fd) = (waits.as_raw_fd(), stops.as_raw_fd());
+        // Never executed: the child stays what it is.
+        let mut command = Command::new("/");
+        // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
+        unsafe {
+            command.pre_exec(move || watch(waits_fd, stops_fd));
+        }
+        let child = command.spawn()?;
+        Ok(Self { alive, child })
+    }
+}
+
+impl Drop for Guard {
+    /// All is well: there is nothing to continue.
+    fn drop(&mut self) {
+        self.alive.write_all(&[1]).ok();
+        self.child.wait().ok();
+    }
+}
+
+/// In the child. Never returns.
+fn watch(waits: RawFd, stops: RawFd) -> io::Result<()> {
+    keep_only(waits, stops);
+    // Ctrl-C is not for it.
+    // SAFETY: without arguments; fails only where the child leads a group already.
+    unsafe { libc::setsid() };
+    let mut byte = 0_u8;
+    let had = loop {
+        // SAFETY: the buffer is one byte long, and lives.
+        let had = unsafe { libc::read(waits, (&raw mut byte).cast(), 1) };
+        if had >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            break had;
+        }
+    };
+    if had == 0 {
+        for _ in 0..LOOKS {
+            continue_all(stops);
+            // SAFETY: takes a number.
+            unsafe { libc::usleep(BETWEEN_LOOKS_MICROSECONDS) };
+        }
+    }
+    // SAFETY: ends the child without what iostrata does at its own end.
+    unsafe { libc::_exit(0) }
+}
+
+/// Closes all else, among it the other end of the pipe, the programs, and what the parent
+/// waits on until the child is executed.
+fn keep_only(one: RawFd, other: RawFd) {
+    let low = libc::c_uint::try_from(one.min(other)).unwrap_or(0);
+    let high = libc::c_uint::try_from(one.max(other)).unwrap_or(0);
+    for (from, to) in [
+        (0, low.saturating_sub(1)),
+        (low + 1, high.saturating_sub(1)),
+        (high + 1, libc::c_uint::MAX),
+    ] {
+        if from <= to {
+            // SAFETY: closes descriptors of the child that nothing in it uses.
+            unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
+        }
+    }
+}
+
+/// What `bpf(2)` takes to walk a table.
+#[repr(C)]
+struct NextKey {
+    map: u32,
+    pad: u32,
+    key: u64,
+    next: u64,
+    flags: u64,
+}
+
+fn continue_all(stops: RawFd) {
+    let mut process = 0_u32;
+    let mut first = true;
+    loop {
+        let mut next = 0_u32;
+        let asked = NextKey {
+            map: u32::try_from(stops).unwrap_or(u32::MAX),
+            pad: 0,
+            key: if first {
+                0
+            } else {
+                (&raw const process).addr() as u64
+            },
+            next: (&raw mut next).expose_provenance() as u64,
+            flags: 0,
+        };
+        // SAFETY: both keys are 4 bytes, as the table's are, and live; the structure has
+        // the length that is given.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_bpf,
+                BPF_MAP_GET_NEXT_KEY,
+                &raw const asked,
+                size_of::<NextKey>(),
+            )
+        };
+        if done != 0 {
+            return;
+        }
+        first = false;
+        process = next;
+        if let Ok(pid) = libc::pid_t::try_from(process) {
+            // SAFETY: takes numbers.
+            unsafe { libc::kill(pid, libc::SIGCONT) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+    use crate::ebpf::Limits;
+    use crate::ebpf::object::Object;
+
+    struct Stopped(Child);
+
+    impl Drop for Stopped {
+        fn drop(&mut self) {
+            self.0.kill().ok();
+            self.0.wait().ok();
+        }
+    }
+
+    fn state(process: &Stopped) -> char {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.0.id())).unwrap();
+        let (_, rest) = stat.rsplit_once(") ").unwrap();
+        rest.chars().next().unwrap()
+    }
+
+    fn wait_for(what: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !what() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "not in 30 s");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn what_was_stopped_goes_on_when_nobody_is_left() {
+        let mut object = Object::load(&Limits::record()).unwrap();
+        let mut stops = object.stops().unwrap();
+        let process = Stopped(Command::new("sleep").arg("1000").spawn().unwrap());
+        let pid = Pid::from_raw(process.0.id().cast_signed()).unwrap();
+        kill_process(pid, Signal::STOP).unwrap();
+        wait_for(|| state(&process) == 'T');
+        stops.insert(process.0.id(), 1, 0).unwrap();
+
+        let guard = Guard::start(object.stops_fd().unwrap().as_fd()).unwrap();
+        drop(guard);
+        assert_eq!(state(&process), 'T', "a clean end continues nothing");
+
+        let mut guard = Guard::start(object.stops_fd().unwrap().as_fd()).unwrap();
+        // As if iostrata had been killed: the pipe ends, and nothing was said.
+        let (_, other) = io::pipe().unwrap();
+        drop(std::mem::replace(&mut guard.alive, other));
+        wait_for(|| state(&process) != 'T');
+    }
+}

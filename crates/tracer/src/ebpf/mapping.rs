@@ -1,0 +1,148 @@
+//! Files that a program changes by storing to memory, read where it synchronizes.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use iostrata_core::op::FileId;
+
+use super::wire::StepEvent;
+use crate::record::batch::Call;
+
+/// One shared mapping that may be stored to. Kept after it was unmapped: what was stored
+/// is in the file.
+#[derive(Debug)]
+struct Mapping {
+    process: u32,
+    thread: u32,
+    address: u64,
+    bytes: u64,
+    file: FileId,
+    offset: u64,
+    handle: File,
+}
+
+/// A part of a mapped file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mapped {
+    pub(super) number: usize,
+    pub(super) file: FileId,
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Mappings {
+    all: Vec<Mapping>,
+}
+
+impl Mappings {
+    /// Opens the file of a mapping, while its process is stopped. Returns the offset and
+    /// length of what is mapped.
+    pub(super) fn add(
+        &mut self,
+        call: Call,
+        file: FileId,
+        event: &StepEvent,
+    ) -> Option<(u64, u64)> {
+        let address = call.outcome.ok()?;
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", call.thread)).ok()?;
+        let offset = offset_at(&maps, address)?;
+        let path = format!("/proc/{}/fd/{}", call.thread, event.argument[4]);
+        let bytes = event.argument[1];
+        self.all.push(Mapping {
+            process: call.process,
+            thread: call.thread,
+            address,
+            bytes,
+            file,
+            offset,
+            handle: File::open(path).ok()?,
+        });
+        Some((offset, bytes))
+    }
+
+    pub(super) fn file(&self, number: usize) -> Option<FileId> {
+        self.all.get(number).map(|mapping| mapping.file)
+    }
+
+    /// What lies in a range of a process's memory.
+    pub(super) fn overlapping(&self, process: u32, address: u64, bytes: u64) -> Vec<Mapped> {
+        let end = address.saturating_add(bytes);
+        let part = |(number, mapping): (usize, &Mapping)| {
+            let from = address.max(mapping.address);
+            let to = end.min(mapping.address.saturating_add(mapping.bytes));
+            (mapping.process == process && from < to).then(|| Mapped {
+                number,
+                file: mapping.file,
+                offset: mapping.offset + (from - mapping.address),
+                bytes: to - from,
+            })
+        };
+        self.all.iter().enumerate().filter_map(part).collect()
+    }
+
+    /// All mappings whole: number, process, thread, offset and length.
+    pub(super) fn all(&self) -> Vec<(usize, u32, u32, u64, u64)> {
+        let whole = |(number, mapping): (usize, &Mapping)| {
+            (
+                number,
+                mapping.process,
+                mapping.thread,
+                mapping.offset,
+                mapping.bytes,
+            )
+        };
+        self.all.iter().enumerate().map(whole).collect()
+    }
+
+    /// The next bytes of the file between `at` and `to` that are no hole: where they begin
+    /// and how many were read; `None` when there are none.
+    pub(super) fn read(
+        &self,
+        number: usize,
+        at: u64,
+        to: u64,
+        buffer: &mut [u8],
+    ) -> Option<(u64, usize)> {
+        let handle = &self.all.get(number)?.handle;
+        if at >= to {
+            return None;
+        }
+        // ENXIO: no data behind (lseek(2)).
+        let from = rustix::fs::seek(handle, rustix::fs::SeekFrom::Data(at)).ok()?;
+        let hole = rustix::fs::seek(handle, rustix::fs::SeekFrom::Hole(from)).ok()?;
+        let end = hole.min(to);
+        let wanted = usize::try_from(end.checked_sub(from)?).unwrap_or(buffer.len());
+        let wanted = wanted.min(buffer.len());
+        let had = handle.read_at(&mut buffer[..wanted], from).ok()?;
+        (had > 0).then_some((from, had))
+    }
+}
+
+/// The offset in its file of what is mapped at an address (`proc_pid_maps(5)`).
+fn offset_at(maps: &str, address: u64) -> Option<u64> {
+    maps.lines().find_map(|line| {
+        let mut fields = line.split(' ');
+        let (from, to) = fields.next()?.split_once('-')?;
+        let from = u64::from_str_radix(from, 16).ok()?;
+        let to = u64::from_str_radix(to, 16).ok()?;
+        let offset = u64::from_str_radix(fields.nth(1)?, 16).ok()?;
+        (from..to)
+            .contains(&address)
+            .then(|| offset + (address - from))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_found_in_the_maps() {
+        let maps = "00400000-00452000 r-xp 00001000 08:02 173521 /usr/bin/dbus-daemon\n\
+                    7f0000000000-7f0000004000 rw-s 00003000 08:02 7 /a b\n";
+        assert_eq!(offset_at(maps, 0x0040_0000), Some(0x1000));
+        assert_eq!(offset_at(maps, 0x7f00_0000_1000), Some(0x4000));
+        assert_eq!(offset_at(maps, 0x7f00_0000_4000), None);
+    }
+}

@@ -1,0 +1,375 @@
+//! From the kernel side's events to what the operation log is written from.
+//!
+//! Payload that the kernel side could not hand over is fetched here, while the process is
+//! stopped; then the process is continued.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::FileExt as _;
+
+use aya::maps::{HashMap as Table, MapData};
+use iostrata_core::op::{FileId, Gap};
+use iostrata_core::record::{Change, Durability};
+use iostrata_core::trace::NamedFile;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::time::{ClockId, clock_gettime};
+use zerocopy::FromBytes as _;
+
+use super::calls;
+use super::change::change;
+use super::guard::Guard;
+use super::history::Resolved;
+use super::mapping::Mappings;
+use super::stream::file_id;
+use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, call, form};
+use crate::record::batch::{Batch, Call, Item, Part, Target};
+use crate::record::{RecordError, Recorded, Recording};
+
+/// Read at once from the memory of a process, or from a file.
+const FETCHED: usize = 1 << 20;
+
+/// include/uapi/linux/stat.h
+const S_IFMT: u32 = 0o170_000;
+const S_IFREG: u32 = 0o100_000;
+
+/// How often the kernel side has stopped each process.
+pub(super) type Stops = Table<MapData, u32, u64>;
+
+/// Feeds one recording.
+pub(super) struct Payloads {
+    _guard: Option<Guard>,
+    recording: Recording,
+    batch: Batch,
+    stops: Stops,
+    /// Stops that were seen, by process.
+    seen: HashMap<u32, u64>,
+    /// The thread for which each process was continued last, and when that was done.
+    continued: HashMap<u32, (u32, u64)>,
+    stopped: u64,
+    mappings: Mappings,
+    last_ns: u64,
+    ring_writes: u64,
+    /// Payload that was fetched after its process might have gone on.
+    unsure: u64,
+    unstoppable: u64,
+}
+
+impl Payloads {
+    pub(super) fn new(recording: Recording, stops: Stops, table: BorrowedFd<'_>) -> Self {
+        Self {
+            // Without it the program would stay stopped only if iostrata is killed.
+            _guard: Guard::start(table).ok(),
+            recording,
+            batch: Batch::default(),
+            stops,
+            seen: HashMap::new(),
+            continued: HashMap::new(),
+            stopped: 0,
+            mappings: Mappings::default(),
+            last_ns: 0,
+            ring_writes: 0,
+            unsure: 0,
+            unstoppable: 0,
+        }
+    }
+
+    pub(super) fn named(&mut self, named: &NamedFile) {
+        self.add(Item::Named(named.clone()));
+    }
+
+    pub(super) fn step(&mut self, resolved: &Resolved) {
+        let call = call_of_step(&resolved.event);
+        let Some(change) = change(call.name, resolved) else {
+            return;
+        };
+        match change {
+            Change::Mapped { file, .. } => self.mapped(call, file, &resolved.event),
+            Change::Synced { file: None, scope } if call.name == "msync" => {
+                self.msync(call, scope, &resolved.event);
+            }
+            change => self.add(Item::Step { call, change }),
+        }
+    }
+
+    /// Operations of io_uring say nothing about where they write.
+    pub(super) fn run(&mut self, record: &[u8]) {
+        let Ok(event) = RunEvent::read_from_bytes(record) else {
+            return;
+        };
+        match calls::name(event.nr) {
+            "io_uring.fsync" => {
+                let call = Call {
+                    process: event.process,
+                    thread: event.thread,
+                    started_ns: event.started_ns,
+                    ended_ns: event.ended_ns,
+                    name: "io_uring.fsync",
+                    outcome: if event.count > 0 {
+                        Ok(0)
+                    } else {
+                        Err(libc::EIO)
+                    },
+                };
+                let change = Change::Synced {
+                    file: file_id(&event.file),
+                    scope: Durability::File,
+                };
+                self.add(Item::Step { call, change });
+            }
+            name if name.starts_with("io_uring.") => self.ring_writes += event.count,
+            _ => {}
+        }
+    }
+
+    /// A part of what a call wrote.
+    pub(super) fn payload(&mut self, record: &[u8]) {
+        let Ok((event, behind)) = PayloadEvent::read_from_prefix(record) else {
+            return;
+        };
+        match event.form {
+            form::HERE => {
+                let bytes = usize::try_from(event.part).ok();
+                let held = bytes.and_then(|bytes| behind.get(..bytes));
+                let held = held.map(|bytes| self.batch.hold(bytes));
+                self.part(&event, event.at, event.part, held);
+            }
+            form::IN_MEMORY => {
+                self.unsure += u64::from(self.has_gone_on(&event));
+                let memory = File::open(format!("/proc/{}/mem", event.thread));
+                self.fetch(&event, memory.ok().as_ref());
+            }
+            form::IN_FILE => {
+                let path = format!("/proc/{}/fd/{}", event.thread, event.descriptor);
+                self.fetch(&event, File::open(path).ok().as_ref());
+            }
+            _ => self.part(&event, event.at, event.part, None),
+        }
+    }
+
+    /// Reads a part from where it is.
+    fn fetch(&mut self, event: &PayloadEvent, from: Option<&File>) {
+        let mut buffer = vec![0; FETCHED.min(usize::try_from(event.part).unwrap_or(FETCHED))];
+        let mut done = 0;
+        while done < event.part {
+            let left = usize::try_from(event.part - done).unwrap_or(FETCHED);
+            let wanted = left.min(buffer.len());
+            let had = from
+                .and_then(|file| {
+                    let at = event.address + done;
+                    file.read_at(&mut buffer[..wanted], at).ok()
+                })
+                .unwrap_or(0);
+            if had == 0 {
+                self.part(event, event.at + done, event.part - done, None);
+                return;
+            }
+            let held = self.batch.hold(&buffer[..had]);
+            self.part(event, event.at + done, had as u64, Some(held));
+            done += had as u64;
+        }
+    }
+
+    fn part(
+        &mut self,
+        event: &PayloadEvent,
+        at: u64,
+        bytes: u64,
+        held: Option<std::ops::Range<usize>>,
+    ) {
+        let target = match file_id(&event.file) {
+            Some(file) if event.mode & S_IFMT == S_IFREG => Target::File {
+                file,
+                offset: event.offset,
+            },
+            _ => Target::Output {
+                descriptor: event.descriptor,
+            },
+        };
+        let moves_position = calls::meaning_of(event.nr) & call::POSITION != 0;
+        self.add(Item::Part(Part {
+            call: Call {
+                process: event.process,
+                thread: event.thread,
+                started_ns: event.entered_ns,
+                ended_ns: event.left_ns,
+                name: calls::name(event.nr),
+                outcome: Ok(event.bytes),
+            },
+            target,
+            description: moves_position.then_some(event.open_file),
+            whole: event.bytes,
+            at,
+            bytes,
+            held,
+        }));
+    }
+
+    /// A process was stopped; everything before that is read by now.
+    pub(super) fn stop(&mut self, record: &[u8]) {
+        let Ok(event) = StopEvent::read_from_bytes(record) else {
+            return;
+        };
+        self.stopped += 1;
+        self.unstoppable += u64::from(event.error != 0);
+        *self.seen.entry(event.process).or_default() += 1;
+        // Another thread of it has written too, and waits for its payload to be read.
+        if self.is_waiting(event.process) {
+            return;
+        }
+        let process = i32::try_from(event.process).ok().and_then(Pid::from_raw);
+        if let Some(process) = process {
+            // It may have been killed meanwhile.
+            kill_process(process, Signal::CONT).ok();
+            let now = (event.thread, now_ns());
+            self.continued.insert(event.process, now);
+        }
+    }
+
+    /// Whether the kernel side has stopped the process more often than was seen here.
+    fn is_waiting(&self, process: u32) -> bool {
+        let seen = self.seen.get(&process).copied().unwrap_or(0);
+        self.stops
+            .get(&process, 0)
+            .is_ok_and(|stopped| stopped > seen)
+    }
+
+    /// Whether the process was continued, for another of its threads, after this call had
+    /// ended: between the look at the count of stops and the signal there is a moment.
+    fn has_gone_on(&self, event: &PayloadEvent) -> bool {
+        self.continued
+            .get(&event.process)
+            .is_some_and(|(thread, at_ns)| *thread != event.thread && event.left_ns < *at_ns)
+    }
+
+    fn mapped(&mut self, call: Call, file: FileId, event: &StepEvent) {
+        let mapped = self.mappings.add(call, file, event);
+        let (offset, bytes) = mapped.unwrap_or((0, event.argument[1]));
+        let change = Change::Mapped {
+            file,
+            offset,
+            bytes,
+        };
+        self.add(Item::Step { call, change });
+    }
+
+    fn msync(&mut self, call: Call, scope: Durability, event: &StepEvent) {
+        let ranges = self
+            .mappings
+            .overlapping(event.process, event.argument[0], event.argument[1]);
+        for range in &ranges {
+            if call.outcome.is_ok() {
+                self.stored(call, range.number, range.offset, range.bytes);
+            }
+            let scope = match scope {
+                Durability::Range { .. } => Durability::Range {
+                    offset: range.offset,
+                    bytes: range.bytes,
+                },
+                other => other,
+            };
+            let change = Change::Synced {
+                file: Some(range.file),
+                scope,
+            };
+            self.add(Item::Step { call, change });
+        }
+    }
+
+    /// Reads what a mapped file holds, without its holes.
+    fn stored(&mut self, call: Call, number: usize, offset: u64, bytes: u64) {
+        let mut at = offset;
+        let mut buffer = vec![0; FETCHED];
+        while let Some((from, had)) = self.mappings.read(number, at, offset + bytes, &mut buffer) {
+            let (Some(file), true) = (self.mappings.file(number), had > 0) else {
+                return;
+            };
+            let held = self.batch.hold(&buffer[..had]);
+            self.add(Item::Part(Part {
+                call,
+                target: Target::Mapping { file, offset: from },
+                description: None,
+                whole: had as u64,
+                at: 0,
+                bytes: had as u64,
+                held: Some(held),
+            }));
+            at = from + had as u64;
+        }
+    }
+
+    fn add(&mut self, item: Item) {
+        if let Item::Step { call, .. } | Item::Part(Part { call, .. }) = &item {
+            self.last_ns = self.last_ns.max(call.ended_ns);
+        }
+        self.batch.items.push(item);
+        if self.batch.is_full() {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over what was gathered; waits while the log's writer does not keep up.
+    pub(super) fn hand_over(&mut self) {
+        if !self.batch.is_empty() {
+            self.recording.send(std::mem::take(&mut self.batch));
+        }
+    }
+
+    /// Looks at all mappings a last time and ends the log. `gaps` are those of the kernel
+    /// side.
+    pub(super) fn finish(mut self, mut gaps: Vec<Gap>) -> Result<Recorded, RecordError> {
+        for (number, process, thread, offset, bytes) in self.mappings.all() {
+            let call = Call {
+                process,
+                thread,
+                started_ns: self.last_ns,
+                ended_ns: self.last_ns,
+                name: "exit",
+                outcome: Ok(0),
+            };
+            self.stored(call, number, offset, bytes);
+        }
+        self.hand_over();
+        let counted = [
+            (
+                self.ring_writes,
+                "writes by io_uring",
+                "their buffers and offsets are not seen",
+            ),
+            (
+                self.unsure,
+                "buffers",
+                "several threads of a process wrote at once, and it may have changed them before they were read",
+            ),
+            (
+                self.unstoppable,
+                "stops",
+                "the process could not be stopped, and may have changed its buffers before they were read",
+            ),
+        ];
+        gaps.extend(
+            counted
+                .into_iter()
+                .filter(|(count, ..)| *count > 0)
+                .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why)),
+        );
+        self.recording.finish(self.stopped, gaps)
+    }
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+fn call_of_step(event: &StepEvent) -> Call {
+    Call {
+        process: event.process,
+        thread: event.thread,
+        started_ns: event.entered_ns,
+        ended_ns: event.left_ns,
+        name: calls::name(event.nr),
+        outcome: u64::try_from(event.result)
+            .map_err(|_negative| i32::try_from(event.result.unsigned_abs()).unwrap_or(i32::MAX)),
+    }
+}

@@ -1,0 +1,144 @@
+//! Starting a user's program so that nothing of it is missed: it is there, but blocked
+//! before its first instruction, until whoever watches says *go*.
+#![expect(
+    unsafe_code,
+    reason = "a child between fork and exec may only make system calls"
+)]
+
+pub(crate) mod find;
+
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Why a program does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no such file.
+    #[error("cannot find {}: no such program; check its spelling and PATH, or give its path", program.display())]
+    NotFound {
+        /// As it was typed.
+        program: OsString,
+    },
+    /// There is, but it cannot be run.
+    #[error("cannot run {}: {source}; name an executable file", path.display())]
+    NotExecutable {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No process could be made for it.
+    #[error("cannot start a process: {0}")]
+    NoProcess(#[source] io::Error),
+}
+
+/// A process that waits to become the program.
+#[derive(Debug)]
+pub struct Blocked {
+    pid: u32,
+    path: PathBuf,
+    go: io::PipeWriter,
+    starting: JoinHandle<io::Result<Child>>,
+}
+
+impl Blocked {
+    /// Makes the process of `command`, the program's name and its arguments.
+    pub fn prepare(command: &[OsString]) -> Result<Self, StartError> {
+        let (name, arguments) = command.split_first().ok_or_else(|| StartError::NotFound {
+            program: OsString::new(),
+        })?;
+        let path = find::find(name, std::env::var_os("PATH"))?;
+        let (waits, go) = io::pipe().map_err(StartError::NoProcess)?;
+        let (mut told, tells) = io::pipe().map_err(StartError::NoProcess)?;
+        let mut program = Command::new(&path);
+        program.arg0(name).args(arguments);
+        let (waits_fd, tells_fd) = (waits.as_raw_fd(), tells.as_raw_fd());
+        // The child must not hold the end that says go, or it would wait for itself.
+        let go_fd = go.as_raw_fd();
+        // SAFETY: the closure makes system calls only, on descriptors that the child has
+        // from its parent; it neither allocates nor takes locks.
+        unsafe {
+            program.pre_exec(move || wait_for_go(waits_fd, tells_fd, go_fd));
+        }
+        // Returns when the program runs: the standard library waits for that.
+        let starting = thread::spawn(move || {
+            let child = program.spawn();
+            drop((waits, tells));
+            child
+        });
+        let mut pid = [0; 4];
+        if told.read_exact(&mut pid).is_err() {
+            let failed = starting.join().map_or_else(|_| None, Result::err);
+            let cause = failed.unwrap_or_else(|| io::Error::other("the process ended early"));
+            return Err(StartError::NoProcess(cause));
+        }
+        let pid = u32::from_ne_bytes(pid);
+        wait_until_asleep(pid);
+        Ok(Self {
+            pid,
+            path,
+            go,
+            starting,
+        })
+    }
+
+    /// Its process number, which the program will have.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Lets it become the program.
+    pub fn go(mut self) -> Result<Child, StartError> {
+        self.go.write_all(&[1]).map_err(StartError::NoProcess)?;
+        let started = self.starting.join();
+        started
+            .map_err(|_panic| StartError::NoProcess(io::Error::other("the starting thread ended")))?
+            .map_err(|source| StartError::NotExecutable {
+                path: self.path,
+                source,
+            })
+    }
+}
+
+/// Until the child sleeps in its `read`. A watcher that came between its `write` and that
+/// would take the `read` for the program's.
+fn wait_until_asleep(pid: u32) {
+    let deadline = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < deadline {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The state follows the name in parentheses, which may hold any byte
+        // (proc_pid_stat(5)).
+        let end = stat.iter().rposition(|byte| *byte == b')');
+        let state = end.and_then(|end| stat.get(end + 2));
+        if state.is_none_or(|state| *state == b'S') {
+            return;
+        }
+        thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// In the child: says who it is and waits. Fails when nobody says go any more.
+fn wait_for_go(waits: RawFd, tells: RawFd, go: RawFd) -> io::Result<()> {
+    // SAFETY: the child has inherited the three descriptors and nobody else uses them in it.
+    let go = unsafe { OwnedFd::from_raw_fd(go) };
+    drop(go);
+    let waits = borrowed(waits);
+    let pid = std::process::id().to_ne_bytes();
+    rustix::io::write(borrowed(tells), &pid)?;
+    let mut said = [0; 1];
+    match rustix::io::retry_on_intr(|| rustix::io::read(waits, &mut said))? {
+        1 => Ok(()),
+        _ => Err(io::Error::from(io::ErrorKind::Interrupted)),
+    }
+}
+
+fn borrowed(fd: RawFd) -> BorrowedFd<'static> {
+    // SAFETY: the child's copies stay open until it runs the program or ends.
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}

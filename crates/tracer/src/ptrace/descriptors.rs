@@ -1,0 +1,240 @@
+//! What the descriptors of the traced processes stand for, looked up once for each opening.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+use std::rc::Rc;
+
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+use super::identity::{Identifier, Open};
+use super::request::Tid;
+
+/// Descriptors of this process that are kept at one time, for processes and positions: it has
+/// room for 1024 where nobody has changed that (`RLIMIT_NOFILE`). Beyond, they are opened anew
+/// each time.
+const MOST_KEPT: usize = 512;
+
+/// A descriptor table; threads of a process share one.
+pub(super) type SharedTable = Rc<RefCell<Table>>;
+
+/// What was looked up in one table. Nothing in it is there before it was used, so an empty
+/// one is right at any moment.
+#[derive(Debug)]
+pub(super) struct Table {
+    number: u32,
+    process: Option<OwnedFd>,
+    open: HashMap<i32, Open>,
+    positions: HashMap<i32, File>,
+    kept: Rc<Cell<usize>>,
+}
+
+impl Table {
+    /// The table of `process`. `kept` counts the descriptors that all tables keep.
+    pub(super) fn of(process: u32, kept: &Rc<Cell<usize>>) -> SharedTable {
+        Rc::new(RefCell::new(Self {
+            number: process,
+            process: None,
+            open: HashMap::new(),
+            positions: HashMap::new(),
+            kept: Rc::clone(kept),
+        }))
+    }
+
+    /// What `fd` stands for; `None` when it is not open. A file that is looked at for the
+    /// first time is shown to `look`, by a duplicate that lives no longer.
+    pub(super) fn resolve(
+        &mut self,
+        fd: i32,
+        tid: Tid,
+        identifier: &mut Identifier,
+        look: impl FnOnce(BorrowedFd<'_>, &Open, &mut Identifier),
+    ) -> Option<Open> {
+        if fd < 0 {
+            return None;
+        }
+        if let Some(open) = self.open.get(&fd) {
+            return Some(*open);
+        }
+        let duplicate = self.duplicate(fd, tid)?;
+        let open = identifier.identify(duplicate.as_fd(), tid).ok()?;
+        look(duplicate.as_fd(), &open, identifier);
+        self.open.insert(fd, open);
+        Some(open)
+    }
+
+    /// A duplicate of the descriptor, by which locks and files would live on: hold it shortly.
+    fn duplicate(&mut self, fd: i32, tid: Tid) -> Option<OwnedFd> {
+        if self.process.is_none() && self.has_room() {
+            self.process = handle(self.number, PidfdFlags::empty());
+            self.keep(usize::from(self.process.is_some()));
+        }
+        let for_once = match self.process {
+            Some(_) => None,
+            None => handle(self.number, PidfdFlags::empty()),
+        };
+        let process = self.process.as_ref().or(for_once.as_ref());
+        let by_process =
+            process.and_then(|process| pidfd_getfd(process, fd, PidfdGetfdFlags::empty()).ok());
+        // A process whose first thread has ended has descriptors by its other threads only.
+        by_process.or_else(|| {
+            let thread = handle(tid, PIDFD_THREAD)?;
+            pidfd_getfd(&thread, fd, PidfdGetfdFlags::empty()).ok()
+        })
+    }
+
+    /// The position of the open file. Asked of the kernel each time: it is shared with all
+    /// that have the file by `fork` or `dup`. The descriptor that is kept is one of `/proc`
+    /// and holds no file (fs/proc/fd.c, `seq_show`, looks the file up at each reading).
+    pub(super) fn position(&mut self, fd: i32, tid: Tid) -> Option<u64> {
+        let kept = self.positions.get(&fd).and_then(read_position);
+        if kept.is_some() {
+            return kept;
+        }
+        self.forget_position(fd);
+        let info = File::open(format!("/proc/{tid}/fdinfo/{fd}")).ok()?;
+        let position = read_position(&info)?;
+        if self.has_room() {
+            self.keep(1);
+            self.positions.insert(fd, info);
+        }
+        Some(position)
+    }
+
+    fn has_room(&self) -> bool {
+        self.kept.get() < MOST_KEPT
+    }
+
+    fn keep(&self, more: usize) {
+        self.kept.set(self.kept.get() + more);
+    }
+
+    fn forget_position(&mut self, fd: i32) {
+        if self.positions.remove(&fd).is_some() {
+            self.kept.set(self.kept.get().saturating_sub(1));
+        }
+    }
+
+    /// The descriptor may stand for something else from now on.
+    pub(super) fn forget(&mut self, fd: i32) {
+        self.open.remove(&fd);
+    }
+
+    /// All descriptors may.
+    pub(super) fn forget_all(&mut self) {
+        self.open.clear();
+    }
+
+    /// Those from `first` to `last` may.
+    pub(super) fn forget_range(&mut self, first: u32, last: u32) {
+        self.open
+            .retain(|fd, _| u32::try_from(*fd).is_ok_and(|fd| fd < first || fd > last));
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        let mine = self.positions.len() + usize::from(self.process.is_some());
+        self.kept.set(self.kept.get().saturating_sub(mine));
+    }
+}
+
+/// A handle of a process or thread; `None` when it is gone.
+fn handle(number: u32, flags: PidfdFlags) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(number).ok()?)?;
+    pidfd_open(pid, flags).ok()
+}
+
+/// `PIDFD_THREAD` of `include/uapi/linux/pidfd.h`, which is `O_EXCL` (Linux 6.9).
+const PIDFD_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(0o200);
+
+/// The first line is `pos:` and the number (`proc_pid_fdinfo(5)`).
+fn read_position(info: &File) -> Option<u64> {
+    let mut text = [0; 64];
+    let bytes = info.read_at(&mut text, 0).ok()?;
+    parse_position(text.get(..bytes)?)
+}
+
+fn parse_position(text: &[u8]) -> Option<u64> {
+    let line = text.split(|byte| *byte == b'\n').next()?;
+    let number = line.strip_prefix(b"pos:")?.trim_ascii();
+    std::str::from_utf8(number).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Seek as _, SeekFrom};
+    use std::os::fd::AsRawFd as _;
+
+    #[test]
+    fn positions_are_those_of_the_moment() {
+        let mut file = tempfile::tempfile().unwrap();
+        let me = std::process::id();
+        let kept = Rc::new(Cell::new(0));
+        let table = Table::of(me, &kept);
+        let mut table = table.borrow_mut();
+        for position in [5, 123_456_789_012] {
+            file.seek(SeekFrom::Start(position)).unwrap();
+            assert_eq!(table.position(file.as_raw_fd(), me), Some(position));
+        }
+        assert_eq!(kept.get(), 1);
+        assert_eq!(table.position(-1, me), None);
+        assert_eq!(parse_position(b"pos:\t17\nflags:\t0100001\n"), Some(17));
+        assert_eq!(parse_position(b""), None);
+    }
+
+    #[test]
+    fn without_room_nothing_is_kept_and_all_is_found() {
+        let file = tempfile::tempfile().unwrap();
+        let me = std::process::id();
+        let kept = Rc::new(Cell::new(MOST_KEPT));
+        let table = Table::of(me, &kept);
+        let fd = file.as_raw_fd();
+        let mut identifier = Identifier::default();
+        let open = table
+            .borrow_mut()
+            .resolve(fd, me, &mut identifier, |_, _, _| ());
+        assert!(open.is_some());
+        assert_eq!(table.borrow_mut().position(fd, me), Some(0));
+        drop(table);
+        assert_eq!(kept.get(), MOST_KEPT);
+        let table = Table::of(me, &Rc::new(Cell::new(0)));
+        let kept = Rc::clone(&table.borrow().kept);
+        table
+            .borrow_mut()
+            .resolve(fd, me, &mut identifier, |_, _, _| ());
+        table.borrow_mut().position(fd, me);
+        assert_eq!(kept.get(), 2, "one for the process, one for the position");
+        drop(table);
+        assert_eq!(kept.get(), 0);
+    }
+
+    #[test]
+    fn a_descriptor_is_looked_up_once_until_it_is_closed() {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let file = File::create(dir.path().join("f")).unwrap();
+        let me = std::process::id();
+        let table = Table::of(me, &Rc::new(Cell::new(0)));
+        let mut table = table.borrow_mut();
+        let mut identifier = Identifier::default();
+        let (mut looks, fd) = (0, file.as_raw_fd());
+        for _ in 0..2 {
+            let open = table.resolve(fd, me, &mut identifier, |_, _, _| looks += 1);
+            let open = open.unwrap();
+            let inode = std::os::unix::fs::MetadataExt::ino(&file.metadata().unwrap());
+            assert_eq!(open.file.inode, inode);
+            assert!(open.is_regular() && open.is_writable());
+        }
+        assert_eq!(looks, 1);
+        table.forget_range(0, 2);
+        table.resolve(fd, me, &mut identifier, |_, _, _| looks += 1);
+        assert_eq!(looks, 1, "it is not in the range");
+        table.forget(fd);
+        table.resolve(fd, me, &mut identifier, |_, _, _| looks += 1);
+        assert_eq!(looks, 2);
+        assert_eq!(table.resolve(-7, me, &mut identifier, |_, _, _| ()), None);
+    }
+}

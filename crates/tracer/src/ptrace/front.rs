@@ -1,0 +1,185 @@
+//! Two processes instead of one: the one that the user sees, and the one that traces.
+#![expect(
+    unsafe_code,
+    reason = "fork and signalfd are wrapped by no library that is used here"
+)]
+
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
+use std::ptr;
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+/// Signals that ask a process to do something, or to end.
+const PASSED_ON: [libc::c_int; 6] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+];
+
+/// Which of the two this is.
+#[derive(Debug)]
+pub enum Side {
+    /// The one that was there before and that the user sees; the other is done, or has said
+    /// that it has no more to show. All that is left is to exit with this code.
+    Front(u8),
+    /// The one that traces.
+    Behind(Behind),
+}
+
+/// The way back to the process in front.
+#[derive(Debug)]
+pub struct Behind {
+    front: i32,
+    answer: PipeWriter,
+}
+
+impl Behind {
+    /// Ends the process in front with this code, while this one goes on.
+    pub fn release(mut self, code: u8) {
+        // It fails when the process in front was killed: then nobody waits for the code.
+        drop(self.answer.write_all(&[code]));
+    }
+
+    /// Whether the process in front was killed. Nobody waits for what this one shows.
+    pub fn is_alone(&self) -> bool {
+        // SAFETY: makes a system call that cannot fail.
+        unsafe { libc::getppid() != self.front }
+    }
+}
+
+/// Splits this process. To be called while it has one thread and has not yet begun anything.
+///
+/// The process in front passes signals on that were sent to it alone, and waits. When it is
+/// killed the one behind goes on, and with it the program that it traces.
+pub fn split() -> io::Result<Side> {
+    let (ends, answer) = io::pipe()?;
+    // SAFETY: makes a system call that cannot fail.
+    let front = unsafe { libc::getpid() };
+    let signals = signal_set();
+    let before = block(&signals)?;
+    // SAFETY: the process has one thread, so the child is a whole one.
+    match unsafe { libc::fork() } {
+        -1 => {
+            let error = io::Error::last_os_error();
+            set_mask(&before)?;
+            Err(error)
+        }
+        0 => {
+            set_mask(&before)?;
+            drop(ends);
+            Ok(Side::Behind(Behind { front, answer }))
+        }
+        behind => {
+            drop(answer);
+            wait_in_front(behind, ends, &signals).map(Side::Front)
+        }
+    }
+}
+
+fn wait_in_front(
+    behind: libc::pid_t,
+    mut ends: PipeReader,
+    signals: &libc::sigset_t,
+) -> io::Result<u8> {
+    let arrive = signal_descriptor(signals)?;
+    loop {
+        let mut wanted = [
+            PollFd::new(&ends, PollFlags::IN),
+            PollFd::new(&arrive, PollFlags::IN),
+        ];
+        rustix::io::retry_on_intr(|| poll(&mut wanted, None))?;
+        let [answered, arrived] = wanted.map(|fd| !fd.revents().is_empty());
+        if arrived {
+            pass_on(&arrive, behind)?;
+        }
+        if answered {
+            let mut code = [0; 1];
+            return match ends.read(&mut code)? {
+                0 => code_of(behind),
+                _ => Ok(code[0]),
+            };
+        }
+    }
+}
+
+/// Signals from a process reached this one alone. Those from the terminal have reached the
+/// other as well (`si_code`, sigaction(2)).
+fn pass_on(arrive: &OwnedFd, behind: libc::pid_t) -> io::Result<()> {
+    let mut bytes = [0; size_of::<libc::signalfd_siginfo>()];
+    rustix::io::read(arrive.as_fd(), &mut bytes)?;
+    // SAFETY: the kernel fills a whole structure of integers, which any bytes make.
+    let info: libc::signalfd_siginfo = unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) };
+    if info.ssi_code <= libc::SI_USER {
+        let signal = i32::try_from(info.ssi_signo).unwrap_or(0);
+        // SAFETY: sends a signal to a child that was not waited for, so the number is its.
+        unsafe { libc::kill(behind, signal) };
+    }
+    Ok(())
+}
+
+/// The code of a process that ended without saying one.
+fn code_of(behind: libc::pid_t) -> io::Result<u8> {
+    let mut status = 0;
+    // SAFETY: the kernel writes one int to `status`.
+    while unsafe { libc::waitpid(behind, &raw mut status, 0) } < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    let code = if libc::WIFEXITED(status) {
+        libc::WEXITSTATUS(status)
+    } else {
+        128 + libc::WTERMSIG(status)
+    };
+    Ok(u8::try_from(code).unwrap_or(125))
+}
+
+fn signal_set() -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: fills the whole set.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    for signal in PASSED_ON {
+        // SAFETY: the set was filled above and the signal exists.
+        unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
+    }
+    // SAFETY: it was filled above.
+    unsafe { set.assume_init() }
+}
+
+/// Blocks signals; returns the mask before.
+fn block(signals: &libc::sigset_t) -> io::Result<libc::sigset_t> {
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: both are sets; the kernel fills the second.
+    let outcome = unsafe { libc::sigprocmask(libc::SIG_BLOCK, signals, before.as_mut_ptr()) };
+    if outcome != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has succeeded and filled it.
+    Ok(unsafe { before.assume_init() })
+}
+
+fn set_mask(mask: &libc::sigset_t) -> io::Result<()> {
+    // SAFETY: the mask is a set, and the old one is not asked for.
+    let outcome = unsafe { libc::sigprocmask(libc::SIG_SETMASK, mask, ptr::null_mut()) };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+fn signal_descriptor(signals: &libc::sigset_t) -> io::Result<OwnedFd> {
+    // SAFETY: the set is live; -1 asks for a new descriptor.
+    let fd = unsafe { libc::signalfd(-1, signals, libc::SFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just made and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

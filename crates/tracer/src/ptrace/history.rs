@@ -1,0 +1,62 @@
+//! Which calls are steps of the history, by the rules of the kernel side.
+
+use iostrata_core::op::FileId;
+use iostrata_core::trace::Step;
+use rustix::fs::OFlags;
+use syscalls::Sysno;
+
+use super::calls::call;
+use super::memory;
+use super::request::Tid;
+use super::tasks::Entered;
+use crate::steps::{self, Asked};
+
+/// The step of the history that a call was, by the rules of the kernel side
+/// (`is_step`, `bpf/history.h`).
+pub(super) fn step(entered: Entered, failed: bool, file_by_path: Option<FileId>) -> Option<Step> {
+    let meaning = entered.meaning;
+    let open = entered.file.map(|(_, open)| open);
+    let is_regular = open.is_some_and(|open| open.is_regular());
+    let is_writable = open.is_some_and(|open| open.is_writable()) || entered.creates;
+    let argument = &entered.arguments;
+    let is_step = if failed {
+        entered.has_paths
+            || meaning & call::STEP != 0
+            || (meaning & call::WRITES != 0 && is_regular)
+    } else if meaning & call::STEP == 0 {
+        false
+    } else if meaning & call::FD_FIFTH != 0 {
+        is_regular
+            && argument[2] & libc::PROT_WRITE as u64 != 0
+            && argument[3] & libc::MAP_SHARED as u64 != 0
+    } else if meaning & (call::FD_RETURNED | call::CLOSES) != 0 {
+        is_regular && is_writable
+    } else {
+        true
+    };
+    is_step.then(|| {
+        steps::step(Asked {
+            call: entered.number.name(),
+            argument,
+            failed,
+            file: open.map(|open| open.file),
+            created: entered.creates,
+            flags: open.map_or(0, |open| open.flags.bits()),
+            first: entered.first,
+            second: entered.second,
+            file_by_path,
+        })
+    })?
+}
+
+/// Whether a success of this call may create a file.
+pub(super) fn creates(number: Sysno, arguments: &[u64; 6], tid: Tid) -> bool {
+    let flags = match number {
+        Sysno::creat => return true,
+        Sysno::open => arguments[1],
+        Sysno::openat => arguments[2],
+        Sysno::openat2 => memory::word(tid, arguments[2]).unwrap_or(0),
+        _ => 0,
+    };
+    flags & u64::from(OFlags::CREATE.bits()) != 0
+}

@@ -1,0 +1,141 @@
+//! Which file a descriptor stands for.
+#![expect(unsafe_code, reason = "FS_IOC_GETVERSION is wrapped by no library")]
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+use iostrata_core::op::FileId;
+use iostrata_core::trace::FileKind;
+use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags, fcntl_getfl, statx};
+
+use crate::stack::mountinfo::Mounts;
+
+use super::request::Tid;
+
+/// What is known of an open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Open {
+    pub(super) file: FileId,
+    /// `st_mode`.
+    pub(super) mode: u32,
+    /// `O_*` of the open file.
+    pub(super) flags: OFlags,
+    /// Length, bytes.
+    pub(super) size_bytes: u64,
+    /// Whether its last name is gone.
+    pub(super) is_unlinked: bool,
+    /// Mount it was opened on, and `st_dev`: together they name its file system.
+    pub(super) place: Place,
+}
+
+/// A mount as `statx(2)` tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    mount: u64,
+    device: u32,
+}
+
+impl Open {
+    pub(super) fn kind(&self) -> FileKind {
+        FileKind::from_mode(self.mode)
+    }
+
+    pub(super) fn is_regular(&self) -> bool {
+        self.kind() == FileKind::Regular
+    }
+
+    /// Whether it was opened so that it can be written to.
+    pub(super) fn is_writable(&self) -> bool {
+        self.flags.intersects(OFlags::WRONLY | OFlags::RDWR)
+    }
+}
+
+/// Finds out what descriptors stand for. Remembers mounts.
+#[derive(Debug, Default)]
+pub(super) struct Identifier {
+    file_systems: HashMap<Place, (u32, String)>,
+    /// Files whose file system does not tell which life of an inode they are.
+    pub(super) without_generation: u64,
+}
+
+impl Identifier {
+    /// The file that `fd`, a duplicate of one of `tid`'s descriptors, stands for.
+    pub(super) fn identify(&mut self, fd: BorrowedFd<'_>, tid: Tid) -> io::Result<Open> {
+        let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
+        let found = statx(fd, c"", AtFlags::EMPTY_PATH, wanted)?;
+        let flags = fcntl_getfl(fd)?;
+        let place = Place {
+            mount: found.stx_mnt_id,
+            device: FileId::kernel_device(found.stx_dev_major, found.stx_dev_minor),
+        };
+        let mode = u32::from(found.stx_mode);
+        let device = self.file_system(place, &found, tid);
+        let kind = FileKind::from_mode(mode);
+        let has_lives = matches!(kind, FileKind::Regular | FileKind::Directory);
+        let generation = has_lives.then(|| generation(fd)).flatten();
+        self.without_generation += u64::from(has_lives && generation.is_none());
+        Ok(Open {
+            file: FileId {
+                device,
+                inode: found.stx_ino,
+                generation: generation.unwrap_or(0),
+            },
+            mode,
+            flags,
+            size_bytes: found.stx_size,
+            is_unlinked: found.stx_nlink == 0,
+            place,
+        })
+    }
+
+    /// Type of the file system.
+    pub(super) fn kind_of(&self, place: Place) -> &str {
+        self.file_systems
+            .get(&place)
+            .map_or("unknown", |(_, kind)| kind)
+    }
+
+    /// The kernel's device number of the file system. `st_dev` is not enough: btrfs shows
+    /// another for each subvolume (fs/btrfs/inode.c, `btrfs_getattr`).
+    fn file_system(&mut self, place: Place, found: &Statx, tid: Tid) -> u32 {
+        self.file_systems
+            .entry(place)
+            .or_insert_with(|| listed(place, tid).unwrap_or_else(|| unlisted(place, found)))
+            .0
+    }
+}
+
+fn listed(place: Place, tid: Tid) -> Option<(u32, String)> {
+    let table = std::fs::read(format!("/proc/{tid}/mountinfo")).ok()?;
+    let mounts = Mounts::parse(&table);
+    let mount = mounts.with_id(place.mount)?;
+    let device = FileId::kernel_device(mount.device.major, mount.device.minor);
+    Some((device, mount.kind.clone()))
+}
+
+/// What is mounted nowhere: the kernel's own file systems.
+fn unlisted(place: Place, found: &Statx) -> (u32, String) {
+    let kind = match FileKind::from_mode(u32::from(found.stx_mode)) {
+        FileKind::Pipe => "pipefs",
+        FileKind::Socket => "sockfs",
+        FileKind::Anonymous => "anon_inodefs",
+        FileKind::Regular => "tmpfs",
+        _ => "unknown",
+    };
+    (place.device, kind.to_owned())
+}
+
+/// `_IOR('v', 1, long)` where a long has 8 bytes.
+const FS_IOC_GETVERSION: libc::c_ulong = 0x8008_7601;
+
+/// Which life of its inode number a file is (`FS_IOC_GETVERSION`, `include/uapi/linux/fs.h`).
+/// The request's number says long, but the kernel stores an int.
+fn generation(fd: BorrowedFd<'_>) -> Option<u32> {
+    let mut generation: libc::c_long = 0;
+    // SAFETY: the kernel stores at most a long at the address of a live long.
+    let outcome = unsafe { libc::ioctl(fd.as_raw_fd(), FS_IOC_GETVERSION, &raw mut generation) };
+    let bytes = generation.to_ne_bytes();
+    let low = bytes.first_chunk().map(|low| u32::from_ne_bytes(*low));
+    low.filter(|_| outcome == 0)
+}

@@ -1,0 +1,307 @@
+//! The ptrace back end: for users and machines that do not permit eBPF.
+//!
+//! [`Session::start`] runs a program behind a seccomp filter that stops it at its I/O calls,
+//! at entry and at exit; all other calls run free. [`Session::adopt`] takes a process that
+//! runs already, which cannot be given a filter and stops at every call.
+//!
+//! # When iostrata dies
+//!
+//! A filter cannot be removed, and a call that it asks a tracer about fails with `ENOSYS`
+//! when there is none (`__seccomp_filter`, kernel/seccomp.c). A program that goes on like
+//! that would find its writes refused for no reason. So behind a filter the kernel kills it
+//! together with the thread that traces (`PTRACE_O_EXITKILL`), and [`front::split`] puts
+//! that thread into a process which the death of the one that the user sees does not touch:
+//! when iostrata is killed, the program goes on and is traced to its end. With
+//! [`Stops::All`] there is no filter, and the program goes on whoever is killed; each of its
+//! calls then costs two stops. Errors and panics of the recording end the recording alone.
+
+mod adopt;
+mod calls;
+mod clones;
+mod descriptors;
+mod filter;
+pub mod front;
+mod history;
+mod identity;
+mod lower;
+mod memory;
+mod notes;
+mod place;
+mod record;
+mod recorder;
+mod request;
+mod start;
+mod tasks;
+mod tracing;
+mod usage;
+mod watch;
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
+
+use iostrata_core::observe::Observation;
+use iostrata_core::trace::Lower;
+
+pub use calls::sees;
+use filter::Filter;
+use record::Record;
+use recorder::Recorder;
+use start::Program;
+use tracing::{Left, Tracing};
+use watch::Watch;
+
+use crate::program::StartError;
+
+/// Pairs of call and file that are told apart, and files that are named. What is beyond is
+/// counted without its file.
+const MOST_ROWS: usize = 1 << 18;
+
+/// Calls that a program stops at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stops {
+    /// I/O calls; all others run free. The program dies with the thread that traces it.
+    Io,
+    /// All calls. The program goes on when its tracer dies.
+    All,
+}
+
+/// Why a program is not observed.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// It does not run.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// It runs, but may not be traced.
+    #[error(
+        "cannot trace process {pid}: {source}; name a process of your own that no debugger traces, or run iostrata as root"
+    )]
+    Refused {
+        /// The process.
+        pid: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel refused what tracing needs.
+    #[error("cannot trace a program: {0}; run iostrata where ptrace and seccomp are permitted")]
+    Kernel(#[source] io::Error),
+    /// The recording was given up; the program was not touched by that.
+    #[error("the recording was given up by a defect of iostrata; please report it")]
+    GivenUp,
+}
+
+/// What was seen of one run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Rows, names, tasks, history.
+    pub observation: Observation,
+    /// Page-cache residency, and the accounts of processes.
+    pub lower: Lower,
+    /// How the program ended; `None` when it goes on.
+    pub status: Option<ExitStatus>,
+    /// Stops that were answered.
+    pub stops: u64,
+}
+
+/// One program that is traced, by a thread of its own.
+#[derive(Debug)]
+pub struct Session {
+    pid: u32,
+    stops: Stops,
+    watch: Arc<Watch>,
+    record: Receiver<Record>,
+    thread: JoinHandle<Result<Left, TraceError>>,
+}
+
+impl Session {
+    /// Runs a program: `command` is its name and its arguments.
+    pub fn start(command: &[OsString], stops: Stops) -> Result<Self, TraceError> {
+        let program = Program::find(command)?;
+        Self::begin(stops, move |watch, started, record| {
+            run(program, stops, watch, started, record)
+        })
+    }
+
+    /// Observes a process that runs already, and all it has started.
+    ///
+    /// A call that its threads wait in is interrupted once, as by `SIGSTOP` and `SIGCONT`;
+    /// the kernel goes on with nearly all of them by itself (signal(7), "Interruption of
+    /// system calls and library functions by stop signals").
+    pub fn adopt(pid: u32) -> Result<Self, TraceError> {
+        Self::begin(Stops::All, move |watch, started, record| {
+            attach(pid, watch, started, record)
+        })
+    }
+
+    fn begin(
+        stops: Stops,
+        trace: impl FnOnce(&Arc<Watch>, &Sender<u32>, Sender<Record>) -> Result<Left, TraceError>
+        + Send
+        + 'static,
+    ) -> Result<Self, TraceError> {
+        let watch = Arc::new(Watch::default());
+        let (tells, started) = mpsc::channel();
+        let (sends, record) = mpsc::channel();
+        let for_thread = Arc::clone(&watch);
+        let thread = std::thread::Builder::new()
+            .name("tracer".to_owned())
+            .spawn(move || trace(&for_thread, &tells, sends))
+            .map_err(TraceError::Kernel)?;
+        match started.recv() {
+            Ok(pid) => Ok(Self {
+                pid,
+                stops,
+                watch,
+                record,
+                thread,
+            }),
+            Err(_ended) => Err(match thread.join() {
+                Ok(Err(error)) => error,
+                _ => TraceError::GivenUp,
+            }),
+        }
+    }
+
+    /// Number of the program's process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// How the program ended, once it has. What it started may go on.
+    pub fn status(&self) -> Option<ExitStatus> {
+        self.watch.status()
+    }
+
+    /// Threads that are traced.
+    pub fn alive(&self) -> u64 {
+        self.watch.alive.load(Ordering::Acquire)
+    }
+
+    /// Stops that were answered so far.
+    pub fn stops(&self) -> u64 {
+        self.watch.stops.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the program and all it started have ended.
+    pub fn wait(self) -> Result<Outcome, TraceError> {
+        self.conclude().map(|(outcome, _nobody)| outcome)
+    }
+
+    /// Ends the observation, also of those who go on. Without a filter they are let go;
+    /// behind one they need [`Rest::wait`].
+    pub fn stop(self) -> Result<(Outcome, Rest), TraceError> {
+        self.watch.ring();
+        self.conclude()
+    }
+
+    fn conclude(self) -> Result<(Outcome, Rest), TraceError> {
+        let Ok(record) = self.record.recv() else {
+            return Err(why(self.thread));
+        };
+        let mut rest = Rest(Some(self.thread));
+        if self.stops == Stops::All || self.watch.alive.load(Ordering::Acquire) == 0 {
+            // At the thread's end the kernel lets go of all that it traced.
+            rest.join()?;
+        }
+        let (observation, lower) = record.finish(self.stops);
+        let outcome = Outcome {
+            observation,
+            lower,
+            status: self.watch.status(),
+            stops: self.watch.stops.load(Ordering::Relaxed),
+        };
+        Ok((outcome, rest))
+    }
+}
+
+/// Processes behind a filter that go on when the observation has ended. They need this
+/// process to answer their calls, and die with it.
+#[derive(Debug)]
+pub struct Rest(Option<JoinHandle<Result<Left, TraceError>>>);
+
+impl Rest {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits until they have ended.
+    pub fn wait(mut self) -> Result<(), TraceError> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<(), TraceError> {
+        let joined = self.0.take().map(JoinHandle::join);
+        match joined {
+            None | Some(Ok(Ok(_))) => Ok(()),
+            Some(Ok(Err(error))) => Err(error),
+            Some(Err(_panic)) => Err(TraceError::GivenUp),
+        }
+    }
+}
+
+/// Why a thread ended without a record.
+fn why(thread: JoinHandle<Result<Left, TraceError>>) -> TraceError {
+    match thread.join() {
+        Ok(Err(error)) => error,
+        Ok(Ok(_)) | Err(_) => TraceError::GivenUp,
+    }
+}
+
+/// On the thread that traces: runs a program to its end.
+fn run(
+    program: Program,
+    stops: Stops,
+    watch: &Arc<Watch>,
+    started: &Sender<u32>,
+    record: Sender<Record>,
+) -> Result<Left, TraceError> {
+    let filter = (stops == Stops::Io).then(Filter::for_io);
+    let options = request::options(match stops {
+        Stops::Io => libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_EXITKILL,
+        Stops::All => 0,
+    });
+    let (bell, quiet) = start::bell().map_err(TraceError::Kernel)?;
+    watch.hang(quiet);
+    let process = program
+        .start(filter.as_ref(), options)
+        .map_err(TraceError::Kernel)?;
+    let pid = process.pid;
+    let mut recorder = Recorder::new(MOST_ROWS, false);
+    recorder.adopt(pid, recorder::now_ns());
+    watch.alive.store(1, Ordering::Release);
+    // Nobody listens when the session was given up; the program runs all the same.
+    _ = started.send(pid);
+    let root = (pid, HashSet::from([pid]));
+    let mut tracing = Tracing::new(recorder, stops, root, bell, Arc::clone(watch), record);
+    let left = tracing.run().map_err(TraceError::Kernel)?;
+    match process.why_not() {
+        Some(error) if !watch.executed.load(Ordering::Acquire) => Err(error.into()),
+        _ => Ok(left),
+    }
+}
+
+/// On the thread that traces: observes a process until its end or that of the observation.
+fn attach(
+    pid: u32,
+    watch: &Arc<Watch>,
+    started: &Sender<u32>,
+    record: Sender<Record>,
+) -> Result<Left, TraceError> {
+    let (bell, quiet) = start::bell().map_err(TraceError::Kernel)?;
+    watch.hang(quiet);
+    let mut recorder = Recorder::new(MOST_ROWS, true);
+    let seized = adopt::seize_tree(pid, &mut recorder);
+    let seized = seized.map_err(|source| TraceError::Refused { pid, source })?;
+    watch.alive.store(seized.len() as u64, Ordering::Release);
+    watch.executed.store(true, Ordering::Release);
+    _ = started.send(pid);
+    let root = (pid, seized);
+    let mut tracing = Tracing::new(recorder, Stops::All, root, bell, Arc::clone(watch), record);
+    tracing.run().map_err(TraceError::Kernel)
+}

@@ -1,0 +1,65 @@
+//! What was recorded, from the last stop to the evidence.
+
+use iostrata_core::evidence::{Losses, RawEvidence, Totals};
+use iostrata_core::observe::Observation;
+use iostrata_core::trace::tally::{Tally, Used};
+use iostrata_core::trace::{Lower, ProcessIo, Task};
+
+use super::Stops;
+use super::identity::Identifier;
+use super::lower::Residencies;
+use super::notes::Notes;
+use super::request::Tid;
+use super::usage;
+
+/// A run that nobody is stopped for any more.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) tally: Tally,
+    pub(super) identifier: Identifier,
+    pub(super) residencies: Residencies,
+    pub(super) io: Option<ProcessIo>,
+    pub(super) notes: Notes,
+    /// Threads that go on: their process, and what they had used before.
+    pub(super) left: Vec<(Tid, u32, Used)>,
+}
+
+impl Record {
+    /// Asks the kernel for the rest and makes evidence of it.
+    pub(super) fn finish(mut self, stops: Stops) -> (Observation, Lower) {
+        for (tid, process, before) in self.left {
+            let used = usage::of(process, tid).map(|used| usage::since(used, &before));
+            self.tally.end_task(tid, used, None);
+        }
+        let residency = self.residencies.now(&mut self.identifier);
+        let tallied = self.tally.finish();
+        let raw = RawEvidence {
+            syscalls: Some(tallied.rows),
+            totals: Some(totals(&tallied.seen.tasks)),
+            losses: Losses {
+                unattributed_calls: tallied.unattributed_calls,
+                names: tallied.unnamed_files,
+                ..Losses::default()
+            },
+            missing: self.notes.gaps(stops, self.identifier.without_generation),
+            ..RawEvidence::default()
+        };
+        let observation = Observation {
+            raw,
+            seen: Some(tallied.seen),
+            ..Observation::default()
+        };
+        let io = self.io;
+        (observation, Lower { residency, io })
+    }
+}
+
+fn totals(tasks: &[Task]) -> Totals {
+    let sum = |of: fn(&Task) -> u64| tasks.iter().map(of).sum();
+    Totals {
+        on_cpu_ns: sum(|task| task.on_cpu_ns),
+        minor_faults: sum(|task| task.minor_faults),
+        major_faults: sum(|task| task.major_faults),
+        tasks: tasks.len() as u64,
+    }
+}

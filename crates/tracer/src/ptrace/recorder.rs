@@ -1,0 +1,370 @@
+//! Makes calls of stops: what was entered, on which file, and how it ended.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+
+use iostrata_core::op::FileId;
+use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
+use iostrata_core::trace::{Direction, NamedFile, ProcessIo};
+use rustix::fs::OFlags;
+use syscalls::Sysno;
+
+use super::calls::{self, call};
+use super::clones::{self, CLONE_FILES, CLONE_THREAD};
+use super::history::{creates, step};
+use super::identity::{Identifier, Open};
+use super::lower::{Residencies, accounts};
+use super::notes::Notes;
+use super::place::{self, descriptor};
+use super::record::Record;
+use super::request::Tid;
+use super::tasks::{Entered, Tasks, family};
+use super::{memory, usage};
+
+/// Records what the stops of one run tell.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    tally: Tally,
+    tasks: Tasks,
+    identifier: Identifier,
+    residencies: Residencies,
+    io: Option<ProcessIo>,
+    notes: Notes,
+    /// Whether calls count: not before the program was executed.
+    counts: bool,
+}
+
+impl Recorder {
+    /// `counts_at_once` when the program runs already.
+    pub(super) fn new(most_rows: usize, counts_at_once: bool) -> Self {
+        Self {
+            tally: Tally::new(most_rows),
+            tasks: Tasks::default(),
+            identifier: Identifier::default(),
+            residencies: Residencies::default(),
+            io: None,
+            notes: Notes::default(),
+            counts: counts_at_once,
+        }
+    }
+
+    /// Whether the thread is in a call whose end is to be recorded.
+    pub(super) fn is_inside(&self, tid: Tid) -> bool {
+        let thread = self.tasks.threads.get(&tid);
+        thread.is_some_and(|thread| thread.entered.is_some())
+    }
+
+    /// A thread that runs already is traced from now on.
+    pub(super) fn adopt(&mut self, tid: Tid, now_ns: u64) {
+        let (process, parent) = family(tid);
+        let before = usage::of(process, tid).unwrap_or_default();
+        self.tasks.begin(tid, process, before);
+        self.tally.begin_task(tid, process, parent, now_ns);
+    }
+
+    /// Threads were met that may not be traced.
+    pub(super) fn refused(&mut self, threads: u64) {
+        self.notes.refused += threads;
+    }
+
+    /// A new thread has stopped, or its maker tells of it; whichever is first.
+    pub(super) fn begin(&mut self, tid: Tid, maker: Option<Tid>, now_ns: u64) {
+        let maker = maker.and_then(|maker| {
+            let thread = self.tasks.threads.get(&maker)?;
+            let flags = thread
+                .entered
+                .as_ref()
+                .map(|entered| clones::flags(entered.number, &entered.arguments, maker));
+            Some((thread.process, flags.unwrap_or(0)))
+        });
+        let is_known = self.tasks.threads.contains_key(&tid);
+        let was_known = maker.is_some() && self.tasks.told_of(tid);
+        if !is_known && !was_known {
+            let (process, parent) = match maker {
+                Some((process, flags)) if flags & CLONE_THREAD != 0 => (process, process),
+                Some((process, _)) => (tid, process),
+                None => match family(tid) {
+                    (process, parent) if process == tid => (process, parent),
+                    (process, _) => (process, process),
+                },
+            };
+            self.tasks.begin(tid, process, Used::default());
+            self.tally.begin_task(tid, process, parent, now_ns);
+            if maker.is_none() {
+                self.tasks.await_maker(tid);
+            }
+        }
+        if let Some((process, flags)) = maker
+            && flags & (CLONE_FILES | CLONE_THREAD) == CLONE_FILES
+        {
+            self.tasks.share(tid, process);
+        }
+    }
+
+    /// A thread enters a call.
+    pub(super) fn entered(&mut self, tid: Tid, number: u64, arguments: [u64; 6]) {
+        let Some(number) = calls::known(number) else {
+            return;
+        };
+        let meaning = calls::meaning(number);
+        let style = calls::paths_of(number);
+        let [first, second] = place::given(tid, style, &arguments);
+        let creates = first
+            .as_ref()
+            .is_some_and(|first| creates(number, &arguments, tid) && !place::exists(first, tid));
+        let mut absolute =
+            |given: Option<place::Given>| place::absolute(&given?, tid, &mut self.tasks);
+        let (first, second) = (absolute(first), absolute(second));
+        let fd = match meaning {
+            _ if meaning & call::FD_FIRST != 0 => Some(descriptor(arguments[0])),
+            _ if meaning & call::FD_THIRD != 0 => Some(descriptor(arguments[2])),
+            _ if meaning & call::FD_FIFTH != 0 => Some(descriptor(arguments[4])),
+            _ => None,
+        };
+        let source = match meaning {
+            _ if meaning & call::SOURCE_FIRST != 0 => Some(descriptor(arguments[0])),
+            _ if meaning & call::SOURCE_SECOND != 0 => Some(descriptor(arguments[1])),
+            _ => None,
+        };
+        let file = fd.and_then(|fd| Some((fd, self.resolve(tid, fd)?)));
+        let source = source.and_then(|fd| self.resolve(tid, fd));
+        self.forget_closed(tid, number, &arguments);
+        let untraced = clones::take_untraced(number, &arguments, tid);
+        let entered = Entered {
+            number,
+            meaning,
+            has_paths: style != 0,
+            arguments,
+            file,
+            source,
+            first,
+            second,
+            creates,
+            untraced,
+            started_ns: now_ns(),
+        };
+        if let Some(thread) = self.tasks.threads.get_mut(&tid) {
+            thread.entered = Some(entered);
+        }
+    }
+
+    /// A thread leaves the call that it had entered; of another, nothing is known.
+    pub(super) fn left(&mut self, tid: Tid, result: i64, now_ns: u64) {
+        let Some(thread) = self.tasks.threads.get_mut(&tid) else {
+            return;
+        };
+        let process = thread.process;
+        let Some(entered) = thread.entered.take() else {
+            return;
+        };
+        if entered.untraced {
+            clones::put_untraced_back(entered.number, &entered.arguments, tid);
+        }
+        self.forget_closed(tid, entered.number, &entered.arguments);
+        self.note(process, &entered, result);
+        if self.counts {
+            let ended = self.ended(tid, process, entered, result, now_ns);
+            self.tally.call(ended);
+        }
+    }
+
+    fn ended(
+        &mut self,
+        tid: Tid,
+        process: u32,
+        mut entered: Entered,
+        result: i64,
+        now_ns: u64,
+    ) -> Ended {
+        let outcome = u64::try_from(result)
+            .map_err(|_negative| i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX));
+        if let (Ok(fd), true) = (outcome, entered.meaning & call::FD_RETURNED != 0) {
+            let fd = descriptor(fd);
+            if let Some(table) = self.tasks.table(tid) {
+                table.borrow_mut().forget(fd);
+            }
+            entered.file = self.resolve(tid, fd).map(|open| (fd, open));
+        }
+        let transfer = (entered.meaning & call::MOVES != 0).then(|| Transfer {
+            direction: if entered.meaning & call::WRITES != 0 {
+                Direction::Write
+            } else {
+                Direction::Read
+            },
+            offset: outcome
+                .ok()
+                .and_then(|moved| self.offset(tid, &entered, moved)),
+        });
+        let file_by_path = (entered.number == Sysno::truncate && outcome.is_ok())
+            .then(|| self.file_by_path(tid, &entered))
+            .flatten();
+        let number = u32::try_from(entered.number.id()).unwrap_or(0);
+        Ended {
+            process,
+            thread: tid,
+            number,
+            name: calls::name(number),
+            file: entered.file.map(|(_, open)| open.file),
+            source: entered.source.map(|open| open.file),
+            started_ns: entered.started_ns,
+            ended_ns: now_ns,
+            outcome,
+            transfer,
+            step: step(entered, outcome.is_err(), file_by_path),
+        }
+    }
+
+    /// Where the transfer began; the position of the open file has moved past it.
+    fn offset(&self, tid: Tid, entered: &Entered, moved: u64) -> Option<u64> {
+        let (fd, _) = entered.file.filter(|(_, open)| open.is_regular())?;
+        let argument = entered.arguments[3];
+        if matches!(entered.number, Sysno::copy_file_range | Sysno::splice) && argument != 0 {
+            return memory::word(tid, argument)?.checked_sub(moved);
+        }
+        // preadv2 and pwritev2 take -1 for the position.
+        if entered.meaning & call::OFFSET != 0 && argument != u64::MAX {
+            return Some(argument);
+        }
+        if entered.meaning & (call::OFFSET | call::POSITION) == 0 {
+            return None;
+        }
+        let table = self.tasks.table(tid)?;
+        let position = table.borrow_mut().position(fd, tid)?;
+        position.checked_sub(moved)
+    }
+
+    /// What a descriptor stands for; a file that was not seen before is named.
+    fn resolve(&mut self, tid: Tid, fd: i32) -> Option<Open> {
+        let table = self.tasks.table(tid)?;
+        let (tally, residencies) = (&mut self.tally, &mut self.residencies);
+        table
+            .borrow_mut()
+            .resolve(fd, tid, &mut self.identifier, |fd, open, identifier| {
+                if tally.is_new(open.file) {
+                    let named = named(fd, open, identifier);
+                    if open.is_regular() {
+                        residencies.first_use(open.file, &named.path, fd);
+                    }
+                    tally.name(named);
+                }
+            })
+    }
+
+    fn file_by_path(&mut self, tid: Tid, entered: &Entered) -> Option<FileId> {
+        let [given, _] = place::given(tid, calls::paths_of(entered.number), &entered.arguments);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let path = place::reachable(&given?, tid);
+        let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?;
+        Some(self.identifier.identify(file.as_fd(), tid).ok()?.file)
+    }
+
+    /// What a descriptor stands for changes while such a call runs: it is forgotten before
+    /// and after it.
+    fn forget_closed(&self, tid: Tid, number: Sysno, arguments: &[u64; 6]) {
+        use Sysno as N;
+        if !matches!(
+            number,
+            N::close | N::dup2 | N::dup3 | N::close_range | N::io_uring_enter
+        ) {
+            return;
+        }
+        let Some(table) = self.tasks.table(tid) else {
+            return;
+        };
+        let mut table = table.borrow_mut();
+        match number {
+            N::close => table.forget(descriptor(arguments[0])),
+            N::dup2 | N::dup3 => table.forget(descriptor(arguments[1])),
+            N::close_range => table.forget_range(low(arguments[0]), low(arguments[1])),
+            _ => table.forget_all(),
+        }
+    }
+
+    /// Calls that change what is known of a process.
+    fn note(&mut self, process: u32, entered: &Entered, result: i64) {
+        use Sysno as N;
+        match entered.number {
+            N::chroot | N::pivot_root | N::setns if result >= 0 => self.tasks.forget_roots(),
+            N::unshare if result >= 0 && entered.arguments[0] & CLONE_FILES != 0 => {
+                self.tasks.unshare(process);
+            }
+            N::io_uring_setup if result >= 0 => self.notes.rings += 1,
+            _ => {}
+        }
+    }
+
+    /// A program was executed by the thread that was `former`.
+    pub(super) fn executed(&mut self, tid: Tid, former: Tid, now_ns: u64) {
+        self.counts = true;
+        if former != tid && former != 0 {
+            self.tally.renumber(former, tid, now_ns);
+            self.tasks.execute(tid, former);
+        } else {
+            self.tasks.execute(tid, tid);
+        }
+        self.notes.executed(tid);
+    }
+
+    /// A thread is about to end, and still has its figures.
+    pub(super) fn ending(&mut self, tid: Tid, now_ns: u64) {
+        let Some(thread) = self.tasks.threads.get(&tid) else {
+            return;
+        };
+        let used = usage::of(thread.process, tid).map(|used| usage::since(used, &thread.before));
+        if self.tasks.is_last(tid)
+            && let Some(accounts) = accounts(thread.process)
+        {
+            self.io.get_or_insert_default().add(&accounts);
+        }
+        self.notes.without_figures += u64::from(used.is_none());
+        self.tally.end_task(tid, used, Some(now_ns));
+        self.tasks.end(tid);
+    }
+
+    /// A thread is gone; one that was killed may not have been seen ending.
+    pub(super) fn gone(&mut self, tid: Tid, now_ns: u64) {
+        if self.tasks.threads.contains_key(&tid) {
+            self.notes.without_figures += 1;
+            self.tally.end_task(tid, None, Some(now_ns));
+            self.tasks.end(tid);
+        }
+    }
+
+    /// Hands over. What is left to ask the kernel for is asked by [`Record::finish`], when
+    /// nobody is stopped any more.
+    pub(super) fn hand_over(self) -> Record {
+        Record {
+            left: self.tasks.left(),
+            tally: self.tally,
+            identifier: self.identifier,
+            residencies: self.residencies,
+            io: self.io,
+            notes: self.notes,
+        }
+    }
+}
+
+fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) -> NamedFile {
+    let mut path = place::link(&format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
+    // fs/d_path.c says so behind the path of a file that has no name any more.
+    if open.is_unlinked && path.ends_with(b" (deleted)") {
+        path.truncate(path.len() - b" (deleted)".len());
+    }
+    NamedFile {
+        file: open.file,
+        path,
+        kind: open.kind(),
+        filesystem: identifier.kind_of(open.place).to_owned(),
+        size_bytes: open.size_bytes,
+    }
+}
+
+fn low(argument: u64) -> u32 {
+    u32::try_from(argument & u64::from(u32::MAX)).unwrap_or(u32::MAX)
+}
+
+/// Nanoseconds of `CLOCK_MONOTONIC`.
+pub(super) fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let part = |value: i64| u64::try_from(value).unwrap_or(0);
+    part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)
+}

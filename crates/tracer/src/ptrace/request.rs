@@ -1,0 +1,277 @@
+//! The requests of `ptrace(2)` and the stops they answer.
+#![expect(unsafe_code, reason = "ptrace and its wait are wrapped by no library")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// `AUDIT_ARCH_*` of this architecture (include/uapi/linux/audit.h).
+#[cfg(target_arch = "x86_64")]
+pub(super) const ARCHITECTURE: u32 = 0xc000_003e;
+/// `AUDIT_ARCH_*` of this architecture (include/uapi/linux/audit.h).
+#[cfg(target_arch = "aarch64")]
+pub(super) const ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// A thread.
+pub(super) type Tid = u32;
+
+/// How a stopped thread goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Resume {
+    /// To its next event.
+    Freely,
+    /// To the entry or exit of its next system call, or an event before it.
+    ToCall,
+}
+
+/// Why a thread stopped or went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It ended with this code.
+    Exited(i32),
+    /// This signal ended it.
+    Killed(i32),
+    /// Entry or exit of a system call.
+    Call,
+    /// The filter asks for this system call.
+    Filtered,
+    /// It made a thread or process.
+    Made,
+    /// It has executed a program.
+    Executed,
+    /// It is about to end.
+    Ending,
+    /// Its process was stopped by this signal, as a shell's Ctrl-Z does.
+    GroupStopped,
+    /// It is new, was interrupted, or its stopped process goes on.
+    Trapped,
+    /// This signal is about to reach it.
+    Signalled(i32),
+}
+
+impl Stop {
+    /// From what `waitpid(2)` told.
+    pub(super) fn from_status(status: i32) -> Self {
+        if libc::WIFEXITED(status) {
+            return Self::Exited(libc::WEXITSTATUS(status));
+        }
+        if libc::WIFSIGNALED(status) {
+            return Self::Killed(libc::WTERMSIG(status));
+        }
+        let signal = libc::WSTOPSIG(status);
+        match status >> 16 {
+            libc::PTRACE_EVENT_SECCOMP => Self::Filtered,
+            libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
+                Self::Made
+            }
+            libc::PTRACE_EVENT_EXEC => Self::Executed,
+            libc::PTRACE_EVENT_EXIT => Self::Ending,
+            // With PTRACE_SEIZE only these signals make a group-stop (ptrace(2)).
+            libc::PTRACE_EVENT_STOP => match signal {
+                libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => Self::GroupStopped,
+                _ => Self::Trapped,
+            },
+            0 if signal == libc::SIGTRAP | 0x80 => Self::Call,
+            0 => Self::Signalled(signal),
+            _ => Self::Trapped,
+        }
+    }
+}
+
+/// What a thread is doing in a stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallInfo {
+    /// No system call.
+    None,
+    /// It enters one.
+    Entry {
+        /// Number.
+        number: u64,
+        /// Arguments.
+        arguments: [u64; 6],
+    },
+    /// It leaves one.
+    Exit {
+        /// Result, negative `errno` when it failed.
+        result: i64,
+    },
+}
+
+/// Options of every traced thread, and `extra` ones behind a filter.
+pub(super) fn options(extra: i32) -> i32 {
+    libc::PTRACE_O_TRACESYSGOOD
+        | libc::PTRACE_O_TRACEFORK
+        | libc::PTRACE_O_TRACEVFORK
+        | libc::PTRACE_O_TRACECLONE
+        | libc::PTRACE_O_TRACEEXEC
+        | libc::PTRACE_O_TRACEEXIT
+        | extra
+}
+
+/// Begins to trace a thread without stopping it.
+pub(super) fn seize(tid: Tid, options: i32) -> io::Result<()> {
+    request(libc::PTRACE_SEIZE, tid, 0, options_word(options))
+}
+
+/// Makes a running thread stop.
+pub(super) fn interrupt(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_INTERRUPT, tid, 0, 0)
+}
+
+/// Lets a stopped thread go on, with a signal (0 for none).
+pub(super) fn resume(tid: Tid, how: Resume, signal: i32) -> io::Result<()> {
+    let what = match how {
+        Resume::Freely => libc::PTRACE_CONT,
+        Resume::ToCall => libc::PTRACE_SYSCALL,
+    };
+    request(what, tid, 0, options_word(signal))
+}
+
+/// Leaves a thread of a stopped process stopped, but ready to tell when it goes on.
+pub(super) fn listen(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_LISTEN, tid, 0, 0)
+}
+
+/// What belongs to an event: the new thread, or the former number of one that executed.
+pub(super) fn message(tid: Tid) -> io::Result<Tid> {
+    let mut message: libc::c_ulong = 0;
+    let address = ptr::from_mut(&mut message).addr();
+    request(libc::PTRACE_GETEVENTMSG, tid, 0, address)?;
+    Ok(Tid::try_from(message).unwrap_or(0))
+}
+
+/// Which call a stopped thread is in, told by the kernel and not by counting stops.
+pub(super) fn call_info(tid: Tid) -> io::Result<CallInfo> {
+    let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
+    let size = size_of::<libc::ptrace_syscall_info>();
+    request(
+        libc::PTRACE_GET_SYSCALL_INFO,
+        tid,
+        size,
+        info.as_mut_ptr().addr(),
+    )?;
+    // SAFETY: all-zero is a value of this structure of integers, and the kernel wrote over it.
+    let info = unsafe { info.assume_init() };
+    Ok(match info.op {
+        libc::PTRACE_SYSCALL_INFO_ENTRY | libc::PTRACE_SYSCALL_INFO_SECCOMP => {
+            // SAFETY: number and arguments lie at the same place for an entry and for a
+            // filter's stop (include/uapi/linux/ptrace.h); the union is of integers.
+            let entry = unsafe { info.u.entry };
+            CallInfo::Entry {
+                number: entry.nr,
+                arguments: entry.args,
+            }
+        }
+        libc::PTRACE_SYSCALL_INFO_EXIT => {
+            // SAFETY: the kernel says that this member is the valid one.
+            let exit = unsafe { info.u.exit };
+            CallInfo::Exit { result: exit.sval }
+        }
+        _ => CallInfo::None,
+    })
+}
+
+/// Whether the system calls of a stopped thread are those of this architecture.
+pub(super) fn is_native(tid: Tid) -> io::Result<bool> {
+    let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
+    let (size, at) = (
+        size_of::<libc::ptrace_syscall_info>(),
+        info.as_mut_ptr().addr(),
+    );
+    request(libc::PTRACE_GET_SYSCALL_INFO, tid, size, at)?;
+    // SAFETY: all-zero is a value of this structure of integers, and the kernel wrote over it.
+    let info = unsafe { info.assume_init() };
+    Ok(info.arch == ARCHITECTURE)
+}
+
+/// Changes the first argument of the system call that a stopped thread is in.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn set_first_argument(tid: Tid, value: u64) -> io::Result<()> {
+    let at = std::mem::offset_of!(libc::user_regs_struct, rdi);
+    let value =
+        usize::try_from(value).map_err(|_too_large| io::Error::from_raw_os_error(libc::EINVAL))?;
+    request(libc::PTRACE_POKEUSER, tid, at, value)
+}
+
+/// Changes the first argument of the system call that a stopped thread is in.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn set_first_argument(_tid: Tid, _value: u64) -> io::Result<()> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
+}
+
+/// The next stop of a thread that this thread traces, or the end of one of its children.
+/// `None` when there are no more. Other threads' children are theirs.
+pub(super) fn next_stop() -> io::Result<Option<(Tid, Stop)>> {
+    loop {
+        let mut status = 0;
+        let flags = libc::__WALL | libc::__WNOTHREAD;
+        // SAFETY: the kernel writes one int to `status`.
+        let tid = unsafe { libc::waitpid(-1, &raw mut status, flags) };
+        if let Ok(tid) = Tid::try_from(tid) {
+            return Ok(Some((tid, Stop::from_status(status))));
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINTR) => {}
+            Some(libc::ECHILD) => return Ok(None),
+            _ => return Err(error),
+        }
+    }
+}
+
+/// Options and signals are small and not negative.
+fn options_word(value: i32) -> usize {
+    usize::try_from(value).unwrap_or(0)
+}
+
+fn request(what: libc::c_uint, tid: Tid, address: usize, data: usize) -> io::Result<()> {
+    let tid = libc::pid_t::try_from(tid)
+        .map_err(|_too_large| io::Error::from_raw_os_error(libc::ESRCH))?;
+    // SAFETY: every caller passes, for requests that write, the address and size of a live
+    // value of the type that the request writes; the others ignore or copy the words.
+    let outcome = unsafe { libc::ptrace(what, tid, address, data) };
+    if outcome == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stopped(signal: i32, event: i32) -> Stop {
+        Stop::from_status(event << 16 | signal << 8 | 0x7f)
+    }
+
+    #[test]
+    fn stops_are_told_apart() {
+        assert_eq!(Stop::from_status(3 << 8), Stop::Exited(3));
+        assert_eq!(Stop::from_status(libc::SIGKILL), Stop::Killed(9));
+        assert_eq!(stopped(libc::SIGTRAP | 0x80, 0), Stop::Call);
+        assert_eq!(stopped(libc::SIGTRAP, 0), Stop::Signalled(libc::SIGTRAP));
+        assert_eq!(
+            stopped(libc::SIGTRAP, libc::PTRACE_EVENT_SECCOMP),
+            Stop::Filtered
+        );
+        assert_eq!(stopped(libc::SIGTRAP, libc::PTRACE_EVENT_VFORK), Stop::Made);
+        assert_eq!(
+            stopped(libc::SIGTRAP, libc::PTRACE_EVENT_EXEC),
+            Stop::Executed
+        );
+        assert_eq!(
+            stopped(libc::SIGTRAP, libc::PTRACE_EVENT_EXIT),
+            Stop::Ending
+        );
+        assert_eq!(
+            stopped(libc::SIGTRAP, libc::PTRACE_EVENT_STOP),
+            Stop::Trapped
+        );
+        assert_eq!(
+            stopped(libc::SIGTSTP, libc::PTRACE_EVENT_STOP),
+            Stop::GroupStopped
+        );
+        assert_eq!(stopped(libc::SIGSTOP, 0), Stop::Signalled(libc::SIGSTOP));
+    }
+}

@@ -1,0 +1,242 @@
+//! Threads and processes that are traced, and the calls they are in.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use iostrata_core::trace::tally::Used;
+use syscalls::Sysno;
+
+use super::descriptors::{SharedTable, Table};
+use super::identity::Open;
+use super::request::Tid;
+use super::usage;
+
+/// A call that a thread is in.
+#[derive(Debug)]
+pub(super) struct Entered {
+    pub(super) number: Sysno,
+    /// Meaning of the call: [`super::calls::call`] bits.
+    pub(super) meaning: u32,
+    /// Whether some of its arguments are paths.
+    pub(super) has_paths: bool,
+    pub(super) arguments: [u64; 6],
+    /// The file it acts on, and its descriptor.
+    pub(super) file: Option<(i32, Open)>,
+    /// The file it reads from, when it is counted at the one it writes to.
+    pub(super) source: Option<Open>,
+    pub(super) first: Option<Vec<u8>>,
+    pub(super) second: Option<Vec<u8>>,
+    /// Whether a success creates the file.
+    pub(super) creates: bool,
+    /// `CLONE_UNTRACED` was taken out of it, and belongs back into it.
+    pub(super) untraced: bool,
+    /// Entry, nanoseconds of `CLOCK_MONOTONIC`.
+    pub(super) started_ns: u64,
+}
+
+/// One thread.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) process: u32,
+    pub(super) entered: Option<Entered>,
+    /// What it had used before it was observed.
+    pub(super) before: Used,
+}
+
+/// One process.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) table: SharedTable,
+    threads: u64,
+    /// Its root directory, once it was asked for; empty for `/`.
+    pub(super) root: Option<Vec<u8>>,
+}
+
+/// All that are traced.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    pub(super) threads: HashMap<Tid, Thread>,
+    processes: HashMap<u32, Process>,
+    kept: Rc<Cell<usize>>,
+    /// Threads whose maker has not told of them yet. A thread may even end before: the kernel
+    /// shows the stops of the youngest first (`do_wait`, kernel/exit.c, and `ptrace_link`).
+    untold: HashSet<Tid>,
+}
+
+impl Tasks {
+    /// The maker of a thread that was met is yet to tell of it.
+    pub(super) fn await_maker(&mut self, tid: Tid) {
+        self.untold.insert(tid);
+    }
+
+    /// Its maker tells. Returns whether the thread was met before.
+    pub(super) fn told_of(&mut self, tid: Tid) -> bool {
+        self.untold.remove(&tid)
+    }
+
+    /// A thread is traced from now on.
+    pub(super) fn begin(&mut self, tid: Tid, process: u32, before: Used) {
+        let kept = &self.kept;
+        let entry = self.processes.entry(process).or_insert_with(|| Process {
+            table: Table::of(process, kept),
+            threads: 0,
+            root: None,
+        });
+        entry.threads += 1;
+        let thread = Thread {
+            process,
+            entered: None,
+            before,
+        };
+        self.threads.insert(tid, thread);
+    }
+
+    /// A thread is there no more. Returns its process, when it was the last one of it.
+    pub(super) fn end(&mut self, tid: Tid) -> Option<u32> {
+        let process = self.threads.remove(&tid)?.process;
+        let left = self.processes.get_mut(&process)?;
+        left.threads = left.threads.saturating_sub(1);
+        if left.threads > 0 {
+            return None;
+        }
+        self.processes.remove(&process);
+        Some(process)
+    }
+
+    /// Whether the process of `tid` has no other thread.
+    pub(super) fn is_last(&self, tid: Tid) -> bool {
+        let process = self.threads.get(&tid).map(|thread| thread.process);
+        let process = process.and_then(|process| self.processes.get(&process));
+        process.is_some_and(|process| process.threads == 1)
+    }
+
+    /// A program was executed by `former`, which is the process's first thread now: the
+    /// others are gone (ptrace(2), "execve(2) under ptrace").
+    pub(super) fn execute(&mut self, tid: Tid, former: Tid) {
+        if let Some(thread) = self.threads.remove(&former) {
+            self.threads.insert(tid, thread);
+        }
+        let others: Vec<Tid> = self
+            .threads
+            .iter()
+            .filter(|(other, thread)| thread.process == tid && **other != tid)
+            .map(|(other, _)| *other)
+            .collect();
+        for other in others {
+            self.threads.remove(&other);
+        }
+        if let Some(process) = self.processes.get_mut(&tid) {
+            process.threads = 1;
+            process.root = None;
+            if Rc::strong_count(&process.table) > 1 {
+                // It is shared with another process no more.
+                process.table = Table::of(tid, &self.kept);
+            } else {
+                process.table.borrow_mut().forget_all();
+            }
+        }
+    }
+
+    /// `process` uses the descriptors of `other` (`CLONE_FILES`).
+    pub(super) fn share(&mut self, process: u32, other: u32) {
+        let table = self
+            .processes
+            .get(&other)
+            .map(|other| Rc::clone(&other.table));
+        if let (Some(process), Some(table)) = (self.processes.get_mut(&process), table) {
+            process.table = table;
+        }
+    }
+
+    /// `process` has its descriptors for itself from now on.
+    pub(super) fn unshare(&mut self, process: u32) {
+        if let Some(found) = self.processes.get_mut(&process) {
+            found.table = Table::of(process, &self.kept);
+        }
+    }
+
+    /// Root directories may have changed.
+    pub(super) fn forget_roots(&mut self) {
+        for process in self.processes.values_mut() {
+            process.root = None;
+        }
+    }
+
+    /// The descriptors of a thread.
+    pub(super) fn table(&self, tid: Tid) -> Option<SharedTable> {
+        let process = self.threads.get(&tid)?.process;
+        Some(Rc::clone(&self.processes.get(&process)?.table))
+    }
+
+    /// The root directory of a thread; empty for `/`.
+    pub(super) fn root(&mut self, tid: Tid) -> &[u8] {
+        let process = self.threads.get(&tid).map(|thread| thread.process);
+        let process = process.and_then(|process| self.processes.get_mut(&process));
+        process.map_or(&[], |process| {
+            process.root.get_or_insert_with(|| {
+                let root = super::place::link(&format!("/proc/{tid}/root"));
+                root.filter(|root| root != b"/").unwrap_or_default()
+            })
+        })
+    }
+
+    /// What is left of each thread that goes on: its process and what it had used before.
+    pub(super) fn left(&self) -> Vec<(Tid, u32, Used)> {
+        let threads = self.threads.iter();
+        let mut left: Vec<_> = threads
+            .map(|(tid, thread)| (*tid, thread.process, thread.before.clone()))
+            .collect();
+        left.sort_by_key(|(tid, ..)| *tid);
+        left
+    }
+}
+
+/// The process and the parent of a thread that its maker has not told of yet.
+pub(super) fn family(tid: Tid) -> (u32, u32) {
+    usage::family(tid).unwrap_or((tid, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(threads: &[(Tid, u32)]) -> Tasks {
+        let mut tasks = Tasks::default();
+        for (tid, process) in threads {
+            tasks.begin(*tid, *process, Used::default());
+        }
+        tasks
+    }
+
+    #[test]
+    fn a_process_ends_with_its_last_thread() {
+        // The first thread may end before the others.
+        let mut tasks = with(&[(7, 7), (8, 7)]);
+        assert!(!tasks.is_last(7));
+        assert_eq!(tasks.end(7), None);
+        assert!(tasks.is_last(8));
+        assert_eq!(tasks.end(8), Some(7));
+        assert!(tasks.table(8).is_none());
+    }
+
+    #[test]
+    fn who_executes_takes_the_number_of_the_first() {
+        let mut tasks = with(&[(7, 7), (8, 7), (9, 7), (20, 20)]);
+        tasks.execute(7, 9);
+        let mut left: Vec<_> = tasks.threads.keys().copied().collect();
+        left.sort_unstable();
+        assert_eq!(left, [7, 20]);
+        assert!(tasks.is_last(7));
+    }
+
+    #[test]
+    fn a_shared_table_is_one_until_a_program_is_executed() {
+        let mut tasks = with(&[(7, 7), (20, 20)]);
+        tasks.share(20, 7);
+        let same = |tasks: &Tasks| Rc::ptr_eq(&tasks.table(7).unwrap(), &tasks.table(20).unwrap());
+        assert!(same(&tasks));
+        tasks.execute(20, 20);
+        assert!(!same(&tasks));
+    }
+}

@@ -1,0 +1,181 @@
+//! The loop that answers stops, on the thread that traces.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+
+use super::Stops;
+use super::record::Record;
+use super::recorder::{Recorder, now_ns};
+use super::request::{self, CallInfo, Resume, Stop, Tid};
+use super::watch::Watch;
+
+/// Traces until nobody is left to trace.
+pub(super) struct Tracing {
+    /// `None` once the record was handed over, or could not be kept: what is traced goes on.
+    recorder: Option<Recorder>,
+    stops: Stops,
+    /// Threads that are traced. The first is the program, or the process that was adopted.
+    traced: HashSet<Tid>,
+    root: Tid,
+    /// The child whose end says that the observation is to end.
+    bell: Tid,
+    watch: Arc<Watch>,
+    /// Where the record goes.
+    record: Sender<Record>,
+}
+
+/// How a loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Nobody is left.
+    Nobody,
+    /// The observation was ended; those who are left are let go when this thread ends.
+    Some,
+}
+
+impl Tracing {
+    /// `traced` are the threads that were seized, of the process `root`.
+    pub(super) fn new(
+        recorder: Recorder,
+        stops: Stops,
+        (root, traced): (Tid, HashSet<Tid>),
+        bell: Tid,
+        watch: Arc<Watch>,
+        record: Sender<Record>,
+    ) -> Self {
+        Self {
+            recorder: Some(recorder),
+            stops,
+            traced,
+            root,
+            bell,
+            watch,
+            record,
+        }
+    }
+
+    /// Answers stops until nobody is left, or the bell rings where threads can be let go.
+    ///
+    /// Whatever goes wrong in recording, what is traced goes on: behind a filter a program
+    /// cannot do without the tracer.
+    pub(super) fn run(&mut self) -> std::io::Result<Left> {
+        while let Some((tid, stop)) = request::next_stop()? {
+            if tid == self.bell {
+                if self.traced.is_empty() {
+                    continue;
+                }
+                self.hand_over();
+                if self.stops == Stops::All {
+                    return Ok(Left::Some);
+                }
+                continue;
+            }
+            let now_ns = now_ns();
+            self.watch.stops.fetch_add(1, Ordering::Relaxed);
+            let resume = catch_unwind(AssertUnwindSafe(|| self.record(tid, stop, now_ns)));
+            let resume = resume.unwrap_or_else(|_panic| {
+                self.recorder = None;
+                self.onward(tid)
+            });
+            self.count(tid, stop);
+            answer(tid, stop, resume);
+        }
+        self.hand_over();
+        Ok(Left::Nobody)
+    }
+
+    /// Keeps count of who is traced. When nobody is, the bell is the last child to wait for.
+    fn count(&mut self, tid: Tid, stop: Stop) {
+        let ended = matches!(stop, Stop::Exited(_) | Stop::Killed(_));
+        let changed = if ended {
+            self.traced.remove(&tid)
+        } else {
+            self.traced.insert(tid)
+        };
+        if stop == Stop::Executed
+            && let Ok(former) = request::message(tid)
+            && former != tid
+        {
+            self.traced.remove(&former);
+        }
+        if ended && tid == self.root {
+            self.watch.root_ended(stop);
+        }
+        if changed || stop == Stop::Executed {
+            let alive = self.traced.len() as u64;
+            self.watch.alive.store(alive, Ordering::Release);
+        }
+        if self.traced.is_empty() {
+            self.watch.ring();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let executed = self.watch.executed.load(Ordering::Acquire);
+        if let Some(recorder) = self.recorder.take().filter(|_| executed) {
+            // Nobody listens when the session was given up.
+            drop(self.record.send(recorder.hand_over()));
+        }
+    }
+
+    /// Takes down what the stop tells. Returns how the thread goes on.
+    fn record(&mut self, tid: Tid, stop: Stop, now_ns: u64) -> Resume {
+        let Some(recorder) = &mut self.recorder else {
+            return self.onward(tid);
+        };
+        match stop {
+            Stop::Filtered | Stop::Call => match request::call_info(tid) {
+                Ok(CallInfo::Entry { number, arguments }) => {
+                    recorder.entered(tid, number, arguments);
+                }
+                Ok(CallInfo::Exit { result }) => recorder.left(tid, result, now_ns),
+                Ok(CallInfo::None) | Err(_) => {}
+            },
+            Stop::Made => {
+                if let Ok(made) = request::message(tid) {
+                    recorder.begin(made, Some(tid), now_ns);
+                }
+            }
+            Stop::Executed => {
+                let former = request::message(tid).unwrap_or(0);
+                recorder.executed(tid, former, now_ns);
+                if tid == self.root {
+                    self.watch.executed.store(true, Ordering::Release);
+                }
+            }
+            Stop::Ending => recorder.ending(tid, now_ns),
+            Stop::Exited(_) | Stop::Killed(_) => recorder.gone(tid, now_ns),
+            Stop::Trapped | Stop::GroupStopped | Stop::Signalled(_) => {
+                recorder.begin(tid, None, now_ns);
+            }
+        }
+        self.onward(tid)
+    }
+
+    /// To the end of the call that the thread is in, or to its next call where all are seen.
+    fn onward(&self, tid: Tid) -> Resume {
+        let is_recorded = match (self.stops, &self.recorder) {
+            (Stops::All, recorder) => recorder.is_some(),
+            (Stops::Io, recorder) => recorder.as_ref().is_some_and(|r| r.is_inside(tid)),
+        };
+        if is_recorded {
+            Resume::ToCall
+        } else {
+            Resume::Freely
+        }
+    }
+}
+
+fn answer(tid: Tid, stop: Stop, resume: Resume) {
+    let answered = match stop {
+        Stop::Exited(_) | Stop::Killed(_) => Ok(()),
+        Stop::GroupStopped => request::listen(tid),
+        Stop::Signalled(signal) => request::resume(tid, resume, signal),
+        _ => request::resume(tid, resume, 0),
+    };
+    // It fails for a thread that was killed meanwhile; its end comes as a stop.
+    drop(answered);
+}

@@ -1,0 +1,156 @@
+//! Recording: a thread that writes the operation log while the program runs, and the
+//! rebuilding of files from a log.
+//!
+//! The thread waits for nothing but its input and its file. When it falls behind, its
+//! input blocks, the kernel side's ring fills, and the program is stopped instead of
+//! anything lost. When the log cannot be written any more, the program goes on: what
+//! comes is thrown away, and the error is told at the end.
+
+pub(crate) mod batch;
+mod order;
+mod rebuild;
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use iostrata_core::op::Gap;
+use iostrata_core::record::{Begin, Completeness, End, ReadError, Writer};
+
+use batch::Batch;
+use order::Order;
+pub use rebuild::{Rebuilt, rebuild};
+
+/// Batches that may wait to be written.
+const WAITING: usize = 8;
+
+/// Why there is no log, or no files from it.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The file cannot be made.
+    #[error("cannot create the operation log {}: {source}; choose another file", path.display())]
+    Create {
+        /// The log.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// It cannot be written any more.
+    #[error(
+        "the operation log {} is cut off: {source}; the program was not stopped by that. Free space, or write the log elsewhere",
+        path.display()
+    )]
+    Write {
+        /// The log.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A file cannot be rebuilt.
+    #[error("cannot rebuild {}: {source}; choose an empty directory with enough space", path.display())]
+    Rebuild {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// What came of a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// Operations.
+    pub operations: u64,
+    /// Times that a process was stopped until its payload had been read.
+    pub stops: u64,
+    /// Length of the log, bytes.
+    pub log_bytes: u64,
+    /// Whether every change is in it.
+    pub completeness: Completeness,
+}
+
+/// A log that is being written.
+pub struct Recording {
+    path: PathBuf,
+    sender: SyncSender<Batch>,
+    writer: JoinHandle<io::Result<Order<File>>>,
+}
+
+impl Recording {
+    /// Creates the log and the thread that writes it.
+    ///
+    /// # Errors
+    /// When the file cannot be created, exists, or cannot be written to.
+    pub fn create(path: &Path, begin: &Begin) -> Result<Self, RecordError> {
+        let failed = |source| RecordError::Create {
+            path: path.to_owned(),
+            source,
+        };
+        let file = File::create_new(path).map_err(failed)?;
+        let log = Writer::new(file, begin).map_err(failed)?;
+        let (sender, receiver) = sync_channel(WAITING);
+        let writer = thread::Builder::new()
+            .name("record".to_owned())
+            .spawn(move || write(Order::new(log), &receiver))
+            .map_err(failed)?;
+        Ok(Self {
+            path: path.to_owned(),
+            sender,
+            writer,
+        })
+    }
+
+    /// Hands over; waits while too much waits to be written.
+    pub(crate) fn send(&self, batch: Batch) {
+        // The thread ends only when this sender is gone.
+        drop(self.sender.send(batch));
+    }
+
+    /// Ends the log. `gaps` is what the back end knows to be missing.
+    pub(crate) fn finish(self, stops: u64, mut gaps: Vec<Gap>) -> Result<Recorded, RecordError> {
+        let path = self.path;
+        let failed = |source| RecordError::Write {
+            path: path.clone(),
+            source,
+        };
+        drop(self.sender);
+        let order = self
+            .writer
+            .join()
+            .map_err(|_panic| failed(io::Error::other("the thread that writes it ended early")))?;
+        let (log, more) = order.and_then(Order::finish).map_err(failed)?;
+        gaps.extend(more);
+        let completeness = Completeness::from_gaps(gaps);
+        let operations = log.position().operations;
+        let end = End {
+            operations,
+            stops,
+            completeness: completeness.clone(),
+        };
+        let mut file = log.finish(end).map_err(failed)?;
+        file.flush().map_err(failed)?;
+        let log_bytes = file.metadata().map_err(failed)?.len();
+        Ok(Recorded {
+            operations,
+            stops,
+            log_bytes,
+            completeness,
+        })
+    }
+}
+
+/// Takes everything that comes; after an error it only throws it away.
+fn write(mut order: Order<File>, receiver: &Receiver<Batch>) -> io::Result<Order<File>> {
+    let mut failed = None;
+    for batch in receiver {
+        if failed.is_none() {
+            failed = order.take(batch).err();
+        }
+    }
+    failed.map_or(Ok(order), Err)
+}

@@ -1,0 +1,77 @@
+//! Names, shapes, tasks: what a trace needs besides counts.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that fails"
+)]
+
+use std::process::Command;
+
+use iostrata_core::observe::{Observation, Stream};
+use iostrata_core::trace::{FileKind, Seen, Shape};
+use iostrata_tracer::ebpf::{EbpfObserver, Limits};
+
+use crate::session::{observe, workload};
+
+fn run(program: &mut Command) -> (Observation, Seen) {
+    let mut observer = EbpfObserver::with_limits(Limits::trace()).unwrap();
+    let (mut seen, status) = observe(&mut observer, Stream::default(), program, || {});
+    assert!(status.success());
+    assert_eq!(seen.raw.losses.total(), 0);
+    assert_eq!(seen.raw.missing, []);
+    let history = seen.seen.take().unwrap();
+    (seen, history)
+}
+
+#[test]
+fn files_have_their_whole_path_however_they_were_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let deep = dir.path().join("a/b/c");
+    std::fs::create_dir_all(&deep).unwrap();
+    let long = "n".repeat(255);
+    let script = format!(
+        "cd {}/a; echo x > b/c/../c/{long}; cat b/c/{long}",
+        dir.path().display()
+    );
+    let (_, seen) = run(Command::new("/bin/sh").args(["-c", &script]));
+    let path = deep.join(&long);
+    let found = seen
+        .names
+        .iter()
+        .find(|named| named.path == path.as_os_str().as_encoded_bytes());
+    let found = found.expect("the file by its path");
+    assert_eq!(found.kind, FileKind::Regular);
+    let directory = seen.names.iter().find(|named| named.path.ends_with(b"/a"));
+    assert!(directory.is_none_or(|named| named.kind == FileKind::Directory));
+}
+
+#[test]
+fn transfers_have_a_shape() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f");
+    let (seen, history) = run(Command::new(workload("append"))
+        .arg(&path)
+        .args(["1000", "3", "none"]));
+    let file = history
+        .names
+        .iter()
+        .find(|named| named.path == path.as_os_str().as_encoded_bytes());
+    let file = file.unwrap().file;
+    let rows = seen.raw.syscalls.unwrap();
+    let row = rows
+        .iter()
+        .find(|row| row.name == "write" && row.file == Some(file))
+        .unwrap();
+    let mut expected = Shape {
+        pairs: 999,
+        sequential: 999,
+        furthest_bytes: 3000,
+        ..Shape::default()
+    };
+    expected.sizes = vec![0; 32];
+    expected.sizes[1] = 1000;
+    assert_eq!(row.shape, Some(expected));
+    // The program, and the one write of the workload's own output if any.
+    assert_eq!(history.tasks.len(), 1);
+    assert_eq!(history.tasks[0].name, b"append");
+    assert_eq!(history.tasks[0].written_bytes, 3000);
+}

@@ -1,0 +1,346 @@
+//! The operation log: files that are rebuilt from it are the files that were written.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that fails"
+)]
+
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iostrata_core::observe::{Observer as _, Stream};
+use iostrata_core::record::{Begin, Change, Completeness, Entry, Operation, Reader};
+use iostrata_tracer::ebpf::{EbpfObserver, Limits};
+use iostrata_tracer::record::{Recorded, Recording, rebuild};
+
+use crate::session::{observe, workload};
+
+fn record(limits: Limits, log: &Path, program: &mut Command) -> Recorded {
+    let begin = Begin {
+        command: vec![program.get_program().as_bytes().to_vec()],
+        directory: b"/".to_vec(),
+        started_ns: 0,
+    };
+    let mut observer = EbpfObserver::with_limits(limits).unwrap();
+    assert_eq!(observer.missing(), []);
+    observer.record(Recording::create(log, &begin).unwrap());
+    let (_, status) = observe(&mut observer, Stream::default(), program, || {});
+    assert!(status.success());
+    observer.recorded().unwrap().unwrap()
+}
+
+fn operations(log: &Path) -> Vec<Operation> {
+    let mut reader = Reader::new(File::open(log).unwrap()).unwrap();
+    let mut all = Vec::new();
+    while let Some(entry) = reader.next_entry().unwrap() {
+        if let Entry::Operation(operation) = entry {
+            all.push(operation);
+        }
+    }
+    all
+}
+
+/// The rebuilt file in the place of the original.
+fn rebuilt(into: &Path, original: &Path) -> PathBuf {
+    into.join(original.strip_prefix("/").unwrap())
+}
+
+fn assert_same(one: &Path, other: &Path) {
+    let same = Command::new("cmp").args([one, other]).output().unwrap();
+    assert!(
+        same.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&same.stdout),
+        String::from_utf8_lossy(&same.stderr)
+    );
+}
+
+#[test]
+fn four_processes_and_300_megabytes_are_rebuilt_byte_by_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let made = dir.path().join("made");
+    let again = dir.path().join("again");
+    std::fs::create_dir(&made).unwrap();
+    std::fs::create_dir(&again).unwrap();
+    let recorded = record(
+        Limits::record(),
+        &log,
+        Command::new(workload("scatter"))
+            .arg(&made)
+            .args(["4", "75000000"]),
+    );
+    assert_eq!(recorded.completeness, Completeness::Complete);
+    let result = rebuild(File::open(&log).unwrap(), &again).unwrap();
+    assert_eq!(result.unknown_bytes, 0);
+    assert_eq!(result.files, 9);
+    for name in [
+        "source", "done.0", "done.1", "done.2", "done.3", "log.0", "log.3",
+    ] {
+        let original = made.join(name);
+        assert_same(&original, &rebuilt(&again, &original));
+    }
+    assert!(!rebuilt(&again, &made.join("scatter.0")).exists());
+}
+
+#[test]
+fn a_small_ring_stops_the_program_and_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let made = dir.path().join("made");
+    let again = dir.path().join("again");
+    std::fs::create_dir(&made).unwrap();
+    std::fs::create_dir(&again).unwrap();
+    let limits = Limits {
+        ring_bytes: 1 << 20,
+        ..Limits::record()
+    };
+    let recorded = record(
+        limits,
+        &log,
+        Command::new(workload("scatter"))
+            .arg(&made)
+            .args(["2", "20000000"]),
+    );
+    assert_eq!(recorded.completeness, Completeness::Complete);
+    assert!(recorded.stops > 0);
+    rebuild(File::open(&log).unwrap(), &again).unwrap();
+    for name in ["source", "done.0", "done.1"] {
+        let original = made.join(name);
+        assert_same(&original, &rebuilt(&again, &original));
+    }
+}
+
+#[test]
+fn a_million_one_byte_writes_are_a_million_operations() {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let log = dir.path().join("log");
+    let data = dir.path().join("data");
+    let recorded = record(
+        Limits::record(),
+        &log,
+        Command::new(workload("append"))
+            .arg(&data)
+            .args(["1000000", "1", "none"]),
+    );
+    assert_eq!(recorded.completeness, Completeness::Complete);
+    let mut offset = 0;
+    for operation in operations(&log) {
+        if let Change::Wrote {
+            offset: at,
+            payload,
+            ..
+        } = operation.change
+        {
+            assert_eq!((at, payload.bytes()), (offset, 1));
+            offset += 1;
+        }
+    }
+    assert_eq!(offset, 1_000_000);
+}
+
+/// What one operation is, in short.
+fn short(operation: &Operation) -> String {
+    let name = |path: &[u8]| {
+        let path = String::from_utf8_lossy(path).into_owned();
+        path.rsplit('/').next().unwrap_or_default().to_owned()
+    };
+    let what = match &operation.change {
+        Change::Opened { path, created, .. } => format!("{} {created}", name(path)),
+        Change::Renamed { from, to, exchange } => {
+            format!("{} {} {exchange}", name(from), name(to))
+        }
+        Change::Linked { from, to } => format!("{} {}", name(from), name(to)),
+        Change::Unlinked { path, directory } => format!("{} {directory}", name(path)),
+        Change::MadeDirectory { path, mode } => format!("{} {mode:o}", name(path)),
+        Change::MadeSymlink { target, path } => format!("{} {}", name(target), name(path)),
+        Change::Wrote {
+            offset, payload, ..
+        } => format!("{} at {offset}", payload.bytes()),
+        Change::Stored { offset, .. } => format!("stored at {offset}"),
+        Change::Resized { bytes, .. } => format!("{bytes}"),
+        Change::Allocated {
+            mode,
+            offset,
+            bytes,
+            ..
+        } => format!("{mode} {offset} {bytes}"),
+        Change::Synced { scope, .. } => format!("{scope:?}"),
+        Change::Mapped { offset, bytes, .. } => format!("{bytes} at {offset}"),
+        Change::Printed { descriptor, .. } => format!("printed to {descriptor}"),
+        Change::Closed { .. } => String::new(),
+        other => format!("{other:?}"),
+    };
+    let failed = operation.outcome.is_err().then_some(" failed");
+    let call = &operation.call;
+    format!("{call} {what}{}", failed.unwrap_or_default())
+}
+
+const CHANGES: &str = "\
+mkdir dir 755
+openat one true
+write 3 at 0
+close 
+openat two true
+write 3 at 0
+close 
+link one linked
+symlink two symbolic
+renameat2 one two true
+rename dir moved false
+rename absent absent false failed
+openat removed true
+write 7 at 0
+close 
+unlink removed false
+mkdir empty 700
+rmdir empty true
+openat shortened true
+write 10 at 0
+ftruncate 4
+ftruncate 6
+pwrite64 1 at 100000
+fallocate 3 0 2
+fsync File
+fdatasync Data
+close 
+truncate 100000
+openat shortened false
+pwrite64 3 at 100000
+close 
+openat source true
+write 23 at 0
+openat copied true
+copy_file_range 7 at 3
+close 
+openat sent true
+write 2 at 0
+sendfile 6 at 2
+close 
+close 
+openat stored true
+ftruncate 12288
+mmap 12288 at 0
+close 
+msync stored at 4096
+msync Range { offset: 4096, bytes: 4096 }
+write printed to 1
+exit stored at 4096
+";
+
+#[test]
+fn every_change_is_in_its_place_and_rebuilt() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let made = dir.path().join("made");
+    let again = dir.path().join("again");
+    std::fs::create_dir(&made).unwrap();
+    std::fs::create_dir(&again).unwrap();
+    let mut program = Command::new(workload("changes"));
+    let recorded = record(Limits::record(), &log, program.arg(&made));
+    let program = operations(&log)
+        .iter()
+        .map(|operation| short(operation) + "\n")
+        .collect::<String>();
+    assert_eq!(program, CHANGES);
+    let Completeness::Incomplete { because } = recorded.completeness else {
+        panic!("stores between two points are not seen");
+    };
+    assert_eq!(because.len(), 1, "{because:?}");
+    assert_eq!(because[0].what, "1 writable shared mappings");
+
+    rebuild(File::open(&log).unwrap(), &again).unwrap();
+    let place = rebuilt(&again, &made);
+    let different = Command::new("diff")
+        .args(["--recursive", "--no-dereference"])
+        .args([&made, &place])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&different.stdout), "");
+    assert!(different.status.success());
+    assert_eq!(std::fs::read(place.join("moved/two")).unwrap(), b"one");
+    assert_eq!(std::fs::read(place.join("linked")).unwrap(), b"one");
+}
+
+#[test]
+fn a_full_disk_ends_the_log_and_not_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = dir.path().join("made");
+    std::fs::create_dir(&made).unwrap();
+    let begin = Begin {
+        command: Vec::new(),
+        directory: b"/".to_vec(),
+        started_ns: 0,
+    };
+    let mut observer = EbpfObserver::with_limits(Limits::record()).unwrap();
+    let small = SmallDisk::mount(dir.path().join("small"));
+    let log = small.0.join("log");
+    observer.record(Recording::create(&log, &begin).unwrap());
+    let mut program = Command::new(workload("scatter"));
+    program.arg(&made).args(["1", "10000000"]);
+    let (_, status) = observe(&mut observer, Stream::default(), &mut program, || {});
+    assert!(status.success());
+    assert_eq!(std::fs::metadata(made.join("log.0")).unwrap().len(), 1000);
+    let error = observer.recorded().unwrap().unwrap_err().to_string();
+    assert!(
+        error.contains(&log.display().to_string()) && error.contains("No space left"),
+        "{error}"
+    );
+}
+
+/// A file system of 2 MiB that is gone with this value.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(at: PathBuf) -> Self {
+        std::fs::create_dir(&at).unwrap();
+        rustix::mount::mount(
+            "none",
+            &at,
+            "tmpfs",
+            rustix::mount::MountFlags::empty(),
+            Some(c"size=2m"),
+        )
+        .unwrap();
+        Self(at)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH).unwrap();
+    }
+}
+
+#[test]
+fn threads_without_their_first_one_are_stopped_and_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let made = dir.path().join("made");
+    let again = dir.path().join("again");
+    std::fs::create_dir(&made).unwrap();
+    std::fs::create_dir(&again).unwrap();
+    let limits = Limits {
+        ring_bytes: 1 << 18,
+        ..Limits::record()
+    };
+    let recorded = record(
+        limits,
+        &log,
+        Command::new(workload("threads"))
+            .arg(&made)
+            .args(["4", "10000"]),
+    );
+    assert!(recorded.stops > 0);
+    // Two threads may be stopped at once: then the log says which buffers are not certain.
+    if let Completeness::Incomplete { because } = &recorded.completeness {
+        assert_eq!(because.len(), 1, "{because:?}");
+        assert!(because[0].what.ends_with(" buffers"), "{because:?}");
+    }
+    rebuild(File::open(&log).unwrap(), &again).unwrap();
+    for number in 0..4 {
+        let original = made.join(format!("t{number}"));
+        assert_same(&original, &rebuilt(&again, &original));
+    }
+}

@@ -1,0 +1,9 @@
+//! The ptrace back end against programs whose I/O is known to the unit.
+
+mod agreement;
+mod calls;
+mod death;
+mod ground;
+mod tree;
+mod unprivileged;
+mod witness;

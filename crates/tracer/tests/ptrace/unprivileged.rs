@@ -1,0 +1,93 @@
+//! As a user who may do nothing special. Needs root, to become one.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that fails"
+)]
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use iostrata_tracer::ptrace::{Session, Stops};
+
+use crate::ground::{by_name, command};
+
+/// The user that owns nothing.
+const NOBODY: u32 = 65_534;
+
+/// Runs one of the functions below in this test program, as that user.
+fn as_nobody(test: &str) {
+    // Where test programs are built may be closed to others.
+    let dir = tempfile::tempdir().unwrap();
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), open).unwrap();
+    let copy = dir.path().join("test");
+    // Not by this process: a child forked by another test at that moment would keep the copy
+    // open for writing, and such a file cannot be executed (ETXTBSY, execve(2)).
+    let mut install = Command::new("install");
+    install
+        .args(["-m", "755"])
+        .arg(std::env::current_exe().unwrap());
+    assert!(install.arg(&copy).status().unwrap().success());
+    let output = Command::new(&copy)
+        .args(["--exact", "--ignored", "--test-threads=1", test])
+        .current_dir("/")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("1 passed"), "{text}");
+}
+
+#[test]
+#[ignore = "is run as another user by the tests below"]
+fn observed_by_nobody() {
+    let words = command(Path::new("cat"), &["/etc/hostname", "/etc/shadow"]);
+    let outcome = Session::start(&words, Stops::Io).unwrap().wait().unwrap();
+    assert_eq!(outcome.status.unwrap().code(), Some(1), "shadow is refused");
+    assert!(by_name(&outcome)["read"] >= 2);
+    let gaps = &outcome.observation.raw.missing;
+    assert!(!gaps.iter().any(|gap| gap.what.contains("privileges")));
+}
+
+#[test]
+fn a_program_is_observed_without_privileges() {
+    as_nobody("unprivileged::observed_by_nobody");
+}
+
+#[test]
+#[ignore = "is run as another user by the tests below"]
+fn set_user_id_by_nobody() {
+    let words = command(Path::new("/usr/bin/passwd"), &["--help"]);
+    let outcome = Session::start(&words, Stops::Io).unwrap().wait().unwrap();
+    let gaps = &outcome.observation.raw.missing;
+    let said = gaps
+        .iter()
+        .any(|gap| gap.what == "the privileges of /usr/bin/passwd");
+    assert!(said, "{gaps:?}");
+}
+
+#[test]
+fn a_set_user_id_program_is_said_to_have_lost_its_privileges() {
+    let mode = std::fs::metadata("/usr/bin/passwd")
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_ne!(mode & 0o4000, 0, "passwd is a set-user-ID program");
+    as_nobody("unprivileged::set_user_id_by_nobody");
+}
+
+#[test]
+#[ignore = "is run as another user by the tests below"]
+fn others_process_by_nobody() {
+    let error = Session::adopt(1).unwrap_err();
+    assert!(error.to_string().contains("process 1"), "{error}");
+}
+
+#[test]
+fn anothers_process_cannot_be_adopted() {
+    as_nobody("unprivileged::others_process_by_nobody");
+}
