@@ -255,7 +255,12 @@ mod tests {
             block: Some(vec![]),
             ..RawEvidence::default()
         };
-        Observation { raw, ops, requests }
+        Observation {
+            raw,
+            ops,
+            requests,
+            seen: None,
+        }
     }
 
     #[test]

@@ -144,6 +144,8 @@ mod tests {
             time_ns: 0,
             blocked_ns: 0,
             histogram: Vec::new(),
+            shape: None,
+            is_source: false,
         }
     }
 

@@ -112,6 +112,8 @@ pub(crate) mod tests {
             time_ns: 0,
             blocked_ns: 0,
             histogram: vec![],
+            shape: None,
+            is_source: false,
         };
         RawEvidence {
             syscalls: Some(vec![write(FILE), write(PIPE)]),

@@ -11,3 +11,4 @@ mod observed;
 mod page_cache;
 mod page_cache_observed;
 mod places;
+mod replay;

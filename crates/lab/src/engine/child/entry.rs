@@ -13,6 +13,7 @@ use crate::atime::ReadLoopTask;
 use crate::buffering::{NullTask, ReadTask, StepsTask, WriteTask};
 use crate::copy::{CopyTask, YardstickTask};
 use crate::page_cache::ReadFileTask;
+use crate::replay::ReplayTask;
 use crate::sync::{DirectTask, SyncTask};
 
 /// Exit code of a child whose input made no sense, as `EX_SOFTWARE` in sysexits.h.
@@ -34,6 +35,7 @@ enum Task {
     Exec(ExecJob),
     Sync(SyncTask),
     Direct(DirectTask),
+    Replay(ReplayTask),
 }
 
 impl Task {
@@ -50,6 +52,7 @@ impl Task {
             Job::Exec(job) => Self::Exec(job),
             Job::Sync(job) => Self::Sync(SyncTask::prepare(&job)?),
             Job::Direct(job) => Self::Direct(DirectTask::prepare(job)?),
+            Job::Replay(job) => Self::Replay(ReplayTask::prepare(job)?),
         })
     }
 
@@ -66,6 +69,7 @@ impl Task {
             Self::Exec(job) => Err(become_program(job)),
             Self::Sync(task) => task.go().map(Report::Sync),
             Self::Direct(task) => task.go().map(Report::Direct),
+            Self::Replay(task) => task.go().map(Report::Replay),
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::copy::{CopyJob, YardstickJob};
 use crate::page_cache::{ReadFileJob, ReadFileReport};
+use crate::replay::{ReplayJob, ReplayReport};
 use crate::sync::{DirectJob, DirectReport, SyncJob, SyncReport};
 
 /// The work of one child.
@@ -39,6 +40,8 @@ pub enum Job {
     Sync(SyncJob),
     /// Times direct writes.
     Direct(DirectJob),
+    /// Does what a program did again, and the better way.
+    Replay(ReplayJob),
 }
 
 /// See [`Job::Write`].
@@ -124,6 +127,8 @@ pub enum Report {
     Direct(DirectReport),
     /// [`Job::ReadLoop`] is done.
     Loop(LoopReport),
+    /// [`Job::Replay`] is done.
+    Replay(ReplayReport),
 }
 
 /// Times and faults of the work alone, without its preparation.

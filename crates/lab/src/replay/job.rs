@@ -1,0 +1,41 @@
+//! What a replaying workload process is asked to do, and what it reports.
+
+use std::ffi::OsString;
+
+use iostrata_core::trace::Remedy;
+use serde::{Deserialize, Serialize};
+
+/// Does a piece of work both ways in turns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayJob {
+    /// The work.
+    pub remedy: Remedy,
+    /// File to create. It must not exist.
+    pub path: OsString,
+    /// `CLOCK_MONOTONIC` after which nothing more begins, nanoseconds.
+    pub deadline_ns: u64,
+}
+
+/// What one way did in every run, and how long it took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WayReport {
+    /// Elapsed times of the runs, seconds. Empty when there was no time for one.
+    pub samples_s: Vec<f64>,
+    /// Reads or writes of one run.
+    pub transfers: u64,
+    /// Syncs of one run.
+    pub syncs: u64,
+}
+
+/// Both ways.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplayReport {
+    /// Pieces of one run.
+    pub pieces: u64,
+    /// Pieces of the program.
+    pub all_pieces: u64,
+    /// As it is done now.
+    pub now: WayReport,
+    /// The better way.
+    pub better: WayReport,
+}

@@ -1,0 +1,244 @@
+//! Measured savings: what a program did, done again as it was and the better way.
+//!
+//! The same bytes go to (or come from) a scratch file on the same file system, both ways in
+//! turns, after the program's end and without an observer. Where the whole would take too
+//! long, a part is done and its time scaled up.
+
+mod job;
+mod perform;
+mod place;
+mod plan;
+mod reason;
+mod task;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use iostrata_core::stats;
+use iostrata_core::trace::{Remedy, Replayed};
+
+pub use job::{ReplayJob, ReplayReport, WayReport};
+pub use reason::NotReplayed;
+pub(crate) use task::ReplayTask;
+
+use crate::engine::{EngineError, Job, Launcher, Report, monotonic_ns};
+use crate::scratch::{Leftover, Scratch};
+use plan::Plan;
+
+/// For all measurements of one run together, seconds.
+pub const LIMIT_S: u64 = 2;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Less than this is not given to a measurement: starting the workload process takes some
+/// milliseconds, and ten runs have to fit into the rest.
+const LEAST_NS: u64 = 50_000_000;
+
+/// Kept for removing the scratch file and directory.
+const REMOVAL_NS: u64 = 5_000_000;
+
+/// A workload process that goes on for so long after its time is killed.
+const PATIENCE_NS: u64 = 100_000_000;
+
+const FILE: &str = "replay";
+
+/// What is to be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    /// The work, both ways.
+    pub remedy: Remedy,
+    /// Directory of the file concerned, absolute.
+    pub directory: &'a Path,
+    /// File system of the file, as in [`iostrata_core::FileId::device`]: nothing is measured
+    /// elsewhere, and when the directory is gone, the nearest one above it that is still
+    /// there and on this file system is used. `None` takes the directory as it is.
+    pub device: Option<u32>,
+}
+
+/// A measured saving.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// Median times, of the whole work.
+    pub replayed: Replayed,
+    /// Runs of the way that had fewer.
+    pub runs: usize,
+    /// The part of the work that was done in each run; below 1, the times are scaled up.
+    pub performed_share: f64,
+    /// Directory that was used.
+    pub directory: PathBuf,
+}
+
+impl fmt::Display for Measurement {
+    /// How it was measured: `done again 5 times each way in /x (12 % of it, scaled up): ...`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let times = if self.runs == 1 { "time" } else { "times" };
+        write!(f, "done again {} {times} each way", self.runs)?;
+        let percent = self.performed_share * 100.0;
+        if percent < 0.01 {
+            f.write_str(" (less than 0.01 % of it, scaled up)")?;
+        } else if percent < 99.995 {
+            write!(f, " ({percent:.2} % of it, scaled up)")?;
+        }
+        let Replayed { now_s, better_s } = self.replayed;
+        write!(
+            f,
+            " in {}: {now_s:.4} s as it is, {better_s:.4} s the better way",
+            self.directory.display()
+        )
+    }
+}
+
+/// Measurements, in the order asked for, and what could not be removed.
+#[derive(Debug, Default)]
+pub struct Replays {
+    /// One for each that was wanted.
+    pub measured: Vec<Result<Measurement, NotReplayed>>,
+    /// What is left on the disk; the next run in the same directory removes it.
+    pub leftovers: Vec<Leftover>,
+}
+
+/// Measures all that is wanted, within [`LIMIT_S`]; those that come first are sure of
+/// their time. A sync that the kernel is busy with cannot be cut short, so a disk that does
+/// not answer can make it longer.
+///
+/// `stop` is asked all the time and ends it.
+pub fn replay(wanted: &[Wanted<'_>], launcher: &Launcher, stop: &dyn Fn() -> bool) -> Replays {
+    let end_ns = monotonic_ns() + LIMIT_S * SECOND_NS;
+    let mut replays = Replays::default();
+    for (number, one) in wanted.iter().enumerate() {
+        let same = wanted[..number].iter().position(|earlier| earlier == one);
+        let measured = match same {
+            Some(earlier) => replays.measured[earlier].clone(),
+            None if stop() => Err(NotReplayed::Interrupted),
+            None => {
+                let left_ns = end_ns.saturating_sub(monotonic_ns());
+                match share_ns(left_ns, wanted.len() - number) {
+                    Some(given_ns) => {
+                        let leftovers = &mut replays.leftovers;
+                        in_scratch(one, given_ns, launcher, stop, leftovers)
+                    }
+                    None => Err(NotReplayed::NoTimeLeft { limit_s: LIMIT_S }),
+                }
+            }
+        };
+        replays.measured.push(measured);
+    }
+    replays
+}
+
+/// What the next of `waiting` measurements gets; `None` when too little is left.
+fn share_ns(left_ns: u64, waiting: usize) -> Option<u64> {
+    let equal_ns = left_ns / waiting.max(1) as u64;
+    (left_ns >= LEAST_NS).then_some(equal_ns.max(LEAST_NS))
+}
+
+fn in_scratch(
+    wanted: &Wanted<'_>,
+    given_ns: u64,
+    launcher: &Launcher,
+    stop: &dyn Fn() -> bool,
+    leftovers: &mut Vec<Leftover>,
+) -> Result<Measurement, NotReplayed> {
+    let deadline_ns = monotonic_ns() + given_ns - REMOVAL_NS;
+    let plan = Plan::new(&wanted.remedy).map_err(|error| NotReplayed::Refused(error.message))?;
+    let directory = place::find(wanted.directory, wanted.device)?;
+    let scratch =
+        Scratch::create(&directory, plan.most_bytes()).map_err(NotReplayed::from_scratch)?;
+    let job = Job::Replay(ReplayJob {
+        remedy: wanted.remedy,
+        path: scratch.path().join(FILE).into(),
+        deadline_ns,
+    });
+    let is_over = || stop() || monotonic_ns() > deadline_ns + PATIENCE_NS;
+    let report = perform(&job, launcher, &is_over);
+    leftovers.extend(scratch.close().err());
+    let given_s = given_ns as f64 / SECOND_NS as f64;
+    let report =
+        report.map_err(|error| NotReplayed::from_engine(&error, &directory, stop(), given_s))?;
+    scaled(&report, directory).ok_or(NotReplayed::TooSlow { given_s })
+}
+
+fn perform(
+    job: &Job,
+    launcher: &Launcher,
+    is_over: &dyn Fn() -> bool,
+) -> Result<ReplayReport, EngineError> {
+    let mut workload = launcher.start(job, is_over)?;
+    let Report::Replay(report) = workload.go(is_over)? else {
+        return Err(EngineError::Protocol("another report".into()));
+    };
+    workload.exit()?;
+    Ok(report)
+}
+
+/// The times of the whole; `None` when a way has no run.
+fn scaled(report: &ReplayReport, directory: PathBuf) -> Option<Measurement> {
+    let (now, better) = (&report.now.samples_s, &report.better.samples_s);
+    let performed_share = report.pieces as f64 / report.all_pieces as f64;
+    Some(Measurement {
+        replayed: Replayed {
+            now_s: stats::median(now)? / performed_share,
+            better_s: stats::median(better)? / performed_share,
+        },
+        runs: now.len().min(better.len()),
+        performed_share,
+        directory,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_shared_and_never_too_little() {
+        assert_eq!(share_ns(2_000_000_000, 4), Some(500_000_000));
+        assert_eq!(share_ns(2_000_000_000, 1000), Some(LEAST_NS));
+        assert_eq!(share_ns(LEAST_NS, 3), Some(LEAST_NS));
+        assert_eq!(share_ns(LEAST_NS - 1, 1), None);
+    }
+
+    fn report(pieces: u64, now: &[f64], better: &[f64]) -> ReplayReport {
+        let way = |samples: &[f64]| WayReport {
+            samples_s: samples.to_vec(),
+            transfers: 0,
+            syncs: 0,
+        };
+        ReplayReport {
+            pieces,
+            all_pieces: 1000,
+            now: way(now),
+            better: way(better),
+        }
+    }
+
+    #[test]
+    fn a_part_is_scaled_up_to_the_whole() {
+        let report = report(250, &[2.0, 9.0, 1.0], &[0.5, 0.25]);
+        let measured = scaled(&report, PathBuf::new()).unwrap();
+        let Replayed { now_s, better_s } = measured.replayed;
+        assert_eq!((now_s, better_s), (8.0, 1.5));
+        assert_eq!((measured.runs, measured.performed_share), (2, 0.25));
+    }
+
+    #[test]
+    fn how_it_was_measured_is_said() {
+        let part = scaled(&report(250, &[2.0, 2.0], &[0.5, 0.5]), PathBuf::from("/x")).unwrap();
+        assert_eq!(
+            part.to_string(),
+            "done again 2 times each way (25.00 % of it, scaled up) in /x: 8.0000 s as it is, \
+             2.0000 s the better way"
+        );
+        let whole = scaled(&report(1000, &[2.0], &[0.5]), PathBuf::from("/x")).unwrap();
+        assert_eq!(
+            whole.to_string(),
+            "done again 1 time each way in /x: 2.0000 s as it is, 0.5000 s the better way"
+        );
+    }
+
+    #[test]
+    fn a_way_without_a_run_has_no_time() {
+        assert_eq!(scaled(&report(250, &[2.0], &[]), PathBuf::new()), None);
+        assert_eq!(scaled(&report(0, &[], &[]), PathBuf::new()), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! Why a saving could not be measured.
+
+use std::path::Path;
+
+use iostrata_core::bytes;
+
+use crate::engine::{EngineError, FailureKind};
+use crate::scratch::ScratchError;
+
+/// Why there is no measured saving: a clause for what is missing.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NotReplayed {
+    /// A signal ended it.
+    #[error("it was interrupted")]
+    Interrupted,
+    /// Others came first.
+    #[error("the {limit_s} s for all measurements had passed")]
+    NoTimeLeft {
+        /// For all together, seconds.
+        limit_s: u64,
+    },
+    /// Not even a small part was done both ways.
+    #[error("a part that can be compared takes longer than the {given_s:.2} s there were for it")]
+    TooSlow {
+        /// For this one, seconds.
+        given_s: f64,
+    },
+    /// The directory was removed, with all above it on that file system.
+    #[error("the directory {0} is gone")]
+    Gone(String),
+    /// The directory is on another file system than the file was.
+    #[error("{0} is now on another file system than the file was")]
+    OtherFileSystem(String),
+    /// Not enough room.
+    #[error("not enough space in {directory}: {} are needed, {} are free",
+        bytes::short(*needed_bytes), bytes::short(*free_bytes))]
+    NoSpace {
+        /// Where.
+        directory: String,
+        /// For the scratch file.
+        needed_bytes: u64,
+        /// For this user.
+        free_bytes: u64,
+    },
+    /// There was room when it began, and none left while it wrote.
+    #[error("{0} became full")]
+    Full(String),
+    /// Nobody can write there.
+    #[error("the file system of {0} is mounted read-only")]
+    ReadOnly(String),
+    /// This user may not write there.
+    #[error("this user may not make a file in {0}")]
+    Denied(String),
+    /// The kernel, the file system or the workload process refused.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl NotReplayed {
+    /// The words of a scratch directory's error without its hints at options of `lab`.
+    pub(super) fn from_scratch(error: ScratchError) -> Self {
+        match error {
+            ScratchError::NotADirectory { path, .. } => Self::Gone(path.display().to_string()),
+            ScratchError::NoPermission { path } => Self::Denied(path.display().to_string()),
+            ScratchError::ReadOnly { path } => Self::ReadOnly(path.display().to_string()),
+            ScratchError::NoSpace {
+                path,
+                needed_bytes,
+                free_bytes,
+            } => Self::NoSpace {
+                directory: path.display().to_string(),
+                needed_bytes,
+                free_bytes,
+            },
+            ScratchError::Interrupted(_) => Self::Interrupted,
+            other => Self::Refused(other.to_string()),
+        }
+    }
+
+    /// `given_s` is the time there was for it: the workload process is interrupted when it
+    /// does not keep to that.
+    pub(super) fn from_engine(
+        error: &EngineError,
+        directory: &Path,
+        interrupted: bool,
+        given_s: f64,
+    ) -> Self {
+        match error {
+            EngineError::Failed(failure) if failure.kind == FailureKind::NoSpace => {
+                Self::Full(directory.display().to_string())
+            }
+            EngineError::Interrupted if interrupted => Self::Interrupted,
+            EngineError::Interrupted => Self::TooSlow { given_s },
+            other => Self::Refused(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The work of a replay, as the workload process does it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use iostrata_core::timing::Sample;
+
+use super::job::{ReplayJob, ReplayReport, WayReport};
+use super::perform::{Done, perform, reset};
+use super::plan::{Plan, Way};
+use crate::engine::{Failure, Rules, Stopwatch, XorShift, measure, monotonic_ns, residency};
+
+/// Three pairs give a median that one disturbance does not move; more than nine are not
+/// worth the wait. Time is limited by the deadline instead of a budget for each way.
+const RULES: Rules = Rules {
+    min_runs: 3,
+    max_runs: 9,
+    target_width: 0.1,
+    budget_s: f64::INFINITY,
+};
+
+/// What a run may take of the time there is: one run finds out how much can be done, each
+/// way has a run that does not count, and three that do.
+const RUNS: u64 = 10;
+
+/// File contents that no file system stores as a hole or compresses.
+const CONTENT_SEED: u64 = 0x5_e91a;
+
+/// A file that is ready, and what to do with it.
+pub(crate) struct ReplayTask {
+    plan: Plan,
+    file: File,
+    path: PathBuf,
+    piece: Vec<u8>,
+    filled_bytes: u64,
+    deadline_ns: u64,
+}
+
+impl ReplayTask {
+    /// Makes the file.
+    pub(crate) fn prepare(job: ReplayJob) -> Result<Self, Failure> {
+        let plan = Plan::new(&job.remedy)?;
+        let path = PathBuf::from(job.path);
+        let mut piece = vec![0; usize::try_from(plan.piece_bytes).unwrap_or_default()];
+        XorShift::new(CONTENT_SEED).fill(&mut piece);
+        let file = create(&path, &plan, &piece)
+            .map_err(|error| Failure::from_io(&format!("make {}", path.display()), &error))?;
+        if let Way::Transferred { write, .. } = plan.now {
+            if !write {
+                check_warm(&path)?;
+            }
+            // Nothing is left even of a run that is killed. A file that is synced keeps its
+            // name: btrfs logs nothing for one without (btrfs_log_inode_parent,
+            // fs/btrfs/tree-log.c), so that its syncs would cost nothing.
+            fs::remove_file(&path)
+                .map_err(|error| Failure::from_io(&format!("unlink {}", path.display()), &error))?;
+        }
+        Ok(Self {
+            filled_bytes: plan.filled_bytes(),
+            plan,
+            file,
+            path,
+            piece,
+            deadline_ns: job.deadline_ns,
+        })
+    }
+
+    /// Finds out how much can be done in the time there is, and does it both ways in turns.
+    pub(crate) fn go(&mut self) -> Result<ReplayReport, Failure> {
+        let mut report = ReplayReport {
+            pieces: 0,
+            all_pieces: self.plan.pieces,
+            now: WayReport::default(),
+            better: WayReport::default(),
+        };
+        let begun = monotonic_ns();
+        let share_ns = self.deadline_ns.saturating_sub(begun) / RUNS;
+        let (first, _) = self.run(self.plan.now, self.plan.most_pieces(), begun + share_ns)?;
+        let Some(pieces) = self.plan.scaled(first.pieces) else {
+            return Ok(report);
+        };
+        report.pieces = pieces;
+        let deadline_ns = self.deadline_ns;
+        let is_over = || monotonic_ns() >= deadline_ns;
+        let measured = measure(
+            2,
+            &RULES,
+            |case, _| {
+                let way = [self.plan.now, self.plan.better][case];
+                let (done, sample) = self.run(way, pieces, deadline_ns)?;
+                if done.pieces < pieces {
+                    // `measure` takes it for the interruption that it is.
+                    return Err(Failure::job("the time is up"));
+                }
+                let counted = if case == 0 {
+                    &mut report.now
+                } else {
+                    &mut report.better
+                };
+                counted.transfers = done.transfers;
+                counted.syncs = done.syncs;
+                Ok(sample)
+            },
+            &is_over,
+        )?;
+        let [now, better] = [0, 1].map(|case: usize| {
+            let samples = measured.samples[case].iter();
+            samples.map(|sample| sample.real_s).collect()
+        });
+        report.now.samples_s = now;
+        report.better.samples_s = better;
+        Ok(report)
+    }
+
+    fn run(&mut self, way: Way, pieces: u64, deadline_ns: u64) -> Result<(Done, Sample), Failure> {
+        let failure = |error: &io::Error| {
+            let doing = if matches!(way, Way::Transferred { write: false, .. }) {
+                "read"
+            } else {
+                "write"
+            };
+            Failure::from_io(&format!("{doing} {}", self.path.display()), error)
+        };
+        reset(&mut self.file, way).map_err(|error| failure(&error))?;
+        let watch = Stopwatch::start()?;
+        let done = perform(
+            &self.file,
+            way,
+            &mut self.piece,
+            pieces,
+            self.filled_bytes,
+            deadline_ns,
+        )
+        .map_err(|error| failure(&error))?;
+        Ok((done, watch.stop()?.sample))
+    }
+}
+
+/// A new file, with what is read or overwritten in it.
+fn create(path: &Path, plan: &Plan, piece: &[u8]) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let mut file = options.read(true).write(true).create_new(true).open(path)?;
+    let mut filled_bytes = 0;
+    while filled_bytes < plan.filled_bytes() {
+        file.write_all(piece)?;
+        filled_bytes += piece.len() as u64;
+    }
+    if matches!(plan.now, Way::Synced(_)) {
+        file.sync_all()?;
+    }
+    Ok(file)
+}
+
+/// What was just written is in the page cache, unless memory is short or the file system
+/// has none. Where the kernel does not tell (before 6.5), it is taken to be there.
+fn check_warm(path: &Path) -> Result<(), Failure> {
+    match residency(path) {
+        Ok(found) if !found.is_warm() => Err(Failure::job(
+            "the file to read did not stay in the page cache",
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iostrata_core::trace::Remedy;
+
+    use super::*;
+    use crate::replay::plan::MOST_BYTES;
+    use crate::replay::plan::tests::{fewer, larger};
+
+    /// More than any of these needs.
+    const AMPLE_NS: u64 = 60_000_000_000;
+
+    fn task(dir: &Path, remedy: Remedy, given_ns: u64) -> Result<ReplayTask, Failure> {
+        ReplayTask::prepare(ReplayJob {
+            remedy,
+            path: dir.join("f").into(),
+            deadline_ns: monotonic_ns() + given_ns,
+        })
+    }
+
+    fn replayed(dir: &Path, remedy: Remedy) -> ReplayReport {
+        task(dir, remedy, AMPLE_NS).unwrap().go().unwrap()
+    }
+
+    fn places() -> [tempfile::TempDir; 2] {
+        ["/dev/shm", "/var/tmp"].map(|place| tempfile::tempdir_in(place).unwrap())
+    }
+
+    #[test]
+    fn the_same_bytes_go_in_fewer_transfers() {
+        for write in [true, false] {
+            for dir in places() {
+                let report = replayed(dir.path(), larger(write, 100, 10_000));
+                assert_eq!((report.pieces, report.all_pieces), (10_000, 10_000));
+                assert_eq!((report.now.transfers, report.now.syncs), (10_000, 0));
+                // A million bytes: writes take 655 pieces each, since a piece that does not
+                // fit waits for the next; reads fill the buffer to its end.
+                assert_eq!(report.better.transfers, 16);
+                for way in [&report.now, &report.better] {
+                    assert!((3..=9).contains(&way.samples_s.len()));
+                    assert!(way.samples_s.iter().all(|sample| *sample > 0.0));
+                }
+                assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "unlinked");
+            }
+        }
+    }
+
+    #[test]
+    fn ten_thousand_writes_cost_more_than_sixteen() {
+        let [dir, _] = places();
+        let report = replayed(dir.path(), larger(true, 1, 100_000));
+        let fastest = |way: &WayReport| way.samples_s.iter().copied().fold(f64::MAX, f64::min);
+        assert!(fastest(&report.now) > fastest(&report.better));
+    }
+
+    #[test]
+    fn syncs_are_shared_and_the_last_part_is_synced_too() {
+        for dir in places() {
+            let report = replayed(dir.path(), fewer(3, 7, 2));
+            assert_eq!((report.now.transfers, report.now.syncs), (21, 7));
+            assert_eq!((report.better.transfers, report.better.syncs), (21, 4));
+            assert_eq!(fs::metadata(dir.path().join("f")).unwrap().len(), 2100);
+        }
+    }
+
+    #[test]
+    fn overwriting_keeps_the_length_and_preallocating_is_as_long_as_writing() {
+        for (append, preallocate) in [(false, false), (true, true)] {
+            for dir in places() {
+                let remedy = Remedy::FewerSyncs {
+                    piece_bytes: 4096,
+                    writes_per_sync: 1,
+                    syncs: 8,
+                    group: 1,
+                    data_only_now: false,
+                    data_only_better: true,
+                    append,
+                    preallocate,
+                };
+                let report = replayed(dir.path(), remedy);
+                assert_eq!((report.now.syncs, report.better.syncs), (8, 8));
+                assert_eq!(fs::metadata(dir.path().join("f")).unwrap().len(), 8 * 4096);
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_time_is_done_in_part_or_not_at_all() {
+        let [dir, _] = places();
+        let endless = larger(true, 1, u64::MAX);
+        let mut task = task(dir.path(), endless, 100_000_000).unwrap();
+        let report = task.go().unwrap();
+        assert!(report.pieces <= MOST_BYTES);
+        assert_eq!(report.now.transfers, report.pieces);
+        task.deadline_ns = monotonic_ns();
+        let report = task.go().unwrap();
+        assert_eq!((report.pieces, report.now.samples_s.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_not_touched() {
+        let [dir, _] = places();
+        let path = dir.path().join("f");
+        fs::write(&path, "mine").unwrap();
+        for remedy in [larger(true, 1, 1), fewer(1, 1, 1)] {
+            let failure = task(dir.path(), remedy, AMPLE_NS).err().unwrap();
+            assert_eq!(failure.errno, Some(17), "{failure}");
+            assert_eq!(fs::read(&path).unwrap(), b"mine");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Measured savings on real file systems: within bounds, and nothing left behind.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use iostrata_core::observe::{Observer as _, Stream};
+use iostrata_core::trace::Remedy;
+use iostrata_lab::engine::{Job, Report, kernel_file};
+use iostrata_lab::interrupt::Interrupt;
+use iostrata_lab::replay::{Measurement, NotReplayed, ReplayJob, Wanted, replay};
+use iostrata_lab::scratch::{ImageKind, Images, Plan, isolate, prepare};
+use iostrata_tracer::ebpf::EbpfObserver;
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::places::launcher;
+
+const BYTEWISE: Remedy = Remedy::LargerPieces {
+    write: true,
+    piece_bytes: 1,
+    count: 100_000,
+    better_bytes: 64 << 10,
+};
+
+fn fsync_each(syncs: u64) -> Remedy {
+    Remedy::FewerSyncs {
+        piece_bytes: 100,
+        writes_per_sync: 1,
+        syncs,
+        group: 10,
+        data_only_now: false,
+        data_only_better: true,
+        append: true,
+        preallocate: false,
+    }
+}
+
+fn never() -> bool {
+    false
+}
+
+fn wanted(remedy: Remedy, directory: &Path) -> Wanted<'_> {
+    Wanted {
+        remedy,
+        directory,
+        device: None,
+    }
+}
+
+/// One measurement; nothing may be left.
+fn one(remedy: Remedy, directory: &Path) -> Result<Measurement, NotReplayed> {
+    let before = fs::read_dir(directory).map_or(0, Iterator::count);
+    let replays = replay(&[wanted(remedy, directory)], &launcher(), &never);
+    assert!(replays.leftovers.is_empty(), "{:?}", replays.leftovers);
+    let after = fs::read_dir(directory).map_or(0, Iterator::count);
+    assert_eq!(before, after, "nothing is left in {}", directory.display());
+    let [measured] = replays.measured.try_into().unwrap();
+    measured
+}
+
+fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("skipped: mounts and eBPF need root");
+    }
+    root
+}
+
+/// A tmpfs in this thread's own mount namespace.
+struct Mounted<'a>(&'a Path);
+
+impl<'a> Mounted<'a> {
+    fn tmpfs(at: &'a Path, bytes: u64) -> Self {
+        let options = std::ffi::CString::new(format!("size={bytes}")).unwrap();
+        mount("none", at, "tmpfs", MountFlags::empty(), options.as_c_str()).unwrap();
+        Self(at)
+    }
+}
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        _ = unmount(self.0, UnmountFlags::DETACH);
+    }
+}
+
+#[test]
+fn byte_by_byte_is_slower_and_nothing_is_left() {
+    for place in ["/dev/shm", "/var/tmp"] {
+        let dir = tempfile::tempdir_in(place).unwrap();
+        let measured = one(BYTEWISE, dir.path()).unwrap();
+        assert!(measured.replayed.now_s > measured.replayed.better_s);
+        assert!(measured.performed_share > 0.0 && measured.performed_share <= 1.0);
+        assert!(measured.runs >= 1);
+        assert_eq!(measured.directory, dir.path());
+    }
+}
+
+#[test]
+fn sharing_a_sync_is_faster_on_a_file_system_with_a_journal() {
+    if !is_root() {
+        return;
+    }
+    let mounts = isolate().unwrap();
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let plan = Plan {
+        dir: dir.path(),
+        host_bytes: 0,
+        images: Some(Images {
+            kinds: &[ImageKind::Ext4, ImageKind::Btrfs],
+            bytes: 64 << 20,
+            mounts: &mounts,
+        }),
+    };
+    let prepared = prepare(&plan, &Interrupt::never()).unwrap();
+    for image in prepared.images() {
+        let measured = one(fsync_each(50), image.path()).unwrap();
+        let replayed = measured.replayed;
+        assert!(replayed.now_s > replayed.better_s, "{replayed:?}");
+    }
+    assert!(prepared.close().is_empty(), "everything is removed");
+}
+
+#[test]
+fn what_is_done_is_what_the_kernel_saw() {
+    if !is_root() {
+        return;
+    }
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let job = Job::Replay(ReplayJob {
+        remedy: fsync_each(20),
+        path: dir.path().join("f").into(),
+        deadline_ns: u64::MAX,
+    });
+    let mut observer = EbpfObserver::open().unwrap();
+    let mut workload = launcher().start(&job, &never).unwrap();
+    let file = kernel_file(&dir.path().join("f")).unwrap();
+    observer.start(workload.pid(), Stream::default()).unwrap();
+    let Report::Replay(report) = workload.go(&never).unwrap() else {
+        panic!("another report")
+    };
+    workload.exit().unwrap();
+    observer.program_ended().unwrap();
+    let seen = observer.stop().unwrap().raw.syscalls.unwrap();
+    let of_file = |row: &&iostrata_core::evidence::SyscallRow| {
+        row.file
+            .is_some_and(|id| (id.device, id.inode) == (file.device, file.inode))
+    };
+    let calls: BTreeMap<&str, u64> = seen
+        .iter()
+        .filter(of_file)
+        .map(|row| (row.name, row.count))
+        .collect();
+    let now = report.now.samples_s.len() as u64;
+    let better = report.better.samples_s.len() as u64;
+    // A run to find out how much there is time for, and one of each way that does not count.
+    let (now_runs, better_runs) = (2 + now, 1 + better);
+    assert_eq!(calls["pwrite64"], 20 * (now_runs + better_runs));
+    assert_eq!(calls["fdatasync"], 2 * better_runs);
+    assert_eq!(calls["ftruncate"], now_runs + better_runs);
+    let emptied = now_runs + better_runs;
+    assert_eq!(calls["fsync"], 20 * now_runs + emptied);
+}
+
+#[test]
+fn all_together_are_bounded_and_equal_ones_are_measured_once() {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    // Each of them would take hours.
+    let endless = |piece_bytes| Remedy::LargerPieces {
+        write: true,
+        piece_bytes,
+        count: u64::MAX / piece_bytes,
+        better_bytes: 64 << 10,
+    };
+    let mut all: Vec<_> = (1..=60)
+        .map(|piece_bytes| wanted(endless(piece_bytes), dir.path()))
+        .collect();
+    all.push(all[0]);
+    let begun = clock_gettime(ClockId::Monotonic).tv_sec;
+    let replays = replay(&all, &launcher(), &never);
+    // Not how fast it is: that there is an end, with room for a machine that is busy.
+    assert!(clock_gettime(ClockId::Monotonic).tv_sec - begun < 30);
+    let measured = replays.measured;
+    let first = measured[0].as_ref().unwrap();
+    assert!(first.performed_share < 1e-6, "a small part of hours");
+    assert!(first.replayed.now_s > 3600.0, "scaled up to the whole");
+    assert_eq!(measured[60], measured[0]);
+    assert_eq!(measured[59], Err(NotReplayed::NoTimeLeft { limit_s: 2 }));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn no_room_and_a_disk_that_fills_are_reasons() {
+    if !is_root() {
+        return;
+    }
+    let _mounts = isolate().unwrap();
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let small = Mounted::tmpfs(dir.path(), 64 << 10);
+    let refused = one(BYTEWISE, dir.path()).unwrap_err();
+    assert!(matches!(refused, NotReplayed::NoSpace { .. }), "{refused}");
+    let text = refused.to_string();
+    assert!(text.contains("are needed"), "{text}");
+    assert!(
+        !text.contains("--"),
+        "no options of another command: {text}"
+    );
+
+    // Room for the bytes, none for a block of its own.
+    let tiny = Remedy::LargerPieces {
+        write: true,
+        piece_bytes: 1,
+        count: 100,
+        better_bytes: 4096,
+    };
+    let free = rustix::fs::statvfs(dir.path()).unwrap();
+    let free_bytes = usize::try_from(free.f_bavail * free.f_frsize).unwrap();
+    fs::write(dir.path().join("hog"), vec![1; free_bytes - 4096]).unwrap();
+    let refused = one(tiny, dir.path()).unwrap_err();
+    assert!(
+        matches!(refused, NotReplayed::Full(_)),
+        "the lock file took the last page: {refused}"
+    );
+    drop(small);
+}
+
+#[test]
+fn a_read_only_directory_is_a_reason() {
+    if !is_root() {
+        return;
+    }
+    let _mounts = isolate().unwrap();
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let _mounted = Mounted::tmpfs(dir.path(), 1 << 20);
+    mount_remount(dir.path(), MountFlags::RDONLY, "").unwrap();
+    let refused = one(BYTEWISE, dir.path()).unwrap_err();
+    assert!(matches!(refused, NotReplayed::ReadOnly(_)), "{refused}");
+}
+
+#[test]
+fn a_directory_that_is_gone_is_a_reason_unless_the_file_system_is_known() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let gone = dir.path().join("gone");
+    let refused = one(BYTEWISE, &gone).unwrap_err();
+    assert!(matches!(refused, NotReplayed::Gone(_)), "{refused}");
+    let known = Wanted {
+        device: Some(kernel_file(dir.path()).unwrap().device),
+        ..wanted(BYTEWISE, &gone)
+    };
+    let replays = replay(&[known], &launcher(), &never);
+    assert_eq!(replays.measured[0].as_ref().unwrap().directory, dir.path());
+}
+
+#[test]
+fn an_interruption_ends_it_and_leaves_nothing() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let asked = Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 2
+    };
+    let all = [BYTEWISE, fsync_each(1000)].map(|remedy| wanted(remedy, dir.path()));
+    let replays = replay(&all, &launcher(), &stop);
+    assert_eq!(replays.measured[1], Err(NotReplayed::Interrupted));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
