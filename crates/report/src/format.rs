@@ -1,7 +1,8 @@
 //! Figures as text: the only place of this crate that makes text of them.
 //! Sizes and counts are [`iostrata_core::bytes`]'s.
 
-use iostrata_core::bytes;
+use iostrata_core::{bytes, duration};
+use textwrap::core::display_width;
 
 /// Stands for a value that could not be had.
 pub(crate) const NOT_SEEN: &str = "n/a";
@@ -87,12 +88,70 @@ pub(crate) fn microseconds(seconds: f64) -> String {
     number(seconds * 1e6)
 }
 
+/// A time for reading at a glance, kept on one line: `2.90 s`, `71.0 µs`.
+pub(crate) fn time(seconds: f64) -> String {
+    if seconds > 0.0 {
+        glued(&duration(seconds))
+    } else {
+        glued("0 s")
+    }
+}
+
+/// A size for reading at a glance, kept on one line: `19.0 KiB`.
+pub(crate) fn size(size_bytes: u64) -> String {
+    glued(&bytes::short(size_bytes))
+}
+
+fn glued(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
+}
+
+/// Text of at most `columns`: of a longer one the end, which says most of a path, from a
+/// slash on where one is near.
+pub(crate) fn ending(text: &str, columns: usize) -> String {
+    let safe = printable(text);
+    if display_width(&safe) <= columns {
+        return safe;
+    }
+    let mut start = safe.len();
+    let mut used = 1;
+    for (position, char) in safe.char_indices().rev() {
+        used += display_width(char.encode_utf8(&mut [0; 4]));
+        if used > columns {
+            break;
+        }
+        start = position;
+    }
+    let end = &safe[start..];
+    // A whole name is easier to read than a little more of the one before it.
+    let names = end.find('/').filter(|slash| *slash <= end.len() / 2);
+    format!("…{}", &end[names.unwrap_or(0)..])
+}
+
+/// Text of at most `columns`: of a longer one the beginning.
+pub(crate) fn beginning(text: &str, columns: usize) -> String {
+    let safe = printable(text);
+    if display_width(&safe) <= columns {
+        return safe;
+    }
+    let mut short = String::new();
+    let mut used = 1;
+    for char in safe.chars() {
+        used += display_width(char.encode_utf8(&mut [0; 4]));
+        if used > columns {
+            break;
+        }
+        short.push(char);
+    }
+    short + "…"
+}
+
 /// Row numbers in ascending order, runs drawn together: `rows 1–3, 7`.
 pub(crate) fn rows(numbers: &[usize]) -> String {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for &number in numbers {
         match runs.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
+            Some((_, last)) if number.checked_sub(1) == Some(*last) => *last = number,
             _ => runs.push((number, number)),
         }
     }
@@ -188,6 +247,21 @@ mod tests {
         assert_eq!(texts(&[3e-7]), ["0.000000"]);
         assert_eq!(texts(&[0.0]), ["0.00"]);
         assert_eq!(Seconds { decimals: 2 }.range(0.1, 0.25), "0.10–0.25");
+    }
+
+    #[test]
+    fn long_names_are_cut_where_it_hurts_least() {
+        assert_eq!(ending("a/b.db", 6), "a/b.db");
+        assert_eq!(ending("/very/long/way/to/b.db", 12), "…/to/b.db");
+        assert_eq!(ending("/way/to-a-name-without-end.db", 12), "…hout-end.db");
+        assert_eq!(ending("\u{1b}/x", 9), "\\u{1b}/x");
+        assert_eq!(ending("漢漢漢漢", 5), "…漢漢");
+        assert_eq!(beginning("cc -O2 main.c", 6), "cc -O…");
+        assert_eq!(beginning("cc", 6), "cc");
+        assert_eq!(
+            (time(0.0), time(2.9)),
+            ("0\u{a0}s".into(), "2.90\u{a0}s".into())
+        );
     }
 
     #[test]

@@ -3,4 +3,7 @@
 pub mod doctor;
 pub mod lab;
 mod page;
+mod place;
 mod table;
+pub mod trace;
+mod unseen;

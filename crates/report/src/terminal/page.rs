@@ -52,6 +52,21 @@ impl Page {
         self.width
     }
 
+    /// A page of the same width and colour, to be added to this one when it is good.
+    pub(crate) fn draft(&self) -> Self {
+        Self::new(self.width, self.colour)
+    }
+
+    /// Lines it has.
+    pub(crate) fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+
+    /// Adds what another one holds.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.text.push_str(&other.text);
+    }
+
     pub(crate) fn finish(self) -> String {
         self.text
     }

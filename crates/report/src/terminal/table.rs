@@ -2,8 +2,12 @@
 //! or no room, titles between rows, and text columns that wrap. Libraries wrap or
 //! cut what is too wide, but leave no column out and set no titles.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use anstyle::Style;
-use textwrap::core::display_width;
+use textwrap::core::{Word, display_width};
+use textwrap::{Options, WordSeparator, WordSplitter};
 
 use super::page::{BOLD, DIM, Page};
 use crate::format::{NOT_SEEN, printable};
@@ -27,6 +31,10 @@ pub(crate) struct Column {
     gap: usize,
     /// Columns with a higher rank are left out first; 0 stays.
     rank: u8,
+    /// The column is at most this wide, also where there is room.
+    most: usize,
+    /// Text that is wider stands on lines of its own, broken behind slashes.
+    is_path: bool,
 }
 
 /// Heads of columns that were not drawn.
@@ -48,7 +56,18 @@ impl Column {
             style: Style::new(),
             gap: GAP,
             rank: 0,
+            most: usize::MAX,
+            is_path: false,
         }
+    }
+
+    /// Paths: those longer than so many columns stand on lines of their own, before the rest
+    /// of their row.
+    pub(crate) fn paths(head: &str, most: usize, cells: impl IntoIterator<Item = String>) -> Self {
+        let mut column = Self::label(head, cells);
+        column.most = most;
+        column.is_path = true;
+        column
     }
 
     /// Left-aligned; wraps when there is no room.
@@ -85,7 +104,8 @@ impl Column {
 
     fn width(&self) -> usize {
         let cells = self.cells.iter().map(|cell| display_width(cell));
-        cells.chain([display_width(&self.head)]).max().unwrap_or(0)
+        let widest = cells.chain([display_width(&self.head)]).max().unwrap_or(0);
+        widest.min(self.most)
     }
 
     fn longest_word(&self) -> usize {
@@ -94,7 +114,8 @@ impl Column {
             .iter()
             .chain([&self.head])
             .flat_map(|cell| cell.split(' '));
-        words.map(display_width).max().unwrap_or(0).max(NARROWEST)
+        let longest = words.map(display_width).max().unwrap_or(0);
+        longest.min(self.most).max(NARROWEST)
     }
 
     fn is_unseen(&self) -> bool {
@@ -105,8 +126,8 @@ impl Column {
 /// Columns of equal length, with titles between their rows.
 pub(crate) struct Table {
     columns: Vec<Column>,
-    /// Row before which it stands, and text.
-    titles: Vec<(usize, String)>,
+    /// Text by the row before which it stands.
+    titles: BTreeMap<usize, Vec<String>>,
     indent: usize,
 }
 
@@ -114,14 +135,14 @@ impl Table {
     pub(crate) fn new(indent: usize, columns: Vec<Column>) -> Self {
         Self {
             columns,
-            titles: Vec::new(),
+            titles: BTreeMap::new(),
             indent,
         }
     }
 
     /// A line of its own before row `row`.
     pub(crate) fn title(&mut self, row: usize, text: String) {
-        self.titles.push((row, text));
+        self.titles.entry(row).or_default().push(text);
     }
 
     /// Whether there is more than labels to draw.
@@ -147,7 +168,7 @@ impl Table {
         self.row(page, &heads, &widths, Some(BOLD));
         let rows = self.columns.first().map_or(0, |column| column.cells.len());
         for row in 0..rows {
-            for (_, text) in self.titles.iter().filter(|(before, _)| *before == row) {
+            for text in self.titles.get(&row).into_iter().flatten() {
                 page.paragraph(self.indent, text);
             }
             let cells: Vec<&str> = self
@@ -155,6 +176,7 @@ impl Table {
                 .iter()
                 .map(|column| column.cells[row].as_str())
                 .collect();
+            let cells = self.paths_apart(page, cells, &widths);
             self.row(page, &cells, &widths, None);
         }
         left_out
@@ -181,6 +203,13 @@ impl Table {
             });
         }
         left_out
+    }
+
+    /// Whether all columns that have values fit a page.
+    pub(crate) fn fits(&self, width: usize) -> bool {
+        let seen = self.columns.iter().filter(|column| !column.is_unseen());
+        let widths = seen.map(|column| column.width() + column.gap);
+        self.indent + widths.sum::<usize>() <= width + GAP
     }
 
     fn natural_width(&self) -> usize {
@@ -210,6 +239,26 @@ impl Table {
             }
         }
         widths
+    }
+
+    /// Writes paths that are wider than their column, and leaves their cells empty.
+    fn paths_apart<'c>(
+        &self,
+        page: &mut Page,
+        cells: Vec<&'c str>,
+        widths: &[usize],
+    ) -> Vec<&'c str> {
+        let mut apart = cells;
+        for ((column, cell), width) in self.columns.iter().zip(&mut apart).zip(widths) {
+            if column.is_path && display_width(cell) > *width {
+                let indent = " ".repeat(self.indent);
+                for line in path_lines(cell, page.width() - self.indent) {
+                    page.line(&format!("{indent}{line}"));
+                }
+                *cell = "";
+            }
+        }
+        apart
     }
 
     fn row(&self, page: &mut Page, cells: &[&str], widths: &[usize], style: Option<Style>) {
@@ -247,9 +296,18 @@ impl Column {
         }
         textwrap::wrap(cell, width)
             .into_iter()
-            .map(std::borrow::Cow::into_owned)
+            .map(Cow::into_owned)
             .collect()
     }
+}
+
+/// A path in lines of at most `width`, broken behind slashes where that is possible.
+fn path_lines(path: &str, width: usize) -> Vec<Cow<'_, str>> {
+    let mut options = Options::new(width);
+    options.word_splitter = WordSplitter::NoHyphenation;
+    options.word_separator =
+        WordSeparator::Custom(|path| Box::new(path.split_inclusive('/').map(Word::from)));
+    textwrap::wrap(path, options)
 }
 
 #[cfg(test)]
@@ -329,6 +387,22 @@ mod tests {
         path                                   B
         a path that needs far more room than   1
         one line of this page has
+        ");
+    }
+
+    #[test]
+    fn long_paths_stand_before_their_row() {
+        let paths = ["a/b.db", "a/very/long/way-to/the/file-with-a-name.db"];
+        let columns = vec![
+            Column::paths("file", 8, cells(&paths)),
+            Column::number("B", cells(&["1", "2"])),
+        ];
+        insta::assert_snapshot!(drawn(Table::new(2, columns), 40).0, @r"
+          file      B
+          a/b.db    1
+          a/very/long/way-to/the/
+          file-with-a-name.db
+                    2
         ");
     }
 }

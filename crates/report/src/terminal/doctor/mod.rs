@@ -112,7 +112,10 @@ fn machine(environment: &Environment) -> String {
 }
 
 fn indented(layer: &Layer) -> String {
-    let depth = usize::try_from(layer.depth).unwrap_or_default();
+    // Real stacks are never so deep; a file that says so is not let fill the memory.
+    let depth = usize::try_from(layer.depth)
+        .unwrap_or_default()
+        .min(DEEPEST);
     format!("{}{}", "  ".repeat(depth), layer.name)
 }
 
@@ -263,6 +266,8 @@ fn abilities(page: &mut Page, abilities: &[Ability]) {
 }
 
 const LABEL: usize = 12;
+/// Layers below this are not indented further.
+const DEEPEST: usize = 16;
 /// Longer names stand on a line of their own.
 const LONGEST_NAME: usize = 36;
 

@@ -1,13 +1,13 @@
 //! What was asked, where, and whether the run came to its end.
 
 use iostrata_core::Environment;
-use iostrata_core::bytes::{grouped, short};
-use iostrata_core::environment::{Backend, Target};
+use iostrata_core::bytes::grouped;
 use iostrata_core::lab::MeasuredTarget;
 
 use super::facts::Facts;
 use crate::format;
-use crate::terminal::page::{BOLD, GLUE, Page, SEPARATOR, WARNING};
+use crate::terminal::page::{BOLD, Page, SEPARATOR, WARNING};
+use crate::terminal::place::{below, file_system, machine, observed};
 
 /// Longer names of targets stand on a line of their own.
 const LONGEST_NAME: usize = 20;
@@ -34,7 +34,11 @@ pub(super) fn draw(page: &mut Page, environment: &Environment, heading: &Heading
         page.styled(0, &text, WARNING);
     }
     losses(page, heading.rows);
-    let machine = machine(environment);
+    let machine = [
+        machine(environment),
+        observed(environment.backend).to_owned(),
+    ];
+    let machine = machine.join(SEPARATOR);
     match heading.targets {
         [only] => page.paragraph(0, &format!("on {}{SEPARATOR}{machine}", place(only))),
         several => {
@@ -55,7 +59,8 @@ pub(super) fn draw(page: &mut Page, environment: &Environment, heading: &Heading
 /// Losses come first: they make every count they touch doubtful.
 fn losses(page: &mut Page, rows: &[Facts<'_>]) {
     let lossy = || rows.iter().filter(|row| row.evidence.lost_events > 0);
-    let lost: u64 = lossy().map(|row| row.evidence.lost_events).sum();
+    let lost = lossy().map(|row| row.evidence.lost_events);
+    let lost = lost.fold(0, u64::saturating_add);
     if lost > 0 {
         let numbers: Vec<usize> = lossy().map(|row| row.number).collect();
         let text = format!(
@@ -67,27 +72,6 @@ fn losses(page: &mut Page, rows: &[Facts<'_>]) {
     }
 }
 
-fn machine(environment: &Environment) -> String {
-    let mut words = vec![
-        format!("kernel {}", environment.kernel),
-        format!("{} CPUs", environment.cpus),
-        format!(
-            "{} memory",
-            short(environment.memory_bytes).replace(' ', GLUE)
-        ),
-    ];
-    words.extend(environment.virtualization.clone());
-    words.push(
-        match environment.backend {
-            Backend::Ebpf => "observed by eBPF",
-            Backend::Ptrace => "observed by ptrace",
-            Backend::None => "not observed",
-        }
-        .to_owned(),
-    );
-    words.join(SEPARATOR)
-}
-
 /// `ext4 (journal, data=ordered) made by iostrata on loop3 → vda`.
 fn place(target: &MeasuredTarget) -> String {
     let storage = &target.storage;
@@ -96,31 +80,5 @@ fn place(target: &MeasuredTarget) -> String {
     } else {
         format!(" at {}", storage.path)
     };
-    let devices: Vec<&str> = storage
-        .devices
-        .iter()
-        .map(|device| device.name.as_str())
-        .collect();
-    let below = if devices.is_empty() {
-        ", no block device seen".to_owned()
-    } else {
-        format!(" on {}", devices.join(" → "))
-    };
-    format!("{}{whose}{below}", file_system(storage))
-}
-
-fn file_system(storage: &Target) -> String {
-    let name = storage.filesystem.as_str();
-    let mode = storage
-        .mount_options
-        .split(',')
-        .find(|option| option.starts_with("data="));
-    match (name, storage.journal, mode) {
-        ("btrfs", ..) => "btrfs (copy-on-write)".to_owned(),
-        ("xfs", Some(true), _) => "xfs (log)".to_owned(),
-        (_, Some(true), Some(mode)) => format!("{name} (journal, {mode})"),
-        (_, Some(true), None) => format!("{name} (journal)"),
-        (_, Some(false), _) => format!("{name} (no journal)"),
-        (_, None, _) => name.to_owned(),
-    }
+    format!("{}{whose}{}", file_system(storage), below(storage))
 }

@@ -7,10 +7,8 @@ use iostrata_core::{Environment, Gap};
 use super::facts::{Facts, Unshown, distinct};
 use crate::format::{self, counted};
 use crate::terminal::page::{Page, SEPARATOR};
+use crate::terminal::unseen;
 use anstyle::Style;
-
-/// Longer names stand on a line of their own.
-const LONGEST_NAME: usize = 30;
 
 /// What stands below an experiment's tables.
 pub(super) struct Made<'a> {
@@ -82,7 +80,7 @@ fn evidence(environment: &Environment, made: &Made<'_>) -> String {
         return "no evidence from the kernel: nothing could observe the runs".to_owned();
     }
     let lost = made.rows.iter().map(|row| row.evidence.lost_events);
-    let lost = grouped(lost.sum());
+    let lost = grouped(lost.fold(0, u64::saturating_add));
     format!("evidence from a separate observed run, {lost} events lost")
 }
 
@@ -114,30 +112,15 @@ struct Unseen {
 }
 
 fn not_seen(page: &mut Page, made: &Made<'_>) {
-    let unseen = unseen(made);
-    if unseen.is_empty() {
-        page.paragraph(0, "not seen: nothing");
-        return;
-    }
-    page.heading("not seen");
-    let names = unseen.iter().map(|unseen| unseen.what.chars().count());
-    let column = names
-        .filter(|name| *name <= LONGEST_NAME)
-        .max()
-        .unwrap_or(4)
-        + 4;
-    for (position, Unseen { what, why, rows }) in unseen.iter().enumerate() {
-        // One reason for several is told once, beside the last of them.
-        let next = unseen.get(position + 1);
-        let text = if next.is_some_and(|next| (&next.why, &next.rows) == (why, rows)) {
-            String::new()
-        } else if rows.is_empty() {
-            why.clone()
+    let entries = unseen(made).into_iter().map(|Unseen { what, why, rows }| {
+        let text = if rows.is_empty() {
+            why
         } else {
-            format!("{why} ({})", format::rows(rows))
+            format!("{why} ({})", format::rows(&rows))
         };
-        page.entry(&format!("  {what}"), Style::new(), column, &text);
-    }
+        (what, text)
+    });
+    unseen::draw(page, &entries.collect::<Vec<_>>());
 }
 
 fn unseen(made: &Made<'_>) -> Vec<Unseen> {

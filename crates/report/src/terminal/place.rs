@@ -1,0 +1,61 @@
+//! The machine and the storage of a result in a few words.
+
+use iostrata_core::Environment;
+use iostrata_core::bytes::short;
+use iostrata_core::environment::{Backend, Target};
+
+use super::page::{GLUE, SEPARATOR};
+
+/// `kernel 6.18 · 2 CPUs · 24.0 GiB memory · virtual machine`.
+pub(super) fn machine(environment: &Environment) -> String {
+    let mut words = vec![
+        format!("kernel {}", environment.kernel),
+        format!("{} CPUs", environment.cpus),
+        format!(
+            "{} memory",
+            short(environment.memory_bytes).replace(' ', GLUE)
+        ),
+    ];
+    words.extend(environment.virtualization.clone());
+    words.join(SEPARATOR)
+}
+
+/// What observed a run.
+pub(super) fn observed(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Ebpf => "observed by eBPF",
+        Backend::Ptrace => "observed by ptrace",
+        Backend::None => "not observed",
+    }
+}
+
+/// ` on loop3 → vda`: the devices under a file system.
+pub(super) fn below(storage: &Target) -> String {
+    let devices: Vec<&str> = storage
+        .devices
+        .iter()
+        .map(|device| device.name.as_str())
+        .collect();
+    if devices.is_empty() {
+        ", no block device seen".to_owned()
+    } else {
+        format!(" on {}", devices.join(" → "))
+    }
+}
+
+/// `ext4 (journal, data=ordered)`.
+pub(super) fn file_system(storage: &Target) -> String {
+    let name = storage.filesystem.as_str();
+    let mode = storage
+        .mount_options
+        .split(',')
+        .find(|option| option.starts_with("data="));
+    match (name, storage.journal, mode) {
+        ("btrfs", ..) => "btrfs (copy-on-write)".to_owned(),
+        ("xfs", Some(true), _) => "xfs (log)".to_owned(),
+        (_, Some(true), Some(mode)) => format!("{name} (journal, {mode})"),
+        (_, Some(true), None) => format!("{name} (journal)"),
+        (_, Some(false), _) => format!("{name} (no journal)"),
+        (_, None, _) => name.to_owned(),
+    }
+}

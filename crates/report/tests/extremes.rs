@@ -1,0 +1,108 @@
+//! Saved results can be changed by anybody: whatever figures a file holds, drawing it ends in
+//! text and not in a panic.
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
+use iostrata_core::doctor::DoctorResult;
+use iostrata_core::lab::LabResult;
+use iostrata_core::trace::TraceResult;
+use iostrata_report::terminal::{doctor, lab, trace};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// Of a page.
+const WIDTHS: [usize; 3] = [1, 80, 300];
+
+/// Every place of a result that holds a figure or a text.
+fn places(value: &Value, at: String, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                places(field, format!("{at}/{}", name.replace('/', "~1")), found);
+            }
+        }
+        Value::Array(items) => {
+            for (position, item) in items.iter().enumerate() {
+                places(item, format!("{at}/{position}"), found);
+            }
+        }
+        Value::Number(_) | Value::String(_) => found.push(at),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// Draws the result with each figure in turn at one extreme, and with all of them at each.
+fn survives<T: DeserializeOwned>(saved: &str, draw: impl Fn(&T, usize)) {
+    let saved: Value = serde_json::from_str(saved).unwrap();
+    let mut found = Vec::new();
+    places(&saved, String::new(), &mut found);
+    for place in &found {
+        let mut one = saved.clone();
+        *one.pointer_mut(place).unwrap() = json!(u64::MAX);
+        // Some places do not take it: then it is no result.
+        if let Ok(result) = serde_json::from_value::<T>(one) {
+            draw(&result, 80);
+        }
+    }
+    for extreme in [
+        json!(u64::MAX),
+        json!(u32::MAX),
+        json!(0),
+        json!(f64::MAX),
+        json!(-1.5),
+        json!("\u{1b}[2J\n"),
+    ] {
+        let mut all = saved.clone();
+        for place in &found {
+            let before = std::mem::replace(all.pointer_mut(place).unwrap(), extreme.clone());
+            if T::deserialize(&all).is_err() {
+                *all.pointer_mut(place).unwrap() = before;
+            }
+        }
+        let result = T::deserialize(&all).unwrap();
+        for width in WIDTHS {
+            draw(&result, width);
+        }
+    }
+}
+
+#[test]
+fn traces() {
+    let everything = trace::Style {
+        colour: true,
+        findings: true,
+        files: true,
+        calls: true,
+        by: Some(trace::By::Process),
+    };
+    survives(
+        include_str!("saved/trace.json"),
+        |result: &TraceResult, width| {
+            trace::draw(result, width, everything);
+        },
+    );
+}
+
+#[test]
+fn labs() {
+    let everything = lab::Style {
+        colour: true,
+        all_rows: true,
+    };
+    survives(
+        include_str!("saved/lab.json"),
+        |result: &LabResult, width| {
+            lab::draw(result, width, everything);
+        },
+    );
+}
+
+#[test]
+fn doctors() {
+    survives(
+        include_str!("saved/doctor.json"),
+        |result: &DoctorResult, width| {
+            doctor::draw(result, width);
+        },
+    );
+}
