@@ -7,6 +7,7 @@ use iostrata_lab::engine::EngineError;
 use iostrata_lab::error::LabError;
 use iostrata_lab::interrupt::Interrupted;
 use iostrata_lab::scratch::ScratchError;
+use iostrata_tracer::program::StartError;
 use iostrata_tracer::stack::StackError;
 
 use crate::ui;
@@ -18,6 +19,11 @@ pub(crate) enum Failure {
     Usage(String),
     /// This machine or user cannot: exit code 3.
     Cannot(String),
+    /// A file that was named cannot be read or understood: exit code 4.
+    Input(String),
+    /// `trace` cannot do its own work (125), or the program cannot be run (126) or found
+    /// (127): the codes of env(1) and timeout(1).
+    Program { message: String, code: u8 },
     /// A signal ended it, after so many rows: exit code 128 + signal.
     Interrupted { by: Interrupted, rows: usize },
 }
@@ -37,6 +43,8 @@ impl Failure {
         let (message, code) = match self {
             Self::Usage(message) => (format!("error: {message}"), 2),
             Self::Cannot(message) => (format!("error: {message}"), 3),
+            Self::Input(message) => (format!("error: {message}"), 4),
+            Self::Program { message, code } => (format!("error: {message}"), code),
             Self::Interrupted { by, rows } => {
                 let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
                 let message = match rows {
@@ -55,6 +63,20 @@ impl Failure {
 pub(crate) fn bug() -> ExitCode {
     ui::say("error: this is a bug in iostrata; please report the lines above with the command");
     ExitCode::from(70)
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        let code = match error {
+            StartError::NotFound { .. } => 127,
+            StartError::NotExecutable { .. } => 126,
+            StartError::NoProcess(_) => 125,
+        };
+        Self::Program {
+            message: error.to_string(),
+            code,
+        }
+    }
 }
 
 impl From<ScratchError> for Failure {

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     }
     let arguments = cli::Arguments::parse();
     match std::panic::catch_unwind(|| commands::run(arguments)) {
-        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Ok(code)) => code,
         Ok(Err(failure)) => failure.report(),
         // The panic hook has said what and where; everything made was dropped on the way here.
         Err(_) => error::bug(),

@@ -19,6 +19,11 @@ pub(crate) fn say(message: &str) {
     drop(io::stderr().write_all(line.as_bytes()));
 }
 
+/// A result that was drawn, on standard error: standard output is another program's.
+pub(crate) fn say_drawn(text: &str) {
+    drop(io::stderr().write_all(text.as_bytes()));
+}
+
 /// The result on standard output. A reader that has gone away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
@@ -30,22 +35,39 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Columns to draw in: `COLUMNS` (POSIX, Base Definitions 8.3) before what the terminal says.
-pub(crate) fn width() -> usize {
-    let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
-    let terminal = || {
-        rustix::termios::tcgetwinsize(io::stdout())
-            .ok()
-            .map(|size| size.ws_col)
-    };
-    let known = |columns: &u16| *columns > 0;
-    let columns = asked().filter(known).or_else(|| terminal().filter(known));
-    columns.map_or(WIDTH, usize::from)
+/// Where something is drawn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Canvas {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
 }
 
-/// Whether colour may be used: a terminal, and `NO_COLOR` (no-color.org) unset or empty.
-pub(crate) fn colour() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+impl Canvas {
+    /// Columns to draw in: `COLUMNS` (POSIX, Base Definitions 8.3) before what the terminal says.
+    pub(crate) fn width(self) -> usize {
+        let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
+        let terminal = || {
+            let size = match self {
+                Self::Output => rustix::termios::tcgetwinsize(io::stdout()),
+                Self::Error => rustix::termios::tcgetwinsize(io::stderr()),
+            };
+            size.ok().map(|size| size.ws_col)
+        };
+        let known = |columns: &u16| *columns > 0;
+        let columns = asked().filter(known).or_else(|| terminal().filter(known));
+        columns.map_or(WIDTH, usize::from)
+    }
+
+    /// Whether colour may be used: a terminal, and `NO_COLOR` (no-color.org) unset or empty.
+    pub(crate) fn colour(self) -> bool {
+        let is_terminal = match self {
+            Self::Output => io::stdout().is_terminal(),
+            Self::Error => io::stderr().is_terminal(),
+        };
+        is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    }
 }
 
 /// A bar on standard error; nothing when that is not a terminal.

@@ -22,7 +22,7 @@ fn grouped(value: f64) -> String {
 }
 
 /// A time: `850 ns`, `71.0 µs`, `1.50 ms`, `2.00 s`.
-pub(crate) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     let (factor, unit) = match seconds {
         s if s >= 1.0 => (1.0, "s"),
         s if s >= 1e-3 => (1e3, "ms"),

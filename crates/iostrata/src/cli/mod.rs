@@ -2,17 +2,27 @@
 
 mod atime;
 mod buffering;
+mod checks;
 mod copy;
+mod explain;
 mod lab;
 mod page_cache;
+mod report;
+mod shown;
 mod sync;
+mod trace;
 
 use std::path::PathBuf;
 
 use clap::builder::styling::Styles;
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use checks::Checks;
+pub(crate) use explain::Explain;
 pub(crate) use lab::{ExperimentName, Lab, TargetName};
+pub(crate) use report::Report;
+pub(crate) use shown::Shown;
+pub(crate) use trace::{Trace, TraceBackend};
 
 /// Shows where a program's file I/O goes, layer by layer: application buffer, system
 /// call, page cache, file system and journal, device; and what each layer costs.
@@ -25,16 +35,22 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 2 wrong usage; 3 this machine or user cannot; 70 a bug in iostrata;
-128 + N ended by signal N (finished rows are still printed and saved).";
+Exit codes: 0 done; 1 found what was asked to fail on; 2 wrong usage; 3 this machine or user
+cannot; 4 unreadable or corrupt file; 70 a bug in iostrata; 128 + N ended by signal N (finished
+rows are still printed and saved). trace passes the program's own exit code on; 125 trace
+itself failed, 126 the program cannot be run, 127 it was not found.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run controlled experiments on this machine and answer with evidence
     Lab(Box<Lab>),
+    /// Run a program, or adopt one that runs, and show where its file I/O goes
+    Trace(Box<Trace>),
     /// Show the storage under a path, and what this kernel and user let iostrata see
     Doctor(Doctor),
-    /// Print the page of an experiment: question, method, how to read it, traps, sources
+    /// Draw saved results again
+    Report(Report),
+    /// Print the page of an experiment or a rule; without a name, list them
     Explain(Explain),
 }
 
@@ -47,13 +63,6 @@ pub(crate) struct Doctor {
     /// Also write the result as JSON (iostrata.doctor/1); to standard output, and no text, with -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Explain {
-    /// Experiment
-    #[arg(value_enum, value_name = "ID")]
-    pub(crate) id: ExperimentName,
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::{deliver, json};
 use crate::cli::Doctor;
 use crate::destination::Destination;
 use crate::error::Failure;
-use crate::ui;
+use crate::ui::Canvas;
 
 /// Shows the storage under a path and what can be seen of it.
 pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
@@ -41,6 +41,6 @@ pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
     };
     let result = machine::doctor(&options.path, backend, &known)?;
     deliver(destination, &json(&result)?, || {
-        Ok(terminal::doctor::draw(&result, ui::width()))
+        Ok(terminal::doctor::draw(&result, Canvas::Output.width()))
     })
 }

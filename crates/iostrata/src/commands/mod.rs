@@ -1,8 +1,12 @@
 //! One file per command.
 
 mod doctor;
-mod explain;
+pub(crate) mod explain;
 mod lab;
+mod report;
+mod trace;
+
+use std::process::ExitCode;
 
 use crate::cli::{Arguments, Command};
 use crate::destination::Destination;
@@ -10,17 +14,27 @@ use crate::error::Failure;
 use crate::ui;
 
 /// Runs the command that was asked for.
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.command {
         Command::Lab(options) => lab::run(&options),
+        Command::Trace(options) => return trace::run(&options),
         Command::Doctor(options) => doctor::run(&options),
+        Command::Report(options) => report::run(&options),
         Command::Explain(options) => explain::run(&options),
     }
+    .map(|()| ExitCode::SUCCESS)
 }
 
 /// A result as it is saved.
 fn json(result: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(result)
+        .map(|text| text + "\n")
+        .map_err(|error| Failure::Cannot(format!("cannot write the result as JSON: {error}")))
+}
+
+/// As [`json`], on one line: a trace has as many rows as the program had files.
+fn json_line(result: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string(result)
         .map(|text| text + "\n")
         .map_err(|error| Failure::Cannot(format!("cannot write the result as JSON: {error}")))
 }

@@ -45,16 +45,20 @@ fn help_of_the_program() {
 
     Commands:
       lab      Run controlled experiments on this machine and answer with evidence
+      trace    Run a program, or adopt one that runs, and show where its file I/O goes
       doctor   Show the storage under a path, and what this kernel and user let iostrata see
-      explain  Print the page of an experiment: question, method, how to read it, traps, sources
+      report   Draw saved results again
+      explain  Print the page of an experiment or a rule; without a name, list them
       help     Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help
       -V, --version  Print version
 
-    Exit codes: 0 done; 2 wrong usage; 3 this machine or user cannot; 70 a bug in iostrata;
-    128 + N ended by signal N (finished rows are still printed and saved).
+    Exit codes: 0 done; 1 found what was asked to fail on; 2 wrong usage; 3 this machine or user
+    cannot; 4 unreadable or corrupt file; 70 a bug in iostrata; 128 + N ended by signal N (finished
+    rows are still printed and saved). trace passes the program's own exit code on; 125 trace
+    itself failed, 126 the program cannot be run, 127 it was not found.
     ");
 }
 

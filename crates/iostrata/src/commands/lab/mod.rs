@@ -23,7 +23,7 @@ use crate::WORKLOAD;
 use crate::cli::{ExperimentName, Lab};
 use crate::destination::Destination;
 use crate::error::Failure;
-use crate::ui;
+use crate::ui::{self, Canvas};
 
 /// Runs experiments, saves the result and draws what was saved.
 pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
@@ -163,8 +163,8 @@ fn draw(options: &Lab, saved: &str) -> Result<String, Failure> {
     let saved: LabResult = serde_json::from_str(saved)
         .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))?;
     let style = terminal::lab::Style {
-        colour: ui::colour(),
+        colour: Canvas::Output.colour(),
         all_rows: options.all_rows,
     };
-    Ok(terminal::lab::draw(&saved, ui::width(), style))
+    Ok(terminal::lab::draw(&saved, Canvas::Output.width(), style))
 }

@@ -1,0 +1,111 @@
+//! Options of `iostrata trace`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{Checks, Shown};
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Trace {
+    /// The program and its arguments
+    #[arg(
+        value_name = "COMMAND",
+        trailing_var_arg = true,
+        required_unless_present = "pid"
+    )]
+    pub(crate) command: Vec<OsString>,
+
+    /// Adopt this process and what it has started instead, until Ctrl-C or its end
+    #[arg(short, long, value_name = "PID", conflicts_with = "command")]
+    pub(crate) pid: Option<u32>,
+
+    /// End the observation after this time, such as 10s, 500ms or 2min; the program goes on
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub(crate) time: Option<Duration>,
+
+    /// What observes the program; by default eBPF where this kernel and user permit it,
+    /// otherwise ptrace
+    #[arg(long, value_enum)]
+    pub(crate) backend: Option<TraceBackend>,
+
+    /// With ptrace: stop at every call. Slower, but the program goes on even if the process of
+    /// iostrata that traces it is killed
+    #[arg(long)]
+    pub(crate) every_call: bool,
+
+    /// Also write the result as JSON (iostrata.trace/1); to standard output, and no text, with -
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Also write the operation log: every change to files in order, with its bytes. FILE must
+    /// not exist; needs eBPF
+    #[arg(long, value_name = "FILE", conflicts_with = "pid")]
+    pub(crate) record: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) shown: Shown,
+
+    #[command(flatten)]
+    pub(crate) checks: Checks,
+}
+
+/// What observes a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceBackend {
+    /// The kernel counts; for root, or with the capabilities that `iostrata doctor` names
+    Ebpf,
+    /// The program is stopped at its I/O calls; needs no privileges
+    Ptrace,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  iostrata trace -- tar cf backup.tar src
+  iostrata trace -o result.json -- ./app --its-own-options
+  iostrata trace --files --by process -- make
+  iostrata trace --fail-on medium --budget 'fsync<=10,device.writes.bytes<=1MiB' -- ./app
+  iostrata trace -p 4211 --for 10s
+
+What the program prints stays on standard output; the summary goes to standard error.";
+
+/// A whole number with `ms`, `s`, `min` or `h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_not_a_number| {
+        format!("`{text}` does not start with a whole number; write 10s or 500ms")
+    })?;
+    let milliseconds = match unit {
+        "ms" => Some(number),
+        "s" => number.checked_mul(1_000),
+        "min" => number.checked_mul(60_000),
+        "h" => number.checked_mul(3_600_000),
+        _ => {
+            return Err(format!(
+                "`{text}` has no unit of time; write 500ms, 10s, 2min or 1h"
+            ));
+        }
+    };
+    milliseconds
+        .filter(|time| *time > 0)
+        .map(Duration::from_millis)
+        .ok_or_else(|| format!("`{text}` is no time to wait; write 500ms, 10s, 2min or 1h"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2min"), Ok(Duration::from_mins(2)));
+        for wrong in ["", "10", "0s", "s", "-1s", "99999999999999999999s", "1.5s"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

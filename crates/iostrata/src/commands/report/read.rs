@@ -1,0 +1,196 @@
+//! Saved results, and all that can be wrong with a file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use iostrata_core::doctor::{self, DoctorResult};
+use iostrata_core::lab::{self, LabResult};
+use iostrata_core::trace::{self, TraceResult};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+use crate::error::Failure;
+
+/// Larger files are refused, as a result is read as a whole: a trace of 10,000 files takes
+/// some 75 MB.
+const LARGEST: u64 = 1 << 30;
+
+/// So much is read before it is looked at whether it can be a result at all.
+const BEGINNING: u64 = 4096;
+
+/// A result as it was saved.
+#[derive(Debug)]
+pub(super) enum Saved {
+    /// Of `lab`.
+    Lab(Box<LabResult>),
+    /// Of `trace`.
+    Trace(Box<TraceResult>),
+    /// Of `doctor`.
+    Doctor(Box<DoctorResult>),
+}
+
+/// What every result begins with.
+#[derive(Deserialize)]
+struct Kind {
+    schema: Option<serde_json::Value>,
+}
+
+/// Reads a file; `-` is standard input.
+pub(super) fn saved(path: &Path) -> Result<Saved, Failure> {
+    let (name, bytes) = if path.as_os_str() == "-" {
+        ("standard input".to_owned(), contents(io::stdin().lock()))
+    } else {
+        let bytes = File::open(path).and_then(|file| {
+            check_size(file.metadata()?.len())?;
+            contents(file)
+        });
+        (path.display().to_string(), bytes)
+    };
+    let bytes = bytes.map_err(|error| {
+        Failure::Input(format!(
+            "cannot read {name}: {error}; name a file that lab, trace or doctor has saved"
+        ))
+    })?;
+    parse(&bytes).map_err(|problem| Failure::Input(format!("{name} {problem}")))
+}
+
+/// All of it, unless its beginning shows that it is no result or it is too large.
+fn contents(mut from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.by_ref().take(BEGINNING).read_to_end(&mut bytes)?;
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first == Some(&b'{') {
+        from.take(LARGEST + 1 - BEGINNING).read_to_end(&mut bytes)?;
+    }
+    check_size(bytes.len() as u64)?;
+    Ok(bytes)
+}
+
+fn check_size(size_bytes: u64) -> io::Result<()> {
+    if size_bytes > LARGEST {
+        return Err(io::Error::other(format!(
+            "it is larger than {LARGEST} bytes, which no result is"
+        )));
+    }
+    Ok(())
+}
+
+/// The result, or what is wrong with the file, as the end of a sentence about it.
+fn parse(bytes: &[u8]) -> Result<Saved, String> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err("is empty: nothing was saved in it; run the command again".to_owned());
+    }
+    let kind: Kind = serde_json::from_slice(bytes).map_err(|error| broken(&error))?;
+    let Some(serde_json::Value::String(schema)) = kind.schema else {
+        return Err(
+            "is no result of iostrata: it has no \"schema\"; name a file saved with --json"
+                .to_owned(),
+        );
+    };
+    match schema.as_str() {
+        lab::SCHEMA => read(bytes).map(Saved::Lab),
+        trace::SCHEMA => read(bytes).map(Saved::Trace),
+        doctor::SCHEMA => read(bytes).map(Saved::Doctor),
+        other => Err(unknown(other)),
+    }
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Box<T>, String> {
+    serde_json::from_slice(bytes)
+        .map(Box::new)
+        .map_err(|error| broken(&error))
+}
+
+fn broken(error: &serde_json::Error) -> String {
+    match error.classify() {
+        Category::Eof => format!(
+            "ends too early, at line {}: it was not saved whole; run the command again",
+            error.line()
+        ),
+        Category::Syntax | Category::Io => {
+            format!("is not JSON: {error}; name a file saved with --json")
+        }
+        Category::Data => format!(
+            "does not hold what its schema says: {error}; it was changed or damaged, or saved by \
+             another version than {}",
+            env!("CARGO_PKG_VERSION")
+        ),
+    }
+}
+
+/// Another kind, or another version of a kind.
+fn unknown(schema: &str) -> String {
+    let known = [lab::SCHEMA, trace::SCHEMA, doctor::SCHEMA].join(", ");
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        "holds {schema}, which iostrata {version} cannot draw: it draws {known}; use the version \
+         that saved it"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn problem(text: &str) -> String {
+        parse(text.as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_apart() {
+        for (text, says) in [
+            ("", "is empty"),
+            (" \n\t", "is empty"),
+            ("{", "ends too early, at line 1"),
+            (
+                "{\"schema\": \"iostrata.trace/1\",\n",
+                "ends too early, at line 2",
+            ),
+            ("hello", "is not JSON: expected value at line 1 column 1"),
+            ("{}{}", "is not JSON: trailing characters"),
+            ("\0\0", "is not JSON"),
+            (
+                "{\"a\": 1}",
+                "is no result of iostrata: it has no \"schema\"",
+            ),
+            ("{\"schema\": 7}", "is no result of iostrata"),
+            ("[]", "does not hold what its schema says: invalid length 0"),
+            (
+                "{\"schema\": \"iostrata.trace/2\"}",
+                "holds iostrata.trace/2, which iostrata",
+            ),
+            (
+                "{\"schema\": \"iostrata.crash/1\"}",
+                "holds iostrata.crash/1, which iostrata",
+            ),
+            ("{\"schema\": \"\"}", "holds , which iostrata"),
+            (
+                "{\"schema\": \"iostrata.trace/1\"}",
+                "does not hold what its schema says: missing field `environment`",
+            ),
+            (
+                "{\"schema\": \"iostrata.lab/1\", \"environment\": 7}",
+                "does not hold what its schema says: invalid type",
+            ),
+        ] {
+            let problem = problem(text);
+            assert!(problem.starts_with(says), "{text:?}: {problem}");
+        }
+    }
+
+    #[test]
+    fn nesting_has_an_end() {
+        let deep = format!("{{\"schema\": {}", "[".repeat(100_000));
+        assert!(problem(&deep).starts_with("is not JSON: recursion limit"));
+    }
+
+    #[test]
+    fn what_cannot_be_a_result_is_not_read_to_its_end() {
+        let bytes = contents(io::repeat(0)).unwrap();
+        assert_eq!(bytes.len() as u64, BEGINNING);
+        assert!(contents(io::repeat(b' ')).unwrap().len() as u64 <= LARGEST);
+    }
+}

@@ -1,0 +1,65 @@
+//! What a run is failed for: findings, and budgets that were not kept.
+
+use std::process::ExitCode;
+
+use iostrata_core::environment::Backend;
+use iostrata_core::trace::TraceResult;
+use iostrata_core::trace::budget::{self, Outcome};
+use iostrata_report::terminal;
+use iostrata_tracer::ptrace;
+
+use crate::cli::Checks;
+use crate::error::Failure;
+use crate::ui::{self, Canvas};
+
+/// Says what was found that the run is to be failed for.
+///
+/// The program's own failure stays what it is. A budget that cannot be judged is iostrata's.
+pub(super) fn judge(
+    result: &TraceResult,
+    checks: &Checks,
+    program: ExitCode,
+) -> Result<ExitCode, Failure> {
+    let judged = budget::judge(result, &checks.budget, |call| match result.backend {
+        Backend::Ebpf => true,
+        Backend::Ptrace => ptrace::sees(call),
+        Backend::None => false,
+    });
+    ui::say_drawn(&terminal::trace::draw_budgets(
+        &judged,
+        Canvas::Error.width(),
+    ));
+    let exceeded = judged.iter().any(|one| one.outcome == Outcome::Exceeded);
+    let unknown = judged
+        .iter()
+        .any(|one| matches!(one.outcome, Outcome::Unknown(_)));
+    let found = found(result, checks);
+    if program != ExitCode::SUCCESS {
+        Ok(program)
+    } else if exceeded || found {
+        Ok(ExitCode::FAILURE)
+    } else if unknown {
+        Err(Failure::Program {
+            message: "a budget could not be judged: the table above says why".to_owned(),
+            code: 125,
+        })
+    } else {
+        Ok(program)
+    }
+}
+
+/// Whether findings fail the run.
+fn found(result: &TraceResult, checks: &Checks) -> bool {
+    let Some(least) = checks.fail_on() else {
+        return false;
+    };
+    let found = result.findings.iter();
+    let count = found.filter(|finding| finding.severity >= least).count();
+    if count > 0 {
+        let plural = if count == 1 { "" } else { "s" };
+        ui::say(&format!(
+            "--fail-on: {count} finding{plural} of that severity or worse"
+        ));
+    }
+    count > 0
+}

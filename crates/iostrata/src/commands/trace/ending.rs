@@ -1,0 +1,144 @@
+//! What signals mean while a program is observed.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+
+use crate::error::Failure;
+use crate::ui;
+
+/// Between looks at what still runs.
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
+
+/// Says whether the observation is to end.
+///
+/// While the program runs, its signals are its own: the terminal sends Ctrl-C to it as well,
+/// and what is sent to iostrata alone is passed on. Afterwards, and for an adopted process,
+/// they end the observation.
+#[derive(Debug)]
+pub(super) struct Ending {
+    asked: Arc<AtomicBool>,
+    /// The program that signals go to; 0 for none.
+    program: Arc<AtomicU32>,
+}
+
+impl Ending {
+    /// For a program that iostrata starts.
+    pub(super) fn of_program(pid: u32) -> io::Result<Self> {
+        Self::install(pid, &[SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2])
+    }
+
+    /// For a process that goes on when the observation ends.
+    pub(super) fn of_adopted() -> io::Result<Self> {
+        Self::install(0, &[SIGINT, SIGTERM, SIGHUP])
+    }
+
+    fn install(pid: u32, signals: &[i32]) -> io::Result<Self> {
+        let mut signals = SignalsInfo::<WithOrigin>::new(signals)?;
+        let ending = Self {
+            asked: Arc::new(AtomicBool::new(false)),
+            program: Arc::new(AtomicU32::new(pid)),
+        };
+        let (asked, program) = (Arc::clone(&ending.asked), Arc::clone(&ending.program));
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for arrived in &mut signals {
+                    let to = program.load(Ordering::Acquire);
+                    if to == 0 {
+                        asked.store(true, Ordering::Release);
+                    } else if arrived.process.is_some() {
+                        // From a process: only iostrata has got it. The kernel's own come
+                        // from the terminal, which has sent them to the program as well.
+                        pass_on(to, arrived.signal);
+                    }
+                }
+            })?;
+        Ok(ending)
+    }
+
+    /// From now on signals mean the observation.
+    pub(super) fn program_has_ended(&self) {
+        self.program.store(0, Ordering::Release);
+    }
+
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+}
+
+fn pass_on(pid: u32, signal: i32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
+        // It may have ended this moment: then there is nobody to tell.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// What the program has started may outlive it: waits for it too. Returns whether anything
+/// did.
+pub(super) fn wait_for_others(
+    ending: &Ending,
+    alive: impl Fn() -> Result<u64, Failure>,
+) -> Result<bool, Failure> {
+    let mut waited = 0_u32;
+    loop {
+        let alive = alive()?;
+        if alive == 0 || ending.is_asked_for() {
+            return Ok(waited > 0);
+        }
+        waited += 1;
+        if waited == 100 {
+            ui::say(&format!(
+                "the program has ended, {alive} threads that it started go on; Ctrl-C ends the observation"
+            ));
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Until nothing of an adopted process is left, the time is over, or the user has seen
+/// enough.
+pub(super) fn wait_until_enough(
+    ending: &Ending,
+    limit: Option<Duration>,
+    alive: impl Fn() -> Result<u64, Failure>,
+) -> Result<(), Failure> {
+    let begun = Instant::now();
+    loop {
+        let enough = limit.is_some_and(|limit| begun.elapsed() >= limit);
+        if enough || ending.is_asked_for() || alive()? == 0 {
+            return Ok(());
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// A process that is there and is not iostrata itself.
+pub(super) fn check_adoptable(pid: u32) -> Result<(), Failure> {
+    let refuse = |message: String| Err(Failure::Program { message, code: 125 });
+    if pid == std::process::id() {
+        return refuse("cannot observe iostrata itself; name another process with -p".to_owned());
+    }
+    match std::fs::read_to_string(format!("/proc/{pid}/status")) {
+        Err(_) => refuse(format!(
+            "there is no process {pid}; look for the right number with ps -e or pgrep"
+        )),
+        Ok(status) => {
+            let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+            match group.map(str::trim) {
+                Some(group) if group != pid.to_string() => refuse(format!(
+                    "{pid} is a thread of process {group}; give that number with -p"
+                )),
+                _ => Ok(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What is wrong, and what the better way would save.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use iostrata_core::op::{FileId, Gap};
+use iostrata_core::rules;
+use iostrata_core::trace::{Cited, Draft, TraceResult, worth_s};
+use iostrata_lab::engine::Launcher;
+use iostrata_lab::replay::{Wanted, replay};
+
+use crate::WORKLOAD;
+use crate::ui;
+
+/// Lets the rules look at the run, and measures the savings they promise by doing the same
+/// work both ways. `stop` ends the measuring.
+pub(super) fn find(result: &mut TraceResult, ignored: &[String], stop: &dyn Fn() -> bool) {
+    let drafts = rules::look(result, ignored);
+    let wall_s = result.wall_s;
+    // What costs less than a saving must be is not worth measuring.
+    let is_worth = |draft: &Draft| {
+        draft.is_fault
+            || draft
+                .finding
+                .cost_s
+                .is_none_or(|cost| cost >= worth_s(wall_s))
+    };
+    let mut drafts: Vec<Draft> = drafts.into_iter().filter(is_worth).collect();
+    let directories: Vec<(usize, PathBuf)> = drafts
+        .iter()
+        .enumerate()
+        .filter_map(|(number, draft)| {
+            let (_, directory) = draft.remedy.as_ref()?;
+            Some((number, PathBuf::from(OsStr::from_bytes(directory))))
+        })
+        .collect();
+    let wanted: Vec<Wanted<'_>> = directories
+        .iter()
+        .filter_map(|(number, directory)| {
+            Some(Wanted {
+                remedy: drafts[*number].remedy.as_ref()?.0,
+                directory,
+                device: device_of(result, &drafts[*number]),
+            })
+        })
+        .collect();
+    let replays = replay(&wanted, &Launcher::this_program(WORKLOAD), stop);
+    for leftover in &replays.leftovers {
+        ui::say(&format!("warning: {leftover}"));
+    }
+    let mut measured: Vec<_> = drafts.iter().map(|_| None).collect();
+    for ((number, _), outcome) in directories.iter().zip(replays.measured) {
+        match outcome {
+            Ok(measurement) => {
+                drafts[*number].finding.evidence.push(Cited {
+                    what: measurement.to_string(),
+                    call: None,
+                    path: None,
+                    count: None,
+                    at_s: None,
+                });
+                measured[*number] = Some(measurement.replayed);
+            }
+            Err(why) => result.missing.push(Gap::new(
+                format!("measured saving of {}", drafts[*number].finding.rule),
+                why.to_string(),
+            )),
+        }
+    }
+    let settled = drafts.into_iter().zip(measured);
+    let settled = settled.filter_map(|(draft, measured)| rules::settle(draft, measured, wall_s));
+    result.findings = settled.collect();
+    rules::sort(&mut result.findings);
+}
+
+/// The file system of the file that a finding is about: measured elsewhere, a saving says
+/// nothing.
+fn device_of(result: &TraceResult, draft: &Draft) -> Option<u32> {
+    let path = draft.finding.file.as_deref()?;
+    let file = result.files.iter().find(|file| file.path == path)?;
+    let (major, minor) = file.device.split_once(':')?;
+    Some(FileId::kernel_device(
+        major.parse().ok()?,
+        minor.parse().ok()?,
+    ))
+}

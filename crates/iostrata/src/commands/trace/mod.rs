@@ -1,0 +1,172 @@
+//! `iostrata trace`.
+
+mod checked;
+mod ending;
+mod findings;
+mod kernel;
+mod recording;
+mod result;
+mod stops;
+
+use std::process::{ExitCode, ExitStatus};
+
+use iostrata_core::environment::Backend;
+use iostrata_core::observe::Observation;
+use iostrata_core::op::Gap;
+use iostrata_core::trace::{Lower, TraceResult};
+use iostrata_report::terminal;
+use iostrata_tracer::ebpf::EbpfObserver;
+use iostrata_tracer::ptrace::front::{self, Side};
+use iostrata_tracer::record::{RecordError, Recorded};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::json_line;
+use crate::cli::{Trace, TraceBackend};
+use crate::destination::Destination;
+use crate::error::Failure;
+use crate::ui::{self, Canvas};
+
+/// One observed run.
+struct Run {
+    observation: Observation,
+    backend: Backend,
+    /// The lower strata from outside, where their events were not seen.
+    lower: Option<Lower>,
+    /// `None` when the program goes on.
+    status: Option<ExitStatus>,
+    started_ns: u64,
+    ended_ns: u64,
+    /// What came of the operation log.
+    recorded: Option<Result<Recorded, RecordError>>,
+}
+
+/// What watches the program.
+enum Watcher {
+    Kernel(Box<EbpfObserver>),
+    /// By its stops, and what is missing for that.
+    Stops(Option<Gap>),
+}
+
+/// Runs or adopts a program, saves the result and draws what was saved.
+pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
+    trace(options).map_err(|failure| match failure {
+        // The codes of other commands may be the program's own.
+        Failure::Cannot(message) => itself(&message),
+        other => other,
+    })
+}
+
+fn trace(options: &Trace) -> Result<ExitCode, Failure> {
+    let watcher = choose(options)?;
+    let behind = match stand_behind(options, &watcher)? {
+        Some(Side::Front(code)) => return Ok(ExitCode::from(code)),
+        Some(Side::Behind(behind)) => Some(behind),
+        None => None,
+    };
+    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let (mut run, gap) = observe(options, watcher)?;
+    let recorded = run.recorded.take();
+    let code = code_of(run.status);
+    let mut result = result::assemble(options, run)?;
+    result.missing.extend(gap);
+    let recorded = recording::told(options, recorded, &mut result);
+    findings::find(&mut result, &options.checks.ignore, &|| false);
+    let text = json_line(&result)?;
+    // Who kills iostrata does not wait for its text.
+    let alone = behind.is_some_and(|behind| behind.is_alone());
+    let instead = alone
+        || destination
+            .as_ref()
+            .is_some_and(Destination::is_standard_output);
+    let saved = destination.map_or(Ok(()), |destination| destination.save(&text));
+    if !instead {
+        // A program that was started has standard output for itself.
+        match options.pid {
+            Some(_) => ui::print(&draw(options, &text, Canvas::Output)?)?,
+            None => ui::say_drawn(&draw(options, &text, Canvas::Error)?),
+        }
+    }
+    saved?;
+    recorded?;
+    checked::judge(&result, &options.checks, code)
+}
+
+/// By eBPF where that is permitted, otherwise by ptrace, and why.
+fn choose(options: &Trace) -> Result<Watcher, Failure> {
+    let recorded = options.record.is_some();
+    if let Some(TraceBackend::Ptrace) = options.backend {
+        return if recorded {
+            Err(Failure::Usage(
+                "--record needs eBPF; leave --backend ptrace or --record out".to_owned(),
+            ))
+        } else {
+            Ok(Watcher::Stops(None))
+        };
+    }
+    match EbpfObserver::with_limits(recording::limits(options)) {
+        Ok(observer) => Ok(Watcher::Kernel(Box::new(observer))),
+        Err(error) if options.backend.is_some() || recorded => Err(itself(&error)),
+        Err(error) => {
+            let why = error.to_string();
+            let gap = Gap::new("events of the page cache and the device", why);
+            Ok(Watcher::Stops(Some(gap)))
+        }
+    }
+}
+
+/// A program behind a filter dies with the process that traces it. That one is another than
+/// the one that the user sees, and may kill. To be called before there are threads.
+fn stand_behind(options: &Trace, watcher: &Watcher) -> Result<Option<Side>, Failure> {
+    let is_filtered = options.pid.is_none() && !options.every_call;
+    match watcher {
+        Watcher::Stops(_) if is_filtered => front::split().map(Some).map_err(|e| itself(&e)),
+        Watcher::Kernel(_) | Watcher::Stops(_) => Ok(None),
+    }
+}
+
+fn observe(options: &Trace, watcher: Watcher) -> Result<(Run, Option<Gap>), Failure> {
+    Ok(match (watcher, options.pid) {
+        (Watcher::Kernel(mut observer), Some(pid)) => {
+            (kernel::adopt(pid, options.time, &mut observer)?, None)
+        }
+        (Watcher::Kernel(mut observer), None) => {
+            recording::begin(options, &mut observer)?;
+            let mut run = kernel::start(options, &mut observer)?;
+            run.recorded = observer.recorded();
+            (run, None)
+        }
+        (Watcher::Stops(gap), Some(pid)) => (stops::adopt(pid, options.time)?, gap),
+        (Watcher::Stops(gap), None) => (stops::start(options)?, gap),
+    })
+}
+
+/// The program's own code; 128 + N as shells say it when signal N ended it.
+fn code_of(status: Option<ExitStatus>) -> ExitCode {
+    use std::os::unix::process::ExitStatusExt as _;
+    let Some(status) = status else {
+        return ExitCode::SUCCESS;
+    };
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(125))
+}
+
+/// iostrata's own failure, before or after the program's.
+fn itself(error: &dyn std::fmt::Display) -> Failure {
+    Failure::Program {
+        message: error.to_string(),
+        code: 125,
+    }
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// Draws from what was saved, so that a drawn result can always be drawn again.
+fn draw(options: &Trace, saved: &str, canvas: Canvas) -> Result<String, Failure> {
+    let saved: TraceResult = serde_json::from_str(saved)
+        .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))?;
+    let style = options.shown.style(canvas.colour());
+    Ok(terminal::trace::draw(&saved, canvas.width(), style))
+}

@@ -1,0 +1,78 @@
+//! The operation log of a traced program.
+
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use iostrata_core::record::{Begin, Completeness};
+use iostrata_core::trace::{RecordingRow, TraceResult};
+use iostrata_tracer::ebpf::{EbpfObserver, Limits};
+use iostrata_tracer::record::{RecordError, Recorded, Recording};
+
+use super::{itself, now_ns};
+use crate::cli::Trace;
+use crate::error::Failure;
+use crate::ui;
+
+/// Room for payloads only where they are recorded.
+pub(super) fn limits(options: &Trace) -> Limits {
+    if options.record.is_some() {
+        Limits::record()
+    } else {
+        Limits::trace()
+    }
+}
+
+/// Makes the log, if one is asked for, before the program is started.
+pub(super) fn begin(options: &Trace, observer: &mut EbpfObserver) -> Result<(), Failure> {
+    let Some(path) = &options.record else {
+        return Ok(());
+    };
+    let words = options.command.iter();
+    let directory = std::env::current_dir().map_err(|error| itself(&error))?;
+    let begin = Begin {
+        command: words.map(|word| word.as_bytes().to_vec()).collect(),
+        directory: directory.into_os_string().into_vec(),
+        started_ns: now_ns(),
+    };
+    observer.record(Recording::create(path, &begin).map_err(|error| itself(&error))?);
+    Ok(())
+}
+
+/// Says in the result and to the user what came of it.
+pub(super) fn told(
+    options: &Trace,
+    recorded: Option<Result<Recorded, RecordError>>,
+    result: &mut TraceResult,
+) -> Result<(), Failure> {
+    let (Some(path), Some(recorded)) = (&options.record, recorded) else {
+        return Ok(());
+    };
+    let recorded = recorded.map_err(|error| itself(&error))?;
+    let incomplete_because = match recorded.completeness {
+        Completeness::Complete => Vec::new(),
+        Completeness::Incomplete { because } => because,
+    };
+    let state = if incomplete_because.is_empty() {
+        "complete".to_owned()
+    } else {
+        let because = incomplete_because.iter();
+        let because: Vec<String> = because
+            .map(|gap| format!("{}: {}", gap.what, gap.why))
+            .collect();
+        format!("incomplete: {}", because.join("; "))
+    };
+    ui::say(&format!(
+        "recorded {} operations in {} ({} B, {} stops), {state}",
+        recorded.operations,
+        path.display(),
+        recorded.log_bytes,
+        recorded.stops,
+    ));
+    result.recording = Some(RecordingRow {
+        path: path.to_string_lossy().into_owned(),
+        bytes: recorded.log_bytes,
+        operations: recorded.operations,
+        stops: recorded.stops,
+        incomplete_because,
+    });
+    Ok(())
+}
