@@ -151,7 +151,7 @@ SEC("tp_btf/sys_enter")
 int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = bpf_task_storage_get(&tasks, task, 0, 0);
+	struct task_state *state = state_of(task);
 	__u32 call = 0;
 
 	if (!state)
@@ -334,7 +334,7 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(call_left, struct pt_regs *regs, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = bpf_task_storage_get(&tasks, task, 0, 0);
+	struct task_state *state = state_of(task);
 	struct call_slot *slot;
 	__u64 now, took_ns;
 
@@ -383,11 +383,11 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	__u64 now = 0;
 
 	if (!preempt && prev_state) {
-		state = bpf_task_storage_get(&tasks, prev, 0, 0);
+		state = state_of(prev);
 		if (state && state->entered_ns)
 			state->switched_ns = now = bpf_ktime_get_ns();
 	}
-	state = bpf_task_storage_get(&tasks, next, 0, 0);
+	state = state_of(next);
 	if (state && state->switched_ns) {
 		if (!now)
 			now = bpf_ktime_get_ns();

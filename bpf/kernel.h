@@ -150,8 +150,10 @@ struct thread_info {
 struct sched_entity {
 	__u64 sum_exec_runtime;
 };
+struct bpf_local_storage;
 struct task_struct {
 	struct thread_info thread_info;
+	struct bpf_local_storage *bpf_storage;
 	int pid;
 	int tgid;
 	char comm[16];

@@ -222,9 +222,18 @@ static __always_inline struct config *configuration(void)
 	return bpf_map_lookup_elem(&config, &zero);
 }
 
+/* The state of a task of the tree, 0 for others. Most tasks of a machine have no storage
+ * at all, and every one of their calls comes here: they must not pay for a look-up. */
+static __always_inline struct task_state *state_of(struct task_struct *task)
+{
+	if (!task || !task->bpf_storage)
+		return 0;
+	return bpf_task_storage_get(&tasks, task, 0, 0);
+}
+
 static __always_inline struct task_state *current_state(void)
 {
-	return bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+	return state_of(bpf_get_current_task_btf());
 }
 
 /* For an inode that is not a trusted pointer. */

@@ -31,11 +31,11 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct operation operation = {};
 	__u64 key = (__u64)request, id = bpf_get_current_pid_tgid();
-	struct task_state *state = bpf_task_storage_get(&tasks, task, 0, 0);
+	struct task_state *state = state_of(task);
 
 	/* A submission thread of the kernel belongs to the process whose ring it serves. */
 	if (!state && task->group_leader)
-		state = bpf_task_storage_get(&tasks, task->group_leader, 0, 0);
+		state = state_of(task->group_leader);
 	if (!state || !request)
 		return 0;
 	operation.entered_ns = bpf_ktime_get_ns();

@@ -64,7 +64,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
 	struct task_state *state;
 
-	if (!bpf_task_storage_get(&tasks, parent, 0, 0))
+	if (!state_of(parent))
 		return 0;
 	state = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state) {
@@ -80,7 +80,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executed, struct task_struct *task)
 {
-	struct task_state *state = bpf_task_storage_get(&tasks, task, 0, 0);
+	struct task_state *state = state_of(task);
 	struct file_key key = {};
 	struct file *program;
 
@@ -102,7 +102,7 @@ int BPF_PROG(executed, struct task_struct *task)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *task)
 {
-	struct task_state *state = bpf_task_storage_get(&tasks, task, 0, 0);
+	struct task_state *state = state_of(task);
 
 	if (state) {
 		settle(state, task, bpf_ktime_get_ns());
@@ -162,7 +162,7 @@ int release(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	state = bpf_task_storage_get(&tasks, task, 0, 0);
+	state = state_of(task);
 	if (!state)
 		return 0;
 	settle(state, task, 0);

@@ -62,10 +62,14 @@ fn one_byte_writes(append: &str, dir: &Path) {
         for (way, times) in WAYS.iter().zip(&mut traced) {
             let log = dir.join("log.record");
             let mut options: Vec<&str> = way.options.to_vec();
-            if options.last() == Some(&"--record") {
+            let records = options.last() == Some(&"--record");
+            if records {
                 options.push(log.to_str().unwrap());
             }
             times.push(run_traced(&options, &command).wall_s);
+            if records {
+                std::fs::remove_file(log).unwrap();
+            }
         }
     }
     println!("{WRITES} writes of 1 B to memory: {ROUNDS} interleaved rounds, medians (range)");
@@ -140,17 +144,17 @@ fn many(append: &str, dir: &Path) {
     let command = [append, file.to_str().unwrap(), MANY, "1", "none"];
     let run = run_traced(&["--backend", "ebpf"], &command);
     println!(
-        "{MANY} writes: {:.1} MiB resident at most, summary {:.2} s after the program's end",
+        "{MANY} writes: {:.1} MiB resident at most, {:.2} s to load and to sum up",
         run.peak_bytes as f64 / f64::from(1 << 20),
-        run.after_s
+        run.around_s
     );
 }
 
 /// One traced run.
 struct Traced {
     wall_s: f64,
-    /// From the program's end to that of iostrata.
-    after_s: f64,
+    /// Of iostrata, before the program's start and after its end.
+    around_s: f64,
     /// Largest resident set of iostrata; the program's own is smaller.
     peak_bytes: u64,
 }
@@ -176,10 +180,9 @@ fn run_traced(options: &[&str], command: &[&str]) -> Traced {
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["lost_events"], 0);
     let wall_s = result["wall_s"].as_f64().unwrap();
-    let before_s = result["started_after_s"].as_f64().unwrap_or(0.0);
     Traced {
         wall_s,
-        after_s: whole_s - wall_s - before_s,
+        around_s: whole_s - wall_s,
         peak_bytes: watching.join().unwrap(),
     }
 }
