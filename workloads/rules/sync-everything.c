@@ -1,4 +1,4 @@
-/* sync-everything DIR: 1 openat of `log`, 1 write of 100 bytes, 100 sync, 1 close. */
+/* sync-everything DIR: 1 openat of `log`, 1 write of 100 bytes, 600 sync, 1 close. */
 #include "place.h"
 
 int main(int argc, char **argv)
@@ -9,7 +9,7 @@ int main(int argc, char **argv)
 	int fd = open_file("log", O_WRONLY | O_CREAT | O_TRUNC);
 
 	must(write(fd, piece, 100) == 100, "log");
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 600; i++)
 		sync();
 	return close(fd);
 }
