@@ -155,6 +155,8 @@ fn a_disk_that_fills_up() {
         let options = c"size=192m";
         mount("none", place.dir(), "tmpfs", MountFlags::empty(), options).unwrap();
         let mut running = Running::start(&place, "run", place.iostrata(ENDLESS));
+        // Copies are tried out on a small file before the source is written.
+        running.scratch_file("host", "source-67108864", 64 << 20);
         running.workload("host", "copy");
         let mut file = File::create(&fill).unwrap();
         let block = vec![7; 1 << 16];

@@ -70,6 +70,19 @@ impl<'p> Running<'p> {
         })
     }
 
+    /// Waits until a scratch file has so many bytes.
+    #[track_caller]
+    pub(crate) fn scratch_file(&self, target: &str, name: &str, bytes: u64) {
+        let dir = self.place.dir();
+        until("a scratch file does not get its length", || {
+            let whole = |scratch: &PathBuf| {
+                let file = scratch.join(target).join(name);
+                fs::metadata(file).is_ok_and(|file| file.len() == bytes)
+            };
+            entries(&dir).iter().any(whole).then_some(())
+        });
+    }
+
     /// Waits for a workload process. What it writes in an image is not seen from here.
     #[track_caller]
     pub(crate) fn any_workload(&self) -> Pid {
