@@ -136,6 +136,15 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
+/// A path in hexadecimal when it is no text, for which replaced bytes would not do.
+pub fn hex_unless_text(path: &[u8]) -> Option<String> {
+    let hex = || {
+        path.iter()
+            .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    };
+    std::str::from_utf8(path).is_err().then(hex)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,8 @@ pub mod answer;
 pub mod atime;
 pub mod buffering;
 pub mod bytes;
+pub mod cache;
+pub mod compare;
 pub mod copy;
 pub mod doctor;
 pub mod environment;

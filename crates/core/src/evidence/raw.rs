@@ -1,5 +1,7 @@
 //! What an observer hands back before it is attributed: rows as the kernel counted them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::op::{FileId, Gap};
 use crate::trace::Shape;
 
@@ -13,9 +15,11 @@ pub enum Phase {
 }
 
 /// Why a block request was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// Any read.
+    #[serde(rename = "reads")]
     Read,
     /// File contents.
     Data,

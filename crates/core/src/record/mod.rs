@@ -14,6 +14,7 @@
 mod frame;
 mod names;
 mod operation;
+mod parts;
 mod read;
 mod write;
 
@@ -23,7 +24,8 @@ mod tests;
 pub use frame::{MAGIC, VERSION};
 pub use names::{Names, Node};
 pub use operation::{Begin, Change, Completeness, Durability, End, Operation, Payload, Piece};
-pub use read::{Entry, ReadError, Reader};
+pub use parts::Paths;
+pub use read::{Entry, ReadError, Reader, cut_off};
 pub use write::Writer;
 
 /// A place in a log, between two frames.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Seek, SeekFrom};
 
+use blake3::{Hash, Hasher};
 use serde::de::DeserializeOwned;
 
 use super::frame::{self, Frame, Kind};
@@ -232,6 +233,22 @@ impl<R: Read + Seek> Reader<R> {
         Ok(all)
     }
 
+    /// The BLAKE3 hash of a payload; `None` when a part of it was not captured.
+    ///
+    /// # Errors
+    /// When the payload is not in the log.
+    pub fn payload_blake3(&mut self, payload: &Payload) -> Result<Option<Hash>, ReadError> {
+        if payload.unknown_bytes() > 0 {
+            return Ok(None);
+        }
+        let mut hasher = Hasher::new();
+        self.payload(payload, |_, part| {
+            hasher.update(part.unwrap_or_default());
+            Ok(())
+        })?;
+        Ok(Some(hasher.finalize()))
+    }
+
     fn chunk(&mut self, number: u64) -> Result<Option<&[u8]>, ReadError> {
         if !self.kept.iter().any(|(kept, _)| *kept == number) {
             let place = usize::try_from(number).ok();
@@ -263,7 +280,8 @@ impl<R: Read + Seek> Reader<R> {
     }
 }
 
-fn cut_off() -> Gap {
+/// What a recording without an end lacks.
+pub fn cut_off() -> Gap {
     Gap::new(
         "the end of a recording",
         "it has no end mark: the recorder was killed, or the disk was full",

@@ -69,6 +69,7 @@ fn row() -> impl Strategy<Value = CallRow> {
             blocked_s,
             p50_s: blocked_s,
             p99_s: None,
+            took: Vec::new(),
         },
     )
 }

@@ -31,6 +31,7 @@ pub(super) fn run(files: Vec<FileRow>) -> TraceResult {
         lost_events: 0,
         evidence: Evidence::default(),
         bytes: Descent::default(),
+        timeline: None,
         syscalls: Vec::new(),
         files,
         other_calls: 0,
@@ -62,6 +63,7 @@ pub(super) fn file(path: &str) -> FileRow {
         calls: Vec::new(),
         evidence: Evidence::default(),
         dirty_at_exit_bytes: None,
+        residency: None,
         history: None,
     }
 }

@@ -6,9 +6,11 @@
 
 mod bootstrap;
 mod shift;
+mod student;
 
 pub use bootstrap::median_interval;
 pub use shift::{Bounds, Difference, Ratio, hodges_lehmann, ratio};
+pub use student::{t_beyond, t_quantile};
 
 /// A median with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,6 +40,17 @@ fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     }
 }
 
+/// The middle of values that may have some far from the others: the median of the means of all
+/// pairs, each value with itself among them (Hodges and Lehmann 1963). `None` for no values.
+/// Takes time and memory in proportion to the square of their number.
+pub fn pseudomedian(values: &[f64]) -> Option<f64> {
+    let pairs = values.iter().enumerate();
+    let means: Vec<f64> = pairs
+        .flat_map(|(rank, a)| values[rank..].iter().map(|b| f64::midpoint(*a, *b)))
+        .collect();
+    median(&means)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +60,13 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
         assert_eq!(median(&[]), None);
+    }
+
+    /// By hand: of 1, 2 and 9 the means are 1, 1.5, 5, 2, 5.5 and 9.
+    #[test]
+    fn pseudomedian_of_three_one_and_none() {
+        assert_eq!(pseudomedian(&[9.0, 1.0, 2.0]), Some(3.5));
+        assert_eq!(pseudomedian(&[4.0]), Some(4.0));
+        assert_eq!(pseudomedian(&[]), None);
     }
 }

@@ -22,7 +22,7 @@ pub use projection::{
 pub use series::{Second, Series, Steadiness};
 
 /// Requests of others for each sync up to which the counts of a row are its own.
-const DISTURBED: f64 = 0.05;
+pub(crate) const DISTURBED: f64 = 0.05;
 
 /// The question the experiment answers.
 pub const QUESTION: &str = "what does one sync cost, and what does it make the device do?";

@@ -1,12 +1,15 @@
 //! From what a back end saw to the result.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::files::file_rows;
+use super::timeline::timeline;
 use super::{
     CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen, Task, TaskRow,
     TraceResult, direction, percentile_s,
 };
+use crate::cache::ResidencyMap;
 use crate::environment::Environment;
 use crate::evidence::{Charge, Evidence, RawEvidence, SyscallRow, assemble as charge};
 use crate::op::{FileId, Gap};
@@ -33,6 +36,8 @@ pub struct Facts {
     pub disks: BTreeMap<u32, Vec<u32>>,
     /// Bytes dirty or under write-back at the end, of the files that could be asked.
     pub dirty_bytes: BTreeMap<FileId, u64>,
+    /// What of files was in the page cache at the end, of the files that were asked.
+    pub residency: BTreeMap<FileId, ResidencyMap>,
     /// The lower strata from outside, where their events were not seen.
     pub lower: Option<Lower>,
     /// What could not be had.
@@ -53,6 +58,9 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
     let mut missing = evidence.missing.clone();
     missing.extend(facts.missing);
     missing.extend(seen.followed.left_out.gap());
+    missing.extend(seen.moments.missing.iter().cloned());
+    let wall_ns = Duration::try_from_secs_f64(facts.wall_s).unwrap_or_default();
+    let wall_ns = u64::try_from(wall_ns.as_nanos()).unwrap_or(u64::MAX);
     TraceResult {
         schema: SCHEMA.to_owned(),
         backend: facts.environment.backend,
@@ -67,6 +75,7 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
         threads: seen.tasks.len() as u64,
         lost_events: raw.losses.total(),
         bytes: descent(&files, &evidence, &facts.dirty_bytes),
+        timeline: timeline(&seen.moments, wall_ns, &disks),
         syscalls: call_rows(raw),
         other_calls: raw.losses.unattributed_calls,
         other_requests: other_requests(raw, seen, &disks),
@@ -128,7 +137,10 @@ fn call_rows(raw: &RawEvidence) -> Vec<CallRow> {
     }
     let mut rows: Vec<CallRow> = by_name
         .into_iter()
-        .map(|(name, rows)| call_row(name, &rows, raw.blocked_seen))
+        .map(|(name, rows)| CallRow {
+            took: took(&rows),
+            ..call_row(name, &rows, raw.blocked_seen)
+        })
         .collect();
     by_time(&mut rows, |row| row.time_s);
     rows
@@ -139,9 +151,8 @@ pub(super) fn by_time<T>(rows: &mut [T], time_s: impl Fn(&T) -> f64) {
     rows.sort_by(|one, other| time_s(other).total_cmp(&time_s(one)));
 }
 
-/// The sum of rows of one call.
-pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> CallRow {
-    let sum = |of: fn(&SyscallRow) -> u64| rows.iter().map(|row| of(row)).sum::<u64>();
+/// Calls by how long they took, up to the last power of two that has some.
+fn took(rows: &[&SyscallRow]) -> Vec<u64> {
     let mut histogram: Vec<u64> = Vec::new();
     for row in rows {
         histogram.resize(histogram.len().max(row.histogram.len()), 0);
@@ -149,6 +160,15 @@ pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> 
             *sum += count;
         }
     }
+    let last = histogram.iter().rposition(|count| *count > 0);
+    histogram.truncate(last.map_or(0, |last| last + 1));
+    histogram
+}
+
+/// The sum of rows of one call.
+pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> CallRow {
+    let sum = |of: fn(&SyscallRow) -> u64| rows.iter().map(|row| of(row)).sum::<u64>();
+    let histogram = took(rows);
     let moves = direction(name).is_some();
     let (count, time_s) = (sum(|row| row.count), seconds(sum(|row| row.time_ns)));
     // A bucket ends later than the call that lies in it.
@@ -165,6 +185,7 @@ pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> 
         blocked_s: blocked_seen.then(|| seconds(sum(|row| row.blocked_ns))),
         p50_s: percentile(0.5),
         p99_s: percentile(0.99),
+        took: Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
     Direction, Facts, FileCall, FileKind, FileRow, NamedFile, Residency, Seen, Shape, SiteRow,
     Synced, is_open, is_sync,
 };
+use crate::bytes;
 use crate::evidence::{Charge, RawEvidence, SyscallRow, assemble as charge};
 use crate::op::FileId;
 
@@ -90,7 +91,7 @@ fn file_row(
     let opens = calls.iter().filter(|row| is_open(row.name));
     FileRow {
         path: String::from_utf8_lossy(&path).into_owned(),
-        path_hex: hex_unless_text(&path),
+        path_hex: bytes::hex_unless_text(&path),
         renamed_to: seen
             .followed
             .renamed_to
@@ -119,6 +120,7 @@ fn file_row(
             },
         ),
         dirty_at_exit_bytes: facts.dirty_bytes.get(&file).copied(),
+        residency: facts.residency.get(&file).cloned(),
         history: seen.followed.files.get(&file).cloned(),
     }
 }
@@ -157,12 +159,4 @@ fn add_sites(calls: &mut [FileCall], rows: &[&SiteRow]) {
     for call in calls.iter_mut().filter(|call| !call.is_source) {
         call.sites = sites(rows, &call.row.name);
     }
-}
-
-fn hex_unless_text(path: &[u8]) -> Option<String> {
-    let hex = || {
-        path.iter()
-            .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
-    };
-    std::str::from_utf8(path).is_err().then(hex)
 }

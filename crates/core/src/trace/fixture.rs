@@ -5,7 +5,7 @@ use crate::environment::{Backend, Environment, Target};
 use crate::evidence::Evidence;
 
 /// A run of `/bin/app` in which nothing happened.
-pub(super) fn result() -> TraceResult {
+pub(crate) fn result() -> TraceResult {
     TraceResult {
         schema: SCHEMA.to_owned(),
         environment: Environment {
@@ -35,6 +35,7 @@ pub(super) fn result() -> TraceResult {
         threads: 1,
         backend: Backend::Ebpf,
         lost_events: 0,
+        timeline: None,
         evidence: Evidence {
             syscalls: Some(std::collections::BTreeMap::new()),
             ..Evidence::default()
@@ -53,7 +54,7 @@ pub(super) fn result() -> TraceResult {
 }
 
 /// `count` calls that took no time.
-pub(super) fn call(name: &str, count: u64, blocked_s: Option<f64>) -> CallRow {
+pub(crate) fn call(name: &str, count: u64, blocked_s: Option<f64>) -> CallRow {
     CallRow {
         name: name.to_owned(),
         count,
@@ -63,7 +64,7 @@ pub(super) fn call(name: &str, count: u64, blocked_s: Option<f64>) -> CallRow {
 }
 
 /// A file that nothing was done to.
-pub(super) fn file(path: &str) -> FileRow {
+pub(crate) fn file(path: &str) -> FileRow {
     FileRow {
         path: path.to_owned(),
         path_hex: None,
@@ -81,6 +82,7 @@ pub(super) fn file(path: &str) -> FileRow {
         calls: Vec::new(),
         evidence: Evidence::default(),
         dirty_at_exit_bytes: None,
+        residency: None,
         history: None,
     }
 }

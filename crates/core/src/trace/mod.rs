@@ -7,7 +7,7 @@ mod event;
 mod files;
 mod finding;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod follow;
 mod group;
 mod history;
@@ -19,9 +19,11 @@ mod site;
 mod spent;
 pub mod tally;
 mod tasks;
+pub mod timeline;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::ResidencyMap;
 use crate::environment::{Backend, Environment};
 use crate::evidence::Evidence;
 use crate::op::Gap;
@@ -42,6 +44,7 @@ pub use shape::{SIZE_BUCKETS, Shape};
 pub use site::{Site, SiteRow};
 pub use spent::{Blocked, Spent, spent};
 pub use tasks::by_process;
+pub use timeline::Timeline;
 
 /// The schema name written into every trace result.
 pub const SCHEMA: &str = "iostrata.trace/1";
@@ -86,6 +89,9 @@ pub struct TraceResult {
     pub recording: Option<RecordingRow>,
     /// Bytes on their way down.
     pub bytes: Descent,
+    /// Calls and requests over time; `null` when there were none.
+    #[serde(default)]
+    pub timeline: Option<Timeline>,
     /// Calls by name, most time first.
     pub syscalls: Vec<CallRow>,
     /// Files, most time first.
@@ -167,6 +173,10 @@ pub struct CallRow {
     pub p50_s: Option<f64>,
     /// 99th percentile, same source.
     pub p99_s: Option<f64>,
+    /// That histogram: calls that took 2^n to 2^(n+1) - 1 ns at index n, up to the last that is
+    /// not 0. Only in the sum over all files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub took: Vec<u64>,
 }
 
 /// One call on one file.
@@ -252,6 +262,10 @@ pub struct FileRow {
     pub evidence: Evidence,
     /// Bytes of it dirty or under write-back when the program ended; `null` when unknown.
     pub dirty_at_exit_bytes: Option<u64>,
+    /// What of it was in the page cache when the program had ended, of the regular files that
+    /// took most time; `None` of others, and where nothing may tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residency: Option<ResidencyMap>,
     /// What became of it; `null` when nothing changed it.
     pub history: Option<FileHistory>,
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::timeline::Moments;
 use super::{Followed, SiteRow};
 use crate::op::FileId;
 
@@ -102,4 +103,6 @@ pub struct Seen {
     pub followed: Followed,
     /// Where in the program calls came from.
     pub sites: Vec<SiteRow>,
+    /// When calls and requests were.
+    pub moments: Moments,
 }

@@ -3,6 +3,7 @@
 //! The meaning is that of the kernel side (`bpf/calls.h`, `bpf/history.h`): the same program
 //! gives the same rows and the same history under both.
 
+mod moments;
 mod row;
 mod thread;
 
@@ -12,6 +13,7 @@ use std::collections::hash_map::Entry;
 use super::{Direction, Event, Follower, NamedFile, Seen, Step, Task};
 use crate::evidence::SyscallRow;
 use crate::op::FileId;
+use moments::Clock;
 use row::Sum;
 use thread::Thread;
 pub use thread::Used;
@@ -93,6 +95,7 @@ pub struct Tally {
     order: Vec<FileId>,
     tasks: Vec<Task>,
     follower: Follower,
+    moments: Clock,
     unattributed_calls: u64,
     unnamed_files: u64,
 }
@@ -109,6 +112,7 @@ impl Tally {
             order: Vec::new(),
             tasks: Vec::new(),
             follower: Follower::default(),
+            moments: Clock::default(),
             unattributed_calls: 0,
             unnamed_files: 0,
         }
@@ -135,6 +139,7 @@ impl Tally {
 
     /// A thread is observed from now on.
     pub fn begin_task(&mut self, thread: u32, process: u32, parent: u32, started_ns: u64) {
+        self.moments.begin(started_ns);
         self.threads
             .insert(thread, Thread::new(thread, process, parent, started_ns));
     }
@@ -156,6 +161,8 @@ impl Tally {
             .threads
             .entry(ended.thread)
             .or_insert_with(|| Thread::new(ended.thread, ended.process, 0, ended.started_ns));
+        let file = ended.file.and_then(|file| self.names.get(&file));
+        self.moments.call(&ended, file);
         let previous_end = thread.account(&ended);
         let run_before = thread.lengthen_run(&ended);
         if let Some(event) = run_before {
@@ -254,6 +261,7 @@ impl Tally {
                 tasks: self.tasks,
                 followed: self.follower.finish(),
                 sites: Vec::new(),
+                moments: self.moments.finish(),
             },
             unattributed_calls: self.unattributed_calls,
             unnamed_files: self.unnamed_files,

@@ -1,0 +1,426 @@
+//! Why a file's pages are not as they were asked to be.
+
+use serde::{Deserialize, Serialize};
+
+use super::Cached;
+use crate::bytes;
+
+/// What keeps pages in the page cache, or out of it, or hides them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldKind {
+    /// Processes have locked pages of the file (`mlock(2)`).
+    Locked,
+    /// Processes have pages of the file in their memory (`mmap(2)`).
+    Mapped,
+    /// Pages in the same large folio as mapped ones.
+    LargeFolio,
+    /// Pages are newer than the storage.
+    Dirty,
+    /// Pages are being written.
+    Writeback,
+    /// A file system whose pages are the storage.
+    InMemory,
+    /// A loop device works on the file.
+    LoopDevice,
+    /// Processes whose memory the user may not look at.
+    HiddenProcesses,
+    /// The file changed meanwhile.
+    Changed,
+    /// There is not enough memory.
+    Memory,
+    /// The file could not be read.
+    Unreadable,
+    /// Nothing may tell what is resident.
+    NotTold,
+    /// The kernel itself, as nothing else was found.
+    Kernel,
+}
+
+/// One reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// What it is.
+    pub kind: HoldKind,
+    /// The fact and, where there is one, the remedy.
+    pub why: String,
+    /// Bytes that it concerns; `null` when unknown, or the reason concerns none in particular.
+    pub bytes: Option<u64>,
+    /// Processes that it names.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub processes: Vec<Process>,
+}
+
+/// A process that has pages of a file in its memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its name, lossily decoded; a program can set it to anything.
+    pub command: String,
+    /// Bytes of the file that it maps; `null` when the user may not know.
+    pub mapped_bytes: Option<u64>,
+    /// Of these, bytes that it has locked; `null` as above.
+    pub locked_bytes: Option<u64>,
+}
+
+/// File systems whose pages are the storage.
+const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
+
+/// Whether the pages of a file system of this type are its storage, so that they cannot be
+/// evicted and stay dirty for ever.
+pub fn is_in_memory(filesystem: &str) -> bool {
+    IN_MEMORY.contains(&filesystem)
+}
+
+/// Processes that are named in a text; the rest is counted.
+const NAMED: usize = 3;
+
+/// `process 4211 (python3)`, `processes 7 (cat), 8 (dd)`, `... and 2 more`.
+pub fn named(processes: &[Process]) -> String {
+    let names: Vec<String> = processes
+        .iter()
+        .take(NAMED)
+        .map(|process| format!("{} ({})", process.pid, process.command))
+        .collect();
+    let noun = if processes.len() == 1 {
+        "process"
+    } else {
+        "processes"
+    };
+    let more = match processes.len() - names.len() {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    format!("{noun} {}{more}", names.join(", "))
+}
+
+/// What was found out about a file of which pages stayed that were to go.
+#[derive(Debug, Clone, Copy)]
+pub struct Stayed<'a> {
+    /// What is there.
+    pub now: Cached,
+    /// Type of its file system.
+    pub filesystem: &'a str,
+    /// Whether it was written to the storage before.
+    pub synced: bool,
+    /// Processes that map it.
+    pub processes: &'a [Process],
+    /// Processes whose mappings the user may not see.
+    pub hidden_processes: u64,
+    /// Loop devices that work on it.
+    pub loop_devices: &'a [String],
+}
+
+/// Why pages stayed that were to go.
+pub fn why_resident(stayed: &Stayed<'_>) -> Vec<Hold> {
+    if is_in_memory(stayed.filesystem) {
+        return vec![Hold::new(
+            HoldKind::InMemory,
+            format!(
+                "its pages are the storage of {}: there is nowhere to evict them to",
+                stayed.filesystem
+            ),
+        )];
+    }
+    let mut holds = Vec::new();
+    unwritten(stayed, &mut holds);
+    mapped(stayed, &mut holds);
+    if !stayed.loop_devices.is_empty() {
+        holds.push(Hold::new(
+            HoldKind::LoopDevice,
+            format!("{} works on it", stayed.loop_devices.join(", ")),
+        ));
+    }
+    if stayed.hidden_processes > 0 && stayed.processes.is_empty() {
+        holds.push(Hold::new(
+            HoldKind::HiddenProcesses,
+            format!(
+                "{} processes may not be looked at, one of them may map it; run as root",
+                stayed.hidden_processes
+            ),
+        ));
+    }
+    if holds.is_empty() {
+        holds.push(Hold::new(
+            HoldKind::Kernel,
+            "no process maps it and nothing of it is dirty: the kernel itself uses its pages, or \
+             it was read again meanwhile"
+                .to_owned(),
+        ));
+    }
+    holds
+}
+
+fn unwritten(stayed: &Stayed<'_>, holds: &mut Vec<Hold>) {
+    let dirty = stayed.now.dirty_bytes.unwrap_or(0);
+    if dirty > 0 {
+        let why = if stayed.synced {
+            "newer than the storage again after it was written there: something goes on writing"
+        } else {
+            "newer than the storage; --sync writes it there first"
+        };
+        holds.push(Hold::of(HoldKind::Dirty, dirty, why.to_owned()));
+    }
+    let writeback = stayed.now.writeback_bytes.unwrap_or(0);
+    if writeback > 0 {
+        holds.push(Hold::of(
+            HoldKind::Writeback,
+            writeback,
+            "being written to the storage; --sync waits for it".to_owned(),
+        ));
+    }
+}
+
+fn mapped(stayed: &Stayed<'_>, holds: &mut Vec<Hold>) {
+    let is_locked = |process: &&Process| process.locked_bytes.is_some_and(|bytes| bytes > 0);
+    let (locked, mapped): (Vec<&Process>, Vec<&Process>) =
+        stayed.processes.iter().partition(is_locked);
+    let mut sum = Some(0_u64);
+    for (kind, how, processes) in [
+        (HoldKind::Locked, "locked in memory", locked),
+        (HoldKind::Mapped, "mapped", mapped),
+    ] {
+        if processes.is_empty() {
+            continue;
+        }
+        let processes: Vec<Process> = processes.into_iter().cloned().collect();
+        // Two processes may map the same pages: only of one is the number of pages known.
+        let bytes = match processes.as_slice() {
+            [one] => one.mapped_bytes,
+            _ => None,
+        };
+        for process in &processes {
+            sum = sum
+                .zip(process.mapped_bytes)
+                .map(|(sum, bytes)| sum.saturating_add(bytes));
+        }
+        holds.push(Hold {
+            kind,
+            why: format!("{how} by {}", named(&processes)),
+            bytes,
+            processes,
+        });
+    }
+    let unwritten = stayed.now.dirty_bytes.unwrap_or(0) + stayed.now.writeback_bytes.unwrap_or(0);
+    let accounted = sum.map(|sum| sum.saturating_add(unwritten));
+    let rest = accounted.and_then(|known| stayed.now.resident_bytes.checked_sub(known));
+    if let Some(rest) = rest.filter(|rest| *rest > 0 && !stayed.processes.is_empty()) {
+        holds.push(Hold::of(
+            HoldKind::LargeFolio,
+            rest,
+            "in the same large folios as mapped pages: the kernel lets a folio go as a whole"
+                .to_owned(),
+        ));
+    }
+}
+
+/// What was found out about a file of which pages are missing that were to come in.
+#[derive(Debug, Clone, Copy)]
+pub struct Absent<'a> {
+    /// Bytes that are missing.
+    pub missing_bytes: u64,
+    /// Type of its file system.
+    pub filesystem: &'a str,
+    /// What reading it failed with.
+    pub failure: Option<&'a str>,
+    /// Memory that programs can still have, bytes, if known.
+    pub available_bytes: Option<u64>,
+}
+
+/// Why pages are not there that were to come in.
+pub fn why_absent(absent: &Absent<'_>) -> Vec<Hold> {
+    if let Some(failure) = absent.failure {
+        let why = format!("it cannot be read: {failure}");
+        return vec![Hold::new(HoldKind::Unreadable, why)];
+    }
+    if is_in_memory(absent.filesystem) {
+        let why = format!(
+            "reading a hole brings no page in: what a file of {} has, it has in memory already",
+            absent.filesystem
+        );
+        return vec![Hold::of(HoldKind::InMemory, absent.missing_bytes, why)];
+    }
+    let missing = absent.missing_bytes;
+    let short_of = absent.available_bytes.filter(|left| *left < missing);
+    let why = match short_of {
+        Some(left) => {
+            let left = bytes::short(left);
+            let why = format!("pages went again while it was read: {left} of memory are available");
+            return vec![Hold::of(HoldKind::Memory, missing, why)];
+        }
+        None => {
+            "pages went again while it was read: memory is short, in all or for this control \
+             group, or something evicts them"
+        }
+    };
+    vec![Hold::of(HoldKind::Kernel, missing, why.to_owned())]
+}
+
+impl Hold {
+    /// One that concerns no bytes in particular.
+    pub fn new(kind: HoldKind, why: String) -> Self {
+        Self {
+            kind,
+            why,
+            bytes: None,
+            processes: Vec::new(),
+        }
+    }
+
+    fn of(kind: HoldKind, bytes: u64, why: String) -> Self {
+        Self {
+            bytes: Some(bytes),
+            ..Self::new(kind, why)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32, mapped_bytes: Option<u64>, locked_bytes: Option<u64>) -> Process {
+        Process {
+            pid,
+            command: "cat".to_owned(),
+            mapped_bytes,
+            locked_bytes,
+        }
+    }
+
+    fn now(resident: u64, dirty: u64, writeback: u64) -> Cached {
+        Cached {
+            resident_bytes: resident,
+            dirty_bytes: Some(dirty),
+            writeback_bytes: Some(writeback),
+            ..Cached::default()
+        }
+    }
+
+    fn stayed(now: Cached, processes: &[Process]) -> Stayed<'_> {
+        Stayed {
+            now,
+            filesystem: "ext4",
+            synced: false,
+            processes,
+            hidden_processes: 0,
+            loop_devices: &[],
+        }
+    }
+
+    fn told(stayed: &Stayed<'_>) -> Vec<(HoldKind, Option<u64>)> {
+        let holds = why_resident(stayed);
+        holds.iter().map(|hold| (hold.kind, hold.bytes)).collect()
+    }
+
+    #[test]
+    fn what_is_not_written_is_told_with_its_bytes() {
+        let seen = stayed(now(40_960, 4096, 8192), &[]);
+        assert_eq!(
+            told(&seen),
+            [
+                (HoldKind::Dirty, Some(4096)),
+                (HoldKind::Writeback, Some(8192))
+            ]
+        );
+        assert!(why_resident(&seen)[0].why.contains("--sync"));
+        let synced = Stayed {
+            synced: true,
+            ..seen
+        };
+        assert!(!why_resident(&synced)[0].why.contains("--sync"));
+    }
+
+    #[test]
+    fn mapped_and_locked_are_told_apart_and_the_rest_is_in_large_folios() {
+        let processes = [
+            process(7, Some(4096), Some(0)),
+            process(8, Some(8192), Some(8192)),
+        ];
+        let seen = stayed(now(65_536, 0, 0), &processes);
+        assert_eq!(
+            told(&seen),
+            [
+                (HoldKind::Locked, Some(8192)),
+                (HoldKind::Mapped, Some(4096)),
+                (HoldKind::LargeFolio, Some(53_248)),
+            ]
+        );
+        let holds = why_resident(&seen);
+        assert_eq!(holds[0].why, "locked in memory by process 8 (cat)");
+        assert_eq!(holds[1].why, "mapped by process 7 (cat)");
+        assert_eq!(holds[1].processes, [process(7, Some(4096), Some(0))]);
+    }
+
+    #[test]
+    fn how_much_is_mapped_may_be_unknown() {
+        let processes = [process(7, None, None)];
+        let seen = stayed(now(65_536, 0, 0), &processes);
+        assert_eq!(told(&seen), [(HoldKind::Mapped, None)]);
+    }
+
+    #[test]
+    fn hidden_processes_loop_devices_and_the_kernel() {
+        let hidden = Stayed {
+            hidden_processes: 9,
+            ..stayed(now(4096, 0, 0), &[])
+        };
+        assert_eq!(told(&hidden), [(HoldKind::HiddenProcesses, None)]);
+        let devices = ["loop3".to_owned()];
+        let image = Stayed {
+            loop_devices: &devices,
+            ..stayed(now(4096, 0, 0), &[])
+        };
+        assert_eq!(told(&image), [(HoldKind::LoopDevice, None)]);
+        assert_eq!(
+            told(&stayed(now(4096, 0, 0), &[])),
+            [(HoldKind::Kernel, None)]
+        );
+        let memory = Stayed {
+            filesystem: "tmpfs",
+            ..stayed(now(4096, 4096, 0), &[])
+        };
+        assert_eq!(told(&memory), [(HoldKind::InMemory, None)]);
+    }
+
+    #[test]
+    fn many_processes_are_counted() {
+        let processes: Vec<Process> = (1..=5).map(|pid| process(pid, None, None)).collect();
+        assert_eq!(
+            named(&processes),
+            "processes 1 (cat), 2 (cat), 3 (cat) and 2 more"
+        );
+        assert_eq!(named(&processes[..2]), "processes 1 (cat), 2 (cat)");
+    }
+
+    #[test]
+    fn what_did_not_come_in_has_its_cause() {
+        let absent = Absent {
+            missing_bytes: 8192,
+            filesystem: "ext4",
+            failure: None,
+            available_bytes: Some(4096),
+        };
+        let kind = |absent: Absent<'_>| why_absent(&absent)[0].kind;
+        assert_eq!(kind(absent), HoldKind::Memory);
+        let roomy = Absent {
+            available_bytes: Some(1 << 30),
+            ..absent
+        };
+        assert_eq!(kind(roomy), HoldKind::Kernel);
+        let broken = Absent {
+            failure: Some("Input/output error"),
+            ..absent
+        };
+        assert_eq!(
+            why_absent(&broken)[0].why,
+            "it cannot be read: Input/output error"
+        );
+        let holes = Absent {
+            filesystem: "tmpfs",
+            ..absent
+        };
+        assert_eq!(kind(holes), HoldKind::InMemory);
+    }
+}

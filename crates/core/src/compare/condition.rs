@@ -1,0 +1,151 @@
+//! What two runs must have in common for a difference between them to mean anything.
+
+use serde::{Deserialize, Serialize};
+
+use super::Sides;
+use crate::bytes;
+use crate::environment::{Backend, Device, Environment, Target};
+
+/// Memory that is the same: what the kernel keeps for itself changes with its version.
+const SAME_MEMORY: f64 = 0.02;
+
+/// A condition that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// What it is.
+    pub what: String,
+    /// Its value on either side, in words.
+    #[serde(flatten)]
+    pub sides: Sides<String>,
+    /// What follows.
+    pub weight: Weight,
+}
+
+/// What follows from a condition that differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weight {
+    /// Another machine or storage: a difference says nothing about the program.
+    Machine,
+    /// Measured in another way, or another thing was measured.
+    Settings,
+    /// To be kept in mind.
+    Note,
+}
+
+/// Collects the conditions that differ.
+#[derive(Debug, Default)]
+pub(super) struct Conditions(Vec<Condition>);
+
+impl Conditions {
+    /// Notes a condition unless both sides have the same.
+    pub(super) fn hold(
+        &mut self,
+        weight: Weight,
+        what: impl Into<String>,
+        base: impl Into<String>,
+        new: impl Into<String>,
+    ) {
+        let (base, new) = (base.into(), new.into());
+        if base != new {
+            let (what, sides) = (what.into(), Sides { base, new });
+            self.0.push(Condition {
+                what,
+                sides,
+                weight,
+            });
+        }
+    }
+
+    /// Holds the machines against each other, not their storage.
+    pub(super) fn machines(&mut self, base: &Environment, new: &Environment) {
+        use Weight::{Machine, Note, Settings};
+        self.hold(Machine, "kernel", &base.kernel, &new.kernel);
+        self.hold(Machine, "CPUs", base.cpus.to_string(), new.cpus.to_string());
+        let (ours, theirs) = (base.memory_bytes as f64, new.memory_bytes as f64);
+        if (ours - theirs).abs() > SAME_MEMORY * ours.max(theirs) {
+            let (base, new) = (base.memory_bytes, new.memory_bytes);
+            self.hold(Machine, "memory", bytes::exact(base), bytes::exact(new));
+        }
+        let kind = |side: &Environment| or_none(side.virtualization.as_deref());
+        self.hold(Machine, "virtualization", kind(base), kind(new));
+        let backend = |side: &Environment| back_end(side.backend);
+        self.hold(Settings, "back end", backend(base), backend(new));
+        let version = |side: &Environment| side.iostrata_version.clone();
+        self.hold(Note, "iostrata", version(base), version(new));
+    }
+
+    /// Holds the storage of two targets against each other.
+    pub(super) fn storage(&mut self, name: &str, base: &Target, new: &Target) {
+        let mut hold = |what: &str, base: String, new: String| {
+            self.hold(Weight::Machine, format!("{what} of {name}"), base, new);
+        };
+        hold(
+            "file system",
+            base.filesystem.clone(),
+            new.filesystem.clone(),
+        );
+        let options = |target: &Target| target.mount_options.clone();
+        hold("mount options", options(base), options(new));
+        let journal = |target: &Target| match target.journal {
+            Some(true) => "yes".to_owned(),
+            Some(false) => "none".to_owned(),
+            None => "not known".to_owned(),
+        };
+        hold("journal", journal(base), journal(new));
+        hold("devices", devices(base), devices(new));
+    }
+
+    /// All of them, weightiest first.
+    pub(super) fn sorted(mut self) -> Vec<Condition> {
+        self.0.sort_by_key(|condition| condition.weight);
+        self.0
+    }
+}
+
+fn or_none(text: Option<&str>) -> String {
+    text.unwrap_or("none").to_owned()
+}
+
+fn back_end(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Ebpf => "eBPF",
+        Backend::Ptrace => "ptrace",
+        Backend::None => "none",
+    }
+}
+
+/// The stack of devices in words: what decides how they perform.
+fn devices(target: &Target) -> String {
+    if target.devices.is_empty() {
+        return "none seen".to_owned();
+    }
+    let each: Vec<String> = target.devices.iter().map(device).collect();
+    each.join(" → ")
+}
+
+fn device(device: &Device) -> String {
+    let mut words = vec![kind(&device.name).to_owned()];
+    words.extend(device.model.clone());
+    let rotational = device.rotational.map(|rotates| {
+        if rotates {
+            "rotational"
+        } else {
+            "not rotational"
+        }
+    });
+    words.extend(rotational.map(str::to_owned));
+    words.extend(device.write_cache.clone());
+    let fua = device.fua.map(|fua| if fua { "FUA" } else { "no FUA" });
+    words.extend(fua.map(str::to_owned));
+    words.extend(device.scheduler.clone());
+    words.join(", ")
+}
+
+/// Its name; of a loop device without its number, which is the next free one.
+fn kind(name: &str) -> &str {
+    match name.strip_prefix("loop") {
+        Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => "loop",
+        _ => name,
+    }
+}

@@ -1,0 +1,149 @@
+//! What the rows of every experiment have in common for a comparison.
+
+use serde::Serialize;
+
+use super::super::Sides;
+use super::super::count::{Counts, Part, Scale};
+use super::super::label::Labelled;
+use crate::atime::AtimeRow;
+use crate::evidence::Evidence;
+use crate::lab::{Experiment, Interference, MeasuredTarget, Row};
+use crate::sync::{self, SyncRow};
+
+/// A row of any experiment.
+pub(super) struct Measured<'a> {
+    /// From 1, in its experiment.
+    pub(super) number: usize,
+    pub(super) case: serde_json::Value,
+    pub(super) label: String,
+    pub(super) target: &'a str,
+    /// Seconds of each timing run; with `syncs`, of one sync of it.
+    pub(super) samples_s: Vec<f64>,
+    /// Elapsed seconds of all timing runs.
+    pub(super) timed_s: f64,
+    pub(super) interference: Interference,
+    evidence: &'a Evidence,
+    /// Syncs of the observed run, where it was as long as its time and not as its work.
+    syncs: Option<u64>,
+    /// Whether the access time moved: while it was due, and while it was fresh.
+    moved: Option<[bool; 2]>,
+}
+
+impl<'a> Measured<'a> {
+    fn of<C: Serialize + Labelled>(index: usize, row: &'a Row<C>) -> Self {
+        let samples_s: &[f64] = row.timing.as_ref().map_or(&[], |timing| &timing.samples_s);
+        Self {
+            number: index + 1,
+            // Cases are structures of names and numbers, which all can be written as JSON.
+            case: serde_json::to_value(&row.case).unwrap_or_default(),
+            label: row.case.label(),
+            target: &row.target,
+            timed_s: samples_s.iter().sum(),
+            samples_s: samples_s.to_vec(),
+            interference: row.interference,
+            evidence: &row.evidence,
+            syncs: None,
+            moved: None,
+        }
+    }
+
+    fn of_sync(index: usize, row: &'a SyncRow) -> Self {
+        Self {
+            samples_s: row.times_s(),
+            syncs: Some(row.observed_syncs),
+            ..Self::of(index, &row.row)
+        }
+    }
+
+    fn of_atime(index: usize, row: &'a AtimeRow) -> Self {
+        match row {
+            AtimeRow::Touch(row) => Self {
+                moved: Some([row.atime_changed, row.atime_changed_when_fresh]),
+                ..Self::of(index, &row.row)
+            },
+            AtimeRow::Loop(row) => Self::of(index, &row.row),
+        }
+    }
+
+    /// Whether both are the same case on the same target.
+    pub(super) fn is_pair_of(&self, other: &Self) -> bool {
+        self.target == other.target && self.case == other.case
+    }
+
+    /// What the times are of.
+    pub(super) fn unit(&self) -> &'static str {
+        if self.syncs.is_some() { "sync" } else { "run" }
+    }
+
+    /// Counts of this row and its pair.
+    pub(super) fn counts(&self, new: &Self) -> Counts {
+        let mut counts = Counts::default();
+        let scale = match (self.syncs, new.syncs) {
+            (Some(base), Some(new)) => Scale {
+                by: Sides {
+                    base: base.max(1) as f64,
+                    new: new.max(1) as f64,
+                },
+                within: sync::DISTURBED,
+            },
+            _ => Scale::RUN,
+        };
+        counts.evidence(scale, self.evidence, new.evidence);
+        if let (Some(base), Some(new)) = (self.moved, new.moved) {
+            for (state, base, new) in [("due", base[0], new[0]), ("fresh", base[1], new[1])] {
+                let what = || format!("access times moved while {state}");
+                let (base, new) = (Some(u64::from(base)), Some(u64::from(new)));
+                counts.hold(Part::Filesystem, Scale::RUN, what, base, new);
+            }
+        }
+        counts
+    }
+}
+
+/// Name of an experiment.
+pub(super) fn id(experiment: &Experiment) -> &'static str {
+    match experiment {
+        Experiment::Buffering(_) => "buffering",
+        Experiment::PageCache(_) => "page-cache",
+        Experiment::Sync(_) => "sync",
+        Experiment::Atime(_) => "atime",
+        Experiment::Copy(_) => "copy",
+    }
+}
+
+/// Its rows.
+pub(super) fn rows(experiment: &Experiment) -> Vec<Measured<'_>> {
+    fn all<'a, T>(rows: &'a [T], of: impl Fn(usize, &'a T) -> Measured<'a>) -> Vec<Measured<'a>> {
+        let numbered = rows.iter().enumerate();
+        numbered.map(|(index, row)| of(index, row)).collect()
+    }
+    match experiment {
+        Experiment::Buffering(result) => all(&result.rows, |i, row| Measured::of(i, &row.row)),
+        Experiment::PageCache(result) => all(&result.rows, |i, row| Measured::of(i, &row.row)),
+        Experiment::Sync(result) => all(&result.rows, Measured::of_sync),
+        Experiment::Atime(result) => all(&result.rows, Measured::of_atime),
+        Experiment::Copy(result) => all(&result.rows, |i, row| Measured::of(i, &row.row)),
+    }
+}
+
+/// Fewest and most timing runs of a case, and whether the experiment was interrupted.
+pub(super) fn effort(experiment: &Experiment) -> ((usize, usize), bool) {
+    match experiment {
+        Experiment::Buffering(one) => (one.method.timing_runs, one.method.interrupted),
+        Experiment::PageCache(one) => (one.method.timing_runs, one.method.interrupted),
+        Experiment::Sync(one) => (one.method.timing_runs, one.method.interrupted),
+        Experiment::Atime(one) => (one.method.timing_runs, one.method.interrupted),
+        Experiment::Copy(one) => (one.method.timing_runs, one.method.interrupted),
+    }
+}
+
+/// File systems that it was done on.
+pub(super) fn targets(experiment: &Experiment) -> &[MeasuredTarget] {
+    match experiment {
+        Experiment::Buffering(result) => &result.targets,
+        Experiment::PageCache(result) => &result.targets,
+        Experiment::Sync(result) => &result.targets,
+        Experiment::Atime(result) => &result.targets,
+        Experiment::Copy(result) => &result.targets,
+    }
+}

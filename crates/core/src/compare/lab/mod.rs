@@ -1,0 +1,286 @@
+//! Two results of `lab`: rows of the same case on the same target.
+
+mod measured;
+
+use self::measured::{Measured, effort, id, rows, targets};
+use super::condition::{Conditions, Weight};
+use super::count::Part;
+use super::time::{self, Among, Estimate, Load};
+use super::{Comparison, Judgement, Row, Rows, SCHEMA, Sides, Whole};
+use crate::lab::{Experiment, LabResult, MeasuredTarget};
+use crate::op::Gap;
+use crate::stats;
+
+/// Compares two results. `names` are those of their files.
+pub fn lab(names: Sides<String>, base: &LabResult, new: &LabResult) -> Comparison {
+    let mut conditions = Conditions::default();
+    conditions.machines(&base.environment, &new.environment);
+    let mut unpaired = Sides::default();
+    let mut paired = Vec::new();
+    for ours in &base.experiments {
+        let is_same = |theirs: &&Experiment| id(theirs) == id(ours);
+        match new.experiments.iter().find(is_same) {
+            Some(theirs) => {
+                hold(&mut conditions, ours, theirs);
+                let cpus = base.environment.cpus;
+                paired.push(Paired::new(ours, theirs, cpus, &mut unpaired));
+            }
+            None => unpaired.base.push(in_words(ours)),
+        }
+    }
+    for theirs in &new.experiments {
+        if !base.experiments.iter().any(|ours| id(ours) == id(theirs)) {
+            unpaired.new.push(in_words(theirs));
+        }
+    }
+    let misses = Misses::shared_by(&paired);
+    let (mut found, mut missing) = (Rows::default(), Vec::new());
+    let mut calls_differ = None;
+    for experiment in &paired {
+        let (whole, rows) = experiment.judge(&misses);
+        missing.extend(experiment.missing());
+        for (row, calls_seen) in rows {
+            if calls_seen {
+                let differ = row.counts.iter().any(|count| count.part == Part::Calls);
+                calls_differ = Some(calls_differ.unwrap_or(false) || differ);
+            }
+            found.rows.push(row);
+        }
+        found.experiments.push(whole);
+    }
+    Comparison {
+        schema: SCHEMA.to_owned(),
+        iostrata_version: env!("CARGO_PKG_VERSION").to_owned(),
+        names,
+        conditions: conditions.sorted(),
+        judgement: joined(&found),
+        calls_differ,
+        lab: Some(found),
+        trace: None,
+        unpaired,
+        fail_on: None,
+        missing,
+    }
+}
+
+/// What all experiments and rows together say.
+fn joined(found: &Rows) -> Judgement {
+    let wholes = found.experiments.iter().map(|whole| whole.judgement);
+    let all: Vec<Judgement> = wholes
+        .chain(found.rows.iter().map(|row| row.judgement))
+        .collect();
+    let has = |judgement| all.contains(&judgement);
+    match (has(Judgement::Slower), has(Judgement::Faster)) {
+        (true, true) => Judgement::Mixed,
+        (true, false) => Judgement::Slower,
+        (false, true) => Judgement::Faster,
+        (false, false) if has(Judgement::NoDifference) => Judgement::NoDifference,
+        (false, false) => Judgement::NotJudged,
+    }
+}
+
+/// An experiment that the other result does not have.
+fn in_words(experiment: &Experiment) -> String {
+    match experiment.rows() {
+        1 => format!("{}: 1 row", id(experiment)),
+        several => format!("{}: {several} rows", id(experiment)),
+    }
+}
+
+/// Holds targets and settings of an experiment against each other.
+fn hold(conditions: &mut Conditions, base: &Experiment, new: &Experiment) {
+    for ours in targets(base) {
+        let is_same = |theirs: &&MeasuredTarget| ours.name == theirs.name;
+        if let Some(theirs) = targets(new).iter().find(is_same) {
+            conditions.storage(&ours.name, &ours.storage, &theirs.storage);
+        }
+    }
+    let ((ours, our_end), (theirs, their_end)) = (effort(base), effort(new));
+    let runs = |(fewest, most): (usize, usize)| {
+        if fewest == most {
+            fewest.to_string()
+        } else {
+            format!("{fewest} to {most}")
+        }
+    };
+    let what = format!("timing runs of {}", id(base));
+    conditions.hold(Weight::Settings, what, runs(ours), runs(theirs));
+    let end = |interrupted: bool| if interrupted { "interrupted" } else { "whole" };
+    let what = format!("run of {}", id(base));
+    conditions.hold(Weight::Note, what, end(our_end), end(their_end));
+}
+
+/// An experiment that is in both results.
+struct Paired<'a> {
+    id: &'static str,
+    /// CPUs of the machine.
+    cpus: f64,
+    pairs: Vec<Pair<'a>>,
+}
+
+struct Pair<'a> {
+    base: Measured<'a>,
+    new: Measured<'a>,
+    /// Logarithms of the factors, round by round; `None` when they cannot be had.
+    rounds: Option<Vec<f64>>,
+}
+
+impl<'a> Paired<'a> {
+    fn new(
+        base: &'a Experiment,
+        new: &'a Experiment,
+        cpus: u32,
+        unpaired: &mut Sides<Vec<String>>,
+    ) -> Self {
+        let id = id(base);
+        let line = |row: &Measured<'_>| format!("{id}: {} on {}", row.label, row.target);
+        let mut theirs = rows(new);
+        let mut pairs = Vec::new();
+        for ours in rows(base) {
+            let Some(place) = theirs.iter().position(|row| ours.is_pair_of(row)) else {
+                unpaired.base.push(line(&ours));
+                continue;
+            };
+            let theirs = theirs.remove(place);
+            let rounds = time::rounds(&ours.samples_s, &theirs.samples_s);
+            pairs.push(Pair {
+                rounds: rounds.filter(|rounds| rounds.len() > 1),
+                base: ours,
+                new: theirs,
+            });
+        }
+        unpaired.new.extend(theirs.iter().map(line));
+        Self {
+            id,
+            cpus: f64::from(cpus.max(1)),
+            pairs,
+        }
+    }
+
+    /// Rounds of the rows that can be judged.
+    fn rounds(&self) -> Vec<Vec<f64>> {
+        self.pairs
+            .iter()
+            .filter_map(|pair| pair.rounds.clone())
+            .collect()
+    }
+
+    /// The whole and its rows, each row with whether its calls were seen on both sides.
+    fn judge(&self, misses: &Misses) -> (Whole, Vec<(Row, bool)>) {
+        let rounds = self.rounds();
+        let busy = Sides {
+            base: others(self.pairs.iter().map(|pair| &pair.base)),
+            new: others(self.pairs.iter().map(|pair| &pair.new)),
+        };
+        let load = match (busy.base, busy.new) {
+            (Some(base), Some(new)) => Load::of(base, new, self.cpus),
+            // Nothing is known that speaks against the same load.
+            _ => Load::default(),
+        };
+        let time = Estimate::whole(&rounds, load).map(|whole| whole.change(misses.whole));
+        let among = Among::of(&rounds);
+        let rows = self.pairs.iter().map(|pair| {
+            let estimate = || Estimate::row(pair.rounds.as_ref()?, &among, load);
+            // One row is its experiment: it is judged once.
+            let change = match misses.row {
+                Some(misses) if rounds.len() > 1 => estimate().map(|row| row.change(misses)),
+                _ => time.filter(|_| pair.rounds.is_some()),
+            };
+            self.row(pair, change)
+        });
+        let rows = rows.collect();
+        let whole = Whole {
+            id: self.id.to_owned(),
+            timed: rounds.len(),
+            judgement: judgement(time),
+            time,
+            others_cpus: Sides {
+                base: busy.base.map(|cpus| cpus.min(self.cpus)),
+                new: busy.new.map(|cpus| cpus.min(self.cpus)),
+            },
+        };
+        (whole, rows)
+    }
+
+    fn row(&self, pair: &Pair<'_>, time: Option<time::Change>) -> (Row, bool) {
+        let base = &pair.base;
+        let counts = base.counts(&pair.new);
+        let calls_seen = counts.calls_seen;
+        let row = Row {
+            experiment: self.id.to_owned(),
+            case: base.case.clone(),
+            label: base.label.clone(),
+            target: base.target.to_owned(),
+            numbers: both(pair, |row| row.number),
+            per: base.unit().to_owned(),
+            median_s: both(pair, |row| stats::median(&row.samples_s)),
+            runs: both(pair, |row| row.samples_s.len()),
+            judgement: judgement(time),
+            time,
+            equal_counts: counts.equal,
+            counts: counts.sorted(),
+            others_requests: both(pair, |row| row.interference.other_requests),
+        };
+        (row, calls_seen)
+    }
+
+    /// Rows with times that cannot be judged, and why.
+    fn missing(&self) -> impl Iterator<Item = Gap> {
+        self.pairs.iter().filter_map(|pair| {
+            let runs = pair.base.samples_s.len().min(pair.new.samples_s.len());
+            let why = match (runs, &pair.rounds) {
+                (0, _) | (_, Some(_)) => return None,
+                (1, _) => "one run each has no noise to judge by",
+                _ => "a run took no time",
+            };
+            let what = format!("{}: time of {}", self.id, pair.base.label);
+            Some(Gap::new(what, why))
+        })
+    }
+}
+
+fn both<T>(pair: &Pair<'_>, of: impl Fn(&Measured<'_>) -> T) -> Sides<T> {
+    Sides {
+        base: of(&pair.base),
+        new: of(&pair.new),
+    }
+}
+
+fn judgement(time: Option<time::Change>) -> Judgement {
+    time.map_or(Judgement::NotJudged, |time| time.judgement())
+}
+
+/// CPUs that others kept busy while these rows were timed, on average.
+fn others<'a>(rows: impl Iterator<Item = &'a Measured<'a>>) -> Option<f64> {
+    let mut sums = (0.0, 0.0);
+    for row in rows.filter(|row| row.timed_s > 0.0) {
+        sums.0 += row.interference.other_cpu_s?;
+        sums.1 += row.timed_s;
+    }
+    (sums.1 > 0.0).then(|| sums.0 / sums.1)
+}
+
+/// With which probability each interval may miss, so that all together miss in 3 %.
+struct Misses {
+    whole: f64,
+    /// `None` when no experiment has several rows.
+    row: Option<f64>,
+}
+
+impl Misses {
+    fn shared_by(paired: &[Paired<'_>]) -> Self {
+        let counts: Vec<usize> = paired.iter().map(|one| one.rounds().len()).collect();
+        let wholes = counts.iter().filter(|count| **count > 0).count().max(1) as f64;
+        let rows: usize = counts.iter().filter(|count| **count > 1).sum();
+        if rows == 0 {
+            return Self {
+                whole: time::FALSE_ALARM / wholes,
+                row: None,
+            };
+        }
+        Self {
+            whole: time::OF_WHOLES / wholes,
+            row: Some((time::FALSE_ALARM - time::OF_WHOLES) / rows as f64),
+        }
+    }
+}

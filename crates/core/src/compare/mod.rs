@@ -1,0 +1,224 @@
+//! Whether two results differ: `iostrata.compare/1`.
+//!
+//! Times of two runs are judged with the noise that their samples show, counts are compared as
+//! they are. What is paired with what, and under which conditions the pair says anything, is
+//! decided here; docs/compare.md has the reasons.
+
+mod condition;
+mod count;
+mod lab;
+mod label;
+mod limit;
+#[cfg(test)]
+mod tests;
+mod time;
+mod trace;
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::CallCount;
+use crate::op::Gap;
+
+pub use condition::{Condition, Weight};
+pub use count::{Count, Part};
+pub use lab::lab;
+pub use limit::{Exceeded, FailOn, Limit, LimitError};
+pub use time::Change;
+pub use trace::trace;
+
+/// The schema name written into every comparison.
+pub const SCHEMA: &str = "iostrata.compare/1";
+
+/// One value of either result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Sides<T> {
+    /// Of the result that is compared with.
+    pub base: T,
+    /// Of the result that is compared.
+    pub new: T,
+}
+
+/// What the times say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// `new` takes longer, beyond the noise.
+    Slower,
+    /// `new` takes less long, beyond the noise.
+    Faster,
+    /// Some of it takes longer and some less long.
+    Mixed,
+    /// Nothing beyond the noise was found.
+    NoDifference,
+    /// There is too little to judge by.
+    NotJudged,
+}
+
+impl Judgement {
+    /// The words printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Slower => "slower",
+            Self::Faster => "faster",
+            Self::Mixed => "slower and faster",
+            Self::NoDifference => "no difference",
+            Self::NotJudged => "not judged",
+        }
+    }
+}
+
+/// Two results, compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Version of iostrata that compared.
+    pub iostrata_version: String,
+    /// Names of the two files, as they were given.
+    pub names: Sides<String>,
+    /// Conditions of the two runs that are not the same, weightiest first.
+    pub conditions: Vec<Condition>,
+    /// What the times of the whole say.
+    pub judgement: Judgement,
+    /// Whether the calls, or what they moved, differ anywhere; `null` when they were not seen.
+    pub calls_differ: Option<bool>,
+    /// Two results of `lab`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lab: Option<Rows>,
+    /// Two results of `trace`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub trace: Option<Runs>,
+    /// What stands in one result only.
+    pub unpaired: Sides<Vec<String>>,
+    /// What the comparison was to fail on; `null` when nothing was said.
+    pub fail_on: Option<FailOn>,
+    /// What could not be compared, and why.
+    pub missing: Vec<Gap>,
+}
+
+impl Comparison {
+    /// Conditions without which a difference means nothing.
+    pub fn unlike(&self) -> impl Iterator<Item = &Condition> {
+        let weighty = |condition: &&Condition| condition.weight != Weight::Note;
+        self.conditions.iter().filter(weighty)
+    }
+
+    /// Whether anything of the one was found in the other.
+    pub fn has_pairs(&self) -> bool {
+        self.trace.is_some() || self.lab.as_ref().is_some_and(|rows| !rows.rows.is_empty())
+    }
+}
+
+/// Rows of a lab result.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Rows {
+    /// Each experiment as a whole.
+    pub experiments: Vec<Whole>,
+    /// Every pair, in the order of `base`.
+    pub rows: Vec<Row>,
+}
+
+/// The times of an experiment, all its pairs together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Whole {
+    /// Name of the experiment.
+    pub id: String,
+    /// Pairs that have times.
+    pub timed: usize,
+    /// How many times as long `new` takes; `null` when there is too little to judge by.
+    pub time: Option<Change>,
+    /// What that says.
+    pub judgement: Judgement,
+    /// CPUs that other processes kept busy during the timing runs, on average; `null` when not
+    /// known.
+    pub others_cpus: Sides<Option<f64>>,
+}
+
+/// One pair of rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The case, as in the results.
+    pub case: serde_json::Value,
+    /// The case in words.
+    pub label: String,
+    /// Name of the target.
+    pub target: String,
+    /// Numbers of the rows in their experiments, from 1.
+    pub numbers: Sides<usize>,
+    /// What the times are of: a `run` of the case, or one `sync` of it.
+    pub per: String,
+    /// Median times, seconds; `null` when a row has none.
+    pub median_s: Sides<Option<f64>>,
+    /// Timing runs.
+    pub runs: Sides<usize>,
+    /// How many times as long `new` takes; `null` when there is too little to judge by.
+    pub time: Option<Change>,
+    /// What that says.
+    pub judgement: Judgement,
+    /// Counts that differ.
+    pub counts: Vec<Count>,
+    /// Counts that were compared and are the same.
+    pub equal_counts: usize,
+    /// Requests of others on the same disk during the observed runs: flushes, journal and
+    /// metadata may have theirs among them. `null` when not known.
+    pub others_requests: Sides<Option<u64>>,
+}
+
+impl Row {
+    /// Whether others may have requests among those of the device.
+    pub fn is_disturbed(&self) -> bool {
+        let Sides { base, new } = self.others_requests;
+        base != Some(0) || new != Some(0)
+    }
+}
+
+/// Two traced runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Runs {
+    /// From start to end, seconds. One run each: shown, not judged.
+    pub wall_s: Sides<f64>,
+    /// Counts of the whole run that differ.
+    pub counts: Vec<Count>,
+    /// Counts of the whole run that are the same.
+    pub equal_counts: usize,
+    /// Calls that are in both, those that differ most in their time first.
+    pub calls: Vec<Calls>,
+    /// Files that are in both, likewise.
+    pub files: Vec<Files>,
+}
+
+/// One system call, over all files of two runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calls {
+    /// System call.
+    pub name: String,
+    /// Calls, errors, bytes and seconds inside.
+    #[serde(flatten)]
+    pub sides: Sides<CallCount>,
+}
+
+impl Calls {
+    /// Whether calls, errors or bytes differ.
+    pub fn differ(&self) -> bool {
+        let counts = |call: CallCount| (call.count, call.errors, call.bytes);
+        counts(self.sides.base) != counts(self.sides.new)
+    }
+}
+
+/// One path of two runs: all files that had the name, one after the other or at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Files {
+    /// The path, as in the results.
+    pub path: String,
+    /// The path in hexadecimal, where `path` has replaced bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path_hex: Option<String>,
+    /// Seconds in calls on it. One run each: shown, not judged.
+    pub time_s: Sides<f64>,
+    /// Counts that differ.
+    pub counts: Vec<Count>,
+    /// Counts that are the same.
+    pub equal_counts: usize,
+}

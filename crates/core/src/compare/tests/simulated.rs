@@ -1,0 +1,134 @@
+//! How often two runs of the same thing are called different, and how often a change is found.
+//!
+//! Runs are drawn with noise on every level at which a shared machine has it: of one sample,
+//! with now and then one that is hit by something else; of a round, in which all rows share what
+//! the machine does; of a row, whose file lies elsewhere in each run; and of a whole run, which
+//! finds the machine in another state. Noise of rounds goes over into each other.
+
+use super::*;
+use crate::compare::{Change, Judgement};
+
+/// Pairs of runs.
+const PAIRS: u64 = 200;
+
+/// Standard deviations of the logarithms.
+#[derive(Clone, Copy)]
+struct Machine {
+    sample: f64,
+    round: f64,
+    row: f64,
+    run: f64,
+}
+
+/// Nobody else there.
+const QUIET: Machine = Machine {
+    sample: 0.03,
+    round: 0.008,
+    row: 0.01,
+    run: 0.008,
+};
+
+/// Others come and go.
+const NOISY: Machine = Machine {
+    sample: 0.25,
+    round: 0.10,
+    row: 0.05,
+    run: 0.10,
+};
+
+/// One sample in so many takes half as long again.
+const HIT: f64 = 0.02;
+
+/// A generator of the family of `SplitMix64` (Steele, Lea and Flood 2014).
+struct Random(u64);
+
+impl Random {
+    /// Between 0 and 1, both excluded.
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        ((z >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Standard normal (Box and Muller 1958).
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+/// Rows with five times each, `factor` times as long as they would be.
+fn run(random: &mut Random, machine: Machine, rows: usize, factor: f64) -> Vec<Vec<f64>> {
+    let run = machine.run * random.normal();
+    let mut state = machine.round * random.normal();
+    let rounds: Vec<f64> = (0..5)
+        .map(|_| {
+            // Half of a round's state is the one before: variance stays as it is.
+            state = 0.5 * state + 0.75_f64.sqrt() * machine.round * random.normal();
+            state
+        })
+        .collect();
+    (1..=rows)
+        .map(|row| {
+            let own = (row as f64 * 1e-3).ln() + machine.row * random.normal();
+            let time = |round: &f64| {
+                let hit = if random.uniform() < HIT { 1.5 } else { 1.0 };
+                hit * factor * (run + round + own + machine.sample * random.normal()).exp()
+            };
+            rounds.iter().map(time).collect()
+        })
+        .collect()
+}
+
+fn pair(seed: u64, machine: Machine, rows: usize, factor: f64) -> Comparison {
+    let mut random = Random(seed);
+    let base = run(&mut random, machine, rows, 1.0);
+    let new = run(&mut random, machine, rows, factor);
+    let base: Vec<&[f64]> = base.iter().map(Vec::as_slice).collect();
+    let new: Vec<&[f64]> = new.iter().map(Vec::as_slice).collect();
+    times(&base, &new)
+}
+
+/// Pairs of which this is the judgement.
+fn found(machine: Machine, rows: usize, factor: f64, judgement: Judgement) -> u64 {
+    let pairs = (0..PAIRS).map(|seed| pair(seed, machine, rows, factor));
+    pairs.filter(|pair| pair.judgement == judgement).count() as u64
+}
+
+fn whole(comparison: &Comparison) -> Change {
+    comparison.lab.as_ref().unwrap().experiments[0]
+        .time
+        .unwrap()
+}
+
+#[test]
+fn two_runs_of_the_same_thing_are_called_different_in_one_of_twenty_at_most() {
+    for (machine, rows) in [(QUIET, 25), (QUIET, 1), (NOISY, 25), (NOISY, 5), (NOISY, 1)] {
+        let same = found(machine, rows, 1.0, Judgement::NoDifference);
+        assert!(same * 20 >= PAIRS * 19, "{rows} rows: {same} of {PAIRS}");
+    }
+}
+
+#[test]
+fn ten_per_cent_are_found_on_a_quiet_machine() {
+    let slower = found(QUIET, 25, 1.1, Judgement::Slower);
+    assert!(slower * 20 >= PAIRS * 19, "{slower} of {PAIRS}");
+    let faster = found(QUIET, 25, 1.0 / 1.1, Judgement::Faster);
+    assert!(faster * 20 >= PAIRS * 19, "{faster} of {PAIRS}");
+}
+
+/// What is said to have been visible is, in 19 of 20.
+#[test]
+fn what_is_called_visible_is_seen() {
+    for machine in [QUIET, NOISY] {
+        let seen = (0..PAIRS).filter(|&seed| {
+            let visible = whole(&pair(seed, machine, 25, 1.0)).visible_ratio;
+            pair(seed, machine, 25, visible).judgement == Judgement::Slower
+        });
+        let seen = seen.count() as u64;
+        assert!(seen * 20 >= PAIRS * 19, "{seen} of {PAIRS}");
+    }
+}

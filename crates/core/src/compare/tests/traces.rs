@@ -1,0 +1,196 @@
+//! Two traced runs.
+
+use super::names;
+use crate::compare::{Comparison, Judgement, Limit, Sides, Weight, trace};
+use crate::evidence::CallCount;
+use crate::trace::fixture::{call, file, result};
+use crate::trace::{CallRow, FileCall, FileKind, FileRow, TraceResult};
+
+/// A run that made these calls.
+fn made(calls: &[(&str, u64, u64)]) -> TraceResult {
+    let mut run = result();
+    for &(name, count, bytes) in calls {
+        let calls = run.evidence.syscalls.as_mut().unwrap();
+        let counted = CallCount {
+            count,
+            bytes,
+            ..CallCount::default()
+        };
+        calls.insert(name.to_owned(), counted);
+        run.syscalls.push(CallRow {
+            bytes,
+            ..call(name, count, None)
+        });
+    }
+    run
+}
+
+fn used(path: &str, calls: &[(&str, u64)]) -> FileRow {
+    let calls = calls.iter().map(|(name, count)| FileCall {
+        row: CallRow {
+            time_s: 0.5,
+            ..call(name, *count, None)
+        },
+        ..FileCall::default()
+    });
+    FileRow {
+        calls: calls.collect(),
+        ..file(path)
+    }
+}
+
+fn differing(counts: &[crate::compare::Count]) -> Vec<(&str, f64, f64)> {
+    let counts = counts.iter();
+    counts
+        .map(|one| (one.what.as_str(), one.sides.base, one.sides.new))
+        .collect()
+}
+
+#[test]
+fn a_run_and_itself() {
+    let run = made(&[("write", 10, 1000)]);
+    let comparison = trace(names(), &run, &run);
+    assert_eq!(comparison.judgement, Judgement::NotJudged);
+    assert_eq!(comparison.calls_differ, Some(false));
+    assert!(comparison.conditions.is_empty());
+    assert_eq!(comparison.missing[0].what, "times");
+    let runs = comparison.trace.unwrap();
+    assert!(runs.counts.is_empty() && !runs.calls[0].differ());
+}
+
+#[test]
+fn calls_are_paired_by_name() {
+    let base = made(&[("write", 10, 1000), ("fsync", 3, 0), ("read", 1, 5)]);
+    let new = made(&[("write", 20, 1000), ("fsync", 3, 0), ("pread64", 1, 5)]);
+    let comparison = trace(names(), &base, &new);
+    assert_eq!(comparison.calls_differ, Some(true));
+    assert_eq!(comparison.unpaired.base, ["call read"]);
+    assert_eq!(comparison.unpaired.new, ["call pread64"]);
+    let runs = comparison.trace.unwrap();
+    assert_eq!(
+        differing(&runs.counts),
+        [
+            ("read calls", 1.0, 0.0),
+            ("read bytes", 5.0, 0.0),
+            ("write calls", 10.0, 20.0),
+            ("pread64 calls", 0.0, 1.0),
+            ("pread64 bytes", 0.0, 5.0),
+        ]
+    );
+}
+
+/// A path that had three files, one after the other, is one path.
+#[test]
+fn lives_of_a_path_are_summed() {
+    let (mut base, mut new) = (result(), result());
+    base.files = vec![
+        used("/srv/a", &[("write", 2)]),
+        used("/srv/b", &[("read", 1)]),
+    ];
+    new.files = vec![
+        used("/srv/a", &[("write", 1)]),
+        used("/srv/c", &[]),
+        used("/srv/a", &[("write", 4), ("fsync", 1)]),
+    ];
+    let comparison = trace(names(), &base, &new);
+    assert_eq!(comparison.unpaired.base, ["file /srv/b"]);
+    assert_eq!(comparison.unpaired.new, ["file /srv/c"]);
+    let files = comparison.trace.unwrap().files;
+    assert_eq!(files.len(), 1);
+    assert_eq!(
+        files[0].time_s,
+        Sides {
+            base: 0.5,
+            new: 1.5
+        }
+    );
+    assert_eq!(
+        differing(&files[0].counts),
+        [("write calls", 2.0, 5.0), ("fsync calls", 0.0, 1.0)]
+    );
+}
+
+/// Two paths that look the same because their bytes are no text are two.
+#[test]
+fn paths_that_are_no_text_are_told_apart() {
+    let named = |hex: &str| FileRow {
+        path_hex: Some(hex.to_owned()),
+        ..used("/srv/\u{fffd}", &[("read", 1)])
+    };
+    let (mut base, mut new) = (result(), result());
+    base.files = vec![named("ff"), named("fe")];
+    new.files = vec![named("fe")];
+    let comparison = trace(names(), &base, &new);
+    assert_eq!(comparison.unpaired.base, ["file /srv/\u{fffd}"]);
+    let files = comparison.trace.unwrap().files;
+    assert_eq!(files[0].path_hex.as_deref(), Some("fe"));
+}
+
+#[test]
+fn another_command_or_end_is_another_run() {
+    let base = result();
+    let mut new = result();
+    new.command.push("--fast".to_owned());
+    new.exit_code = Some(1);
+    new.lost_events = 7;
+    let comparison = trace(names(), &base, &new);
+    let conditions = comparison.conditions.iter();
+    let found: Vec<(&str, Weight)> = conditions
+        .map(|one| (one.what.as_str(), one.weight))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("command", Weight::Settings),
+            ("end", Weight::Settings),
+            ("lost events", Weight::Note)
+        ]
+    );
+    assert_eq!(comparison.unlike().count(), 2);
+}
+
+#[test]
+fn limits_are_for_the_calls_that_work() {
+    let base = made(&[
+        ("write", 100, 1000),
+        ("futex", 1, 0),
+        ("fsync", 0, 0),
+        ("read", 9, 9),
+    ]);
+    let new = made(&[
+        ("write", 110, 1000),
+        ("futex", 9, 0),
+        ("fsync", 1, 0),
+        ("read", 8, 9),
+    ]);
+    let exceeding = |percent: f64| -> Vec<(String, Option<f64>)> {
+        let mut comparison: Comparison = trace(names(), &base, &new);
+        comparison.fail_on(Limit { percent });
+        let exceeded = comparison.fail_on.unwrap().exceeded.into_iter();
+        exceeded.map(|one| (one.what, one.percent)).collect()
+    };
+    let fsync = ("fsync calls".to_owned(), None);
+    let write = ("write calls".to_owned(), Some(10.0));
+    assert_eq!(exceeding(10.0), [fsync.clone(), write]);
+    assert_eq!(exceeding(10.1), [fsync]);
+}
+
+#[test]
+fn pipes_are_compared_although_their_numbers_are_new() {
+    let piped = |number: u32, writes: u64| {
+        let mut run = made(&[("write", writes, 10)]);
+        run.files = vec![FileRow {
+            kind: FileKind::Pipe,
+            ..used(&format!("pipe:[{number}]"), &[("write", writes)])
+        }];
+        run
+    };
+    let comparison = trace(names(), &piped(7, 10), &piped(9, 11));
+    assert!(comparison.unpaired.base.is_empty() && comparison.unpaired.new.is_empty());
+    let runs = comparison.trace.unwrap();
+    assert_eq!(runs.files[0].path, "pipes");
+    assert_eq!(
+        differing(&runs.files[0].counts),
+        [("write calls", 10.0, 11.0)]
+    );
+}
