@@ -7,7 +7,7 @@
  * by kernel workers.
  */
 #pragma once
-#include "maps.h"
+#include "moments.h"
 
 struct reason {
 	struct file_key file;
@@ -231,6 +231,8 @@ int BPF_PROG(issued, struct request *rq)
 	}
 	flight.issued_ns = bpf_ktime_get_ns();
 	count(&flight.key, 1, flight.bytes, 0);
+	if (HISTORY)
+		request_at(c, &flight.key, flight.bytes, flight.issued_ns);
 	if (bpf_map_update_elem(&in_flight, &key, &flight, BPF_ANY))
 		lose(LOSS_BLOCK);
 	return 0;

@@ -1,27 +1,8 @@
 /* System calls: who, on which file, how long, how long blocked. */
 #pragma once
+#include "moments.h"
 #include "payload.h"
 #include "sites.h"
-
-static __always_inline __u32 log2_of(__u64 value)
-{
-	__u32 power = 0;
-
-	if (value >> 32) { power += 32; value >>= 32; }
-	if (value >> 16) { power += 16; value >>= 16; }
-	if (value >> 8) { power += 8; value >>= 8; }
-	if (value >> 4) { power += 4; value >>= 4; }
-	if (value >> 2) { power += 2; value >>= 2; }
-	if (value >> 1) power += 1;
-	return power;
-}
-
-static __always_inline __u32 bucket_of(__u64 value, __u32 buckets)
-{
-	__u32 power = log2_of(value);
-
-	return power < buckets ? power : buckets - 1;
-}
 
 /* A single call has but one entry in each histogram. Most slots of a program that goes
  * from file to file hold one: adding all entries would cost more than the rest. */
@@ -359,6 +340,7 @@ int BPF_PROG(call_left, struct pt_regs *regs, long result)
 		if (state->file.inode)
 			take_site(state, task, regs, took_ns);
 		follow(state, slot, result, now);
+		add_to_moment(state, result, took_ns, now);
 	}
 	if (RECORD)
 		record_call(state, result, now);

@@ -85,6 +85,10 @@ struct task_state {
 	struct cache_key cache_key;
 	struct cache_value cache;
 	struct run run;
+	__u64 moment_ends_ns;
+	__u32 moment; /* that moment_sums belong to */
+	__u32 moment_pad;
+	struct moment_sum moment_sums[PURPOSES];
 	struct call_slot slot[SLOTS];
 };
 

@@ -123,8 +123,12 @@ static __always_inline int finish(__u64 request, __s64 result)
 			name_file((__u64)file, &key);
 	}
 	count_operation(operation, &key, result, now - operation->entered_ns);
-	if (HISTORY)
+	if (HISTORY) {
 		ring_history(operation, &key, result, now);
+		operation_at(purpose_of(RING_BASE + (operation->opcode & (RING_OPERATIONS - 1)),
+					file ? BPF_CORE_READ(file, f_inode, i_mode) : 0),
+			     result, now - operation->entered_ns, now);
+	}
 	bpf_map_delete_elem(&operations, &request);
 	return 0;
 }

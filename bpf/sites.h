@@ -86,6 +86,9 @@ static __always_inline void take_site(struct task_state *state, struct task_stru
 		state->site_due_ns = 1 + bpf_get_prandom_u32() % SITE_FIRST_NS;
 	if (state->site_spent_ns < state->site_due_ns)
 		return;
+	/* A stack can wait and a step cannot: most of the ring is for what is lost without room. */
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > HIGH_WATER / 4)
+		return;
 	steps = ++state->sites / SITES_PER_STEP;
 	state->site_due_ns = SITE_FIRST_NS << (steps < SITE_STEPS ? steps : SITE_STEPS);
 	send_site(state, task, regs);

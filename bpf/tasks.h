@@ -51,6 +51,8 @@ static __always_inline void settle(struct task_state *state, struct task_struct 
 	for (int i = 0; i < SLOTS; i++)
 		merge_slot(&state->slot[i]);
 	merge_cache(state);
+	if (HISTORY)
+		merge_moment(state);
 	if (!sum)
 		return;
 	sum->on_cpu_ns += task->se.sum_exec_runtime - state->on_cpu_base_ns;

@@ -52,7 +52,20 @@ enum cause {
 	CAUSE_FLUSH,
 	CAUSE_DISCARD,
 	CAUSE_UNKNOWN,
+	CAUSES,
 };
+
+/* What a call on files is for; 0 for calls that are not on files. */
+enum purpose {
+	PURPOSE_READ = 1,
+	PURPOSE_WRITE,
+	PURPOSE_SYNC,
+	PURPOSE_METADATA,
+};
+#define PURPOSES PURPOSE_METADATA
+
+/* Moments there can be: crates/core/src/trace/timeline. */
+#define MOMENTS 10240
 
 enum loss {
 	LOSS_CALLS,  /* counted under "other": no room for the file */
@@ -64,6 +77,7 @@ enum loss {
 	LOSS_NAMES,
 	LOSS_HISTORY,
 	LOSS_PAYLOAD,
+	LOSS_MOMENTS, /* requests that are not in the timeline */
 	LOSSES,
 };
 
@@ -148,12 +162,35 @@ enum end_io {
 	END_IOS,
 };
 
+/* Calls of one purpose that ended in one moment. */
+struct moment_sum {
+	__u64 count;
+	__u64 bytes;
+	__u64 time_ns;
+};
+
+struct moment {
+	struct moment_sum of[PURPOSES];
+};
+
+struct request_moment_key {
+	__u32 moment;
+	__u32 disk;
+};
+
+/* Requests that were issued in one moment, by cause. */
+struct request_moment {
+	__u64 count[CAUSES];
+	__u64 bytes[CAUSES];
+};
+
 struct config {
 	__u32 root;   /* thread group to adopt */
 	__u32 phase;  /* 0 running, 1 after exit */
 	__u32 stream_calls;
 	__u32 stream_requests;
 	__u64 end_io[END_IOS]; /* addresses, 0 where the loader could not learn them */
+	__u64 started_ns;      /* of the run; 0 before it */
 };
 
 enum event_kind {
@@ -340,7 +377,11 @@ ASSERT_SIZE(cache_value, 32);
 ASSERT_SIZE(block_key, 32);
 ASSERT_SIZE(block_value, 24);
 ASSERT_SIZE(totals, 32);
-ASSERT_SIZE(config, 80);
+ASSERT_SIZE(moment_sum, 24);
+ASSERT_SIZE(moment, 96);
+ASSERT_SIZE(request_moment_key, 8);
+ASSERT_SIZE(request_moment, 128);
+ASSERT_SIZE(config, 88);
 ASSERT_SIZE(call_event, 128);
 ASSERT_SIZE(request_event, 72);
 ASSERT_SIZE(name_event, 72);

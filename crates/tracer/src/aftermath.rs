@@ -1,20 +1,21 @@
 //! What a program left: the disks under its files, and bytes that nobody has written yet.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use iostrata_core::evidence::CacheRow;
+use iostrata_core::cache::{ResidencyMap, is_in_memory};
+use iostrata_core::evidence::{CacheRow, SyscallRow};
 use iostrata_core::op::FileId;
 use iostrata_core::trace::{FileKind, NamedFile, Seen};
 use rustix::fs::{Mode, OFlags};
 
 use crate::kernel::cachestat;
+use crate::page_cache::{FileSystems, LookedAt, count_by_cachestat, look_at};
 use crate::stack::{self, Roots};
-
-/// File systems whose pages are the storage: they stay dirty for ever.
-const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
 
 /// Disks (kernel `dev_t`) under each file system (`s_dev`) on which a named file lies.
 /// A file system whose files cannot be reached from here is not listed.
@@ -83,7 +84,7 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
     seen.names
         .iter()
         .filter(|named| named.kind == FileKind::Regular && wanted.contains_key(&named.file))
-        .filter(|named| !IN_MEMORY.contains(&named.filesystem.as_str()))
+        .filter(|named| !is_in_memory(&named.filesystem))
         .filter_map(|named| {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
             let path = renamed.get(&named.file).unwrap_or(&named.path);
@@ -97,6 +98,56 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
                 named.file,
                 (pages.dirty_pages + pages.writeback_pages) * page,
             ))
+        })
+        .collect()
+}
+
+/// Files of a run whose residency is told: those that took most time.
+const MAPPED_FILES: usize = 20;
+
+/// Ranges of their maps.
+const MAP_RANGES: u64 = 64;
+
+/// No map is begun later: the user waits, and the cache changes meanwhile.
+const MAPS_TIME: Duration = Duration::from_millis(50);
+
+/// Where opening a file may ask another machine or a program, which may never answer.
+const FAR: [&str; 8] = ["nfs", "fuse", "cifs", "smb", "9p", "ceph", "afs", "autofs"];
+
+/// What is resident now of the regular files that took most time, as far as they still have
+/// their last name and `cachestat(2)` tells this user.
+pub fn residency(seen: &Seen, calls: &[SyscallRow]) -> BTreeMap<FileId, ResidencyMap> {
+    let mut time_ns: HashMap<FileId, u64> = HashMap::new();
+    for row in calls {
+        if let Some(file) = row.file {
+            *time_ns.entry(file).or_default() += row.time_ns;
+        }
+    }
+    let took = |named: &NamedFile| time_ns.get(&named.file).copied();
+    let near = |named: &NamedFile| !FAR.iter().any(|far| named.filesystem.starts_with(far));
+    let mut files: Vec<&NamedFile> = seen
+        .names
+        .iter()
+        .filter(|named| named.kind == FileKind::Regular && near(named) && took(named).is_some())
+        .collect();
+    files.sort_by_key(|named| Reverse(took(named)));
+    let Ok(mut systems) = FileSystems::read() else {
+        return BTreeMap::new();
+    };
+    let begun = Instant::now();
+    let files = files.into_iter().take(MAPPED_FILES);
+    files
+        .take_while(|_| begun.elapsed() < MAPS_TIME)
+        .filter_map(|named| {
+            let renamed = seen.followed.renamed_to.get(&named.file);
+            let path = path_of(renamed.unwrap_or(&named.path));
+            let Ok(LookedAt::Regular(regular)) = look_at(&path, false, &mut systems) else {
+                return None;
+            };
+            let identity = regular.identity;
+            let same = (identity.device, identity.inode) == (named.file.device, named.file.inode);
+            let counted = same.then(|| count_by_cachestat(&regular, MAP_RANGES))?;
+            Some((named.file, counted.ok()?.map?))
         })
         .collect()
 }

@@ -8,9 +8,12 @@
 //! This is the only crate with `unsafe` code; each module that needs it says so.
 
 pub mod aftermath;
+pub mod clock;
 pub mod ebpf;
+pub mod identity;
 pub mod kernel;
 pub mod machine;
+pub mod page_cache;
 mod paths;
 pub mod permission;
 pub mod program;

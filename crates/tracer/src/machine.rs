@@ -79,6 +79,12 @@ fn cpus() -> u32 {
     })
 }
 
+/// Memory that programs can still have without swapping, the page cache that would make room
+/// included, bytes (`MemAvailable`, `proc_meminfo(5)`). `None` where `/proc` does not tell.
+pub fn available_memory_bytes() -> Option<u64> {
+    memory(&Roots::default(), "MemAvailable")
+}
+
 /// A line of `/proc/meminfo`, bytes.
 fn memory(roots: &Roots, name: &str) -> Option<u64> {
     let text = Roots::read(&roots.proc.join("meminfo"))?;
@@ -313,5 +319,6 @@ mod tests {
         )]);
         assert_eq!(memory(&roots, "MemTotal"), Some(24_684_096 * 1024));
         assert_eq!(memory(&roots, "MemAvailable"), None);
+        assert!(available_memory_bytes() < memory(&Roots::default(), "MemTotal"));
     }
 }

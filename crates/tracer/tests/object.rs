@@ -95,7 +95,13 @@ fn layouts() -> Vec<String> {
         }
         "config" Config {
             root: u32, phase: u32, stream_calls: u32, stream_requests: u32,
-            end_io: [u64; END_IOS],
+            end_io: [u64; END_IOS], started_ns: u64,
+        }
+        "moment_sum" MomentSum { count: u64, bytes: u64, time_ns: u64 }
+        "moment" Moment { of: [wire::MomentSum; wire::PURPOSES] }
+        "request_moment_key" RequestMomentKey { moment: u32, disk: u32 }
+        "request_moment" RequestMomentValue {
+            count: [u64; wire::CAUSES], bytes: [u64; wire::CAUSES],
         }
         "call_event" CallEvent {
             kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, took_ns: u64,

@@ -2,8 +2,8 @@
 
 use syscalls::Sysno;
 
-use super::uring;
 use super::wire::{RING_BASE, SOURCE_BASE, SYSCALLS, call, path};
+use super::{moments, uring};
 
 /// Every name that a counted call can have: the system calls of this architecture, and the
 /// operations of io_uring.
@@ -47,6 +47,15 @@ pub(super) fn table() -> [u32; SYSCALLS] {
 /// The path table for the kernel side: which arguments are paths.
 pub(super) fn paths() -> [u8; SYSCALLS] {
     of_each(paths_of)
+}
+
+/// The purpose table for the kernel side: what each counted call is for.
+pub(super) fn purposes() -> [u8; SOURCE_BASE] {
+    let mut table = [0; SOURCE_BASE];
+    for (nr, entry) in (0..).zip(&mut table) {
+        *entry = moments::number_of(name(nr));
+    }
+    table
 }
 
 fn of_each<T: Copy + Default>(of: impl Fn(Sysno) -> T) -> [T; SYSCALLS] {

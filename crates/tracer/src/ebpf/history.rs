@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use iostrata_core::op::FileId;
+use iostrata_core::trace::timeline::Moments;
 use iostrata_core::trace::{Event, FileKind, Follower, NamedFile, Scope, Seen, Step, Task};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
@@ -44,12 +45,13 @@ pub(super) struct Resolved {
 }
 
 impl History {
-    pub(super) fn finish(self, sites: Sites) -> Seen {
+    pub(super) fn finish(self, sites: Sites, moments: Moments) -> Seen {
         Seen {
             names: self.names,
             tasks: self.tasks,
             followed: self.follower.finish(),
             sites: sites.finish(),
+            moments,
         }
     }
 
@@ -67,7 +69,7 @@ impl History {
         let file = file_id(&event.file)?;
         let kind = FileKind::from_mode(event.mode);
         let path = match file_id(&event.base).map(|base| self.directories.get(&base)) {
-            None => path_of(kind, file.inode, text),
+            None => path_of(kind, file.inode, text, event.complete != 0),
             Some(Some(directory)) => {
                 paths::normal(&[directory, &b"/"[..], up_to_nul(text)].concat())
             }
@@ -262,8 +264,9 @@ impl History {
     }
 }
 
-/// What is seen is the names from the file up to the root of all mounts, each with its NUL.
-fn path_of(kind: FileKind, inode: u64, text: &[u8]) -> Vec<u8> {
+/// What is seen is the names from the file up to the root of all mounts, each with its NUL. A
+/// path that is too long to be walked to its end begins with an ellipsis.
+fn path_of(kind: FileKind, inode: u64, text: &[u8], complete: bool) -> Vec<u8> {
     let mut names: Vec<&[u8]> = text
         .split(|byte| *byte == 0)
         .filter(|name| !name.is_empty())
@@ -274,7 +277,8 @@ fn path_of(kind: FileKind, inode: u64, text: &[u8]) -> Vec<u8> {
         FileKind::Pipe if names.is_empty() => format!("pipe:[{inode}]").into_bytes(),
         FileKind::Socket if names.len() < 2 => format!("socket:[{inode}]").into_bytes(),
         FileKind::Anonymous => [b"anon_inode:", names.concat().as_slice()].concat(),
-        _ => [b"/", names.join(&b'/').as_slice()].concat(),
+        _ if complete => [b"/", names.join(&b'/').as_slice()].concat(),
+        _ => ["…/".as_bytes(), names.join(&b'/').as_slice()].concat(),
     }
 }
 
@@ -334,13 +338,18 @@ mod tests {
 
     #[test]
     fn names_from_the_leaf_up_make_a_path() {
-        let path = path_of(FileKind::Regular, 1, b"file\0dir\0mnt\0");
+        let path = path_of(FileKind::Regular, 1, b"file\0dir\0mnt\0", true);
         assert_eq!(path, b"/mnt/dir/file");
-        assert_eq!(path_of(FileKind::Directory, 2, b""), b"/");
-        assert_eq!(path_of(FileKind::Pipe, 7, b""), b"pipe:[7]");
-        assert_eq!(path_of(FileKind::Pipe, 7, b"fifo\0tmp\0"), b"/tmp/fifo");
-        assert_eq!(path_of(FileKind::Socket, 9, b"UNIX\0"), b"socket:[9]");
-        let epoll = path_of(FileKind::Anonymous, 3, b"[eventpoll]\0");
+        let cut = path_of(FileKind::Regular, 1, b"file\0dir\0", false);
+        assert_eq!(cut, "…/dir/file".as_bytes());
+        assert_eq!(path_of(FileKind::Directory, 2, b"", true), b"/");
+        assert_eq!(path_of(FileKind::Pipe, 7, b"", true), b"pipe:[7]");
+        assert_eq!(
+            path_of(FileKind::Pipe, 7, b"fifo\0tmp\0", true),
+            b"/tmp/fifo"
+        );
+        assert_eq!(path_of(FileKind::Socket, 9, b"UNIX\0", true), b"socket:[9]");
+        let epoll = path_of(FileKind::Anonymous, 3, b"[eventpoll]\0", true);
         assert_eq!(epoll, b"anon_inode:[eventpoll]");
     }
 }

@@ -8,6 +8,7 @@ mod change;
 mod guard;
 mod history;
 mod mapping;
+mod moments;
 mod object;
 mod payload;
 mod readout;
@@ -22,7 +23,9 @@ use iostrata_core::environment::Backend;
 use iostrata_core::evidence::BlockRow;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Streams};
 use iostrata_core::op::Gap;
+use iostrata_core::trace::Seen;
 
+use crate::clock;
 use crate::record::{RecordError, Recorded, Recording};
 use aya::maps::MapError;
 pub use calls::call_names;
@@ -176,13 +179,15 @@ impl Observer for EbpfObserver {
 
     fn start(&mut self, root: u32, stream: Streams) -> Result<(), ObserveError> {
         self.object.detach();
-        readout::clear(&mut self.object.ebpf).map_err(|e| error("clear the eBPF maps", &e))?;
+        readout::clear(&mut self.object.ebpf, &self.config)
+            .map_err(|e| error("clear the eBPF maps", &e))?;
         self.config = Config {
             root,
             phase: 0,
             stream_calls: u32::from(stream.calls),
             stream_requests: u32::from(stream.requests),
             end_io: self.object.end_io,
+            started_ns: 0,
         };
         self.object
             .configure(self.config)
@@ -206,7 +211,12 @@ impl Observer for EbpfObserver {
         })?;
         self.object
             .attach()
-            .map_err(|e| error("attach the eBPF programs", &e))
+            .map_err(|e| error("attach the eBPF programs", &e))?;
+        // Attaching takes longer than many programs run: their first moment begins after it.
+        self.config.started_ns = clock::now_ns();
+        self.object
+            .configure(self.config)
+            .map_err(|e| error("configure the observer", &e))
     }
 
     fn program_ended(&mut self) -> Result<(), ObserveError> {
@@ -239,11 +249,18 @@ impl Observer for EbpfObserver {
             .payloads
             .take()
             .map(|payloads| payloads.finish(readout::log_gaps(&self.object, &raw)));
+        let seen = self.history.then(|| {
+            let moments = moments::read(&self.object, self.config.started_ns)?;
+            Ok(events.history.finish(events.sites, moments))
+        });
+        let seen: Option<Result<Seen, MapError>> = seen;
         Ok(Observation {
             raw,
             ops: events.ops,
             requests: events.requests,
-            seen: self.history.then(|| events.history.finish(events.sites)),
+            seen: seen
+                .transpose()
+                .map_err(|e| error("read the eBPF maps", &e))?,
         })
     }
 }

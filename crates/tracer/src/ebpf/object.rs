@@ -10,10 +10,10 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use iostrata_core::op::Gap;
 
 use super::Limits;
-use super::calls;
 use super::payload::Stops;
 use super::symbols;
 use super::wire::{Config, END_IOS};
+use super::{calls, moments};
 
 /// The committed object; `make bpf` rebuilds it from `bpf/`.
 static OBJECT: &[u8] = include_bytes_aligned!("../../../../bpf/iostrata.bpf.o");
@@ -266,10 +266,12 @@ fn load_object(btf: &Btf, limits: &Limits) -> Result<Ebpf, aya::EbpfError> {
         .allow_unsupported_maps()
         .override_global("CALLS", &table, true)
         .override_global("PATHS", &calls::paths(), true)
+        .override_global("PURPOSE_OF", &calls::purposes(), true)
         .override_global("HISTORY", &u32::from(limits.history), true)
         .override_global("RECORD", &u32::from(limits.record), true)
         .override_global("HIGH_WATER", &u64::from(limits.ring_bytes / 2), true)
         .map_max_entries("named", limits.calls)
+        .map_max_entries("moments", moments::room(limits.history))
         .map_max_entries("calls", limits.calls)
         .map_max_entries("cache", limits.files)
         .map_max_entries("block", limits.files)

@@ -13,7 +13,6 @@ use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{Change, Durability};
 use iostrata_core::trace::NamedFile;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::time::{ClockId, clock_gettime};
 use zerocopy::FromBytes as _;
 
 use super::calls;
@@ -23,6 +22,7 @@ use super::history::Resolved;
 use super::mapping::Mappings;
 use super::stream::file_id;
 use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, call, form};
+use crate::clock::now_ns;
 use crate::record::batch::{Batch, Call, Item, Part, Target};
 use crate::record::{RecordError, Recorded, Recording};
 
@@ -355,11 +355,6 @@ impl Payloads {
         );
         self.recording.finish(self.stopped, gaps)
     }
-}
-
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
 
 fn call_of_step(event: &StepEvent) -> Call {

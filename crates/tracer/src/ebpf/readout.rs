@@ -11,12 +11,13 @@ use iostrata_core::evidence::{
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::Shape;
 
-use super::calls;
 use super::object::{Object, Stratum, absent};
 use super::stream::{cause, file_id, phase};
 use super::wire::{
-    BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, FileKey, NUMBERS, Totals, loss,
+    BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, Config, FileKey, NUMBERS,
+    Totals, loss,
 };
+use super::{calls, moments};
 
 /// All rows of the session.
 pub(super) fn read(object: &Object) -> Result<RawEvidence, MapError> {
@@ -60,7 +61,7 @@ pub(super) fn requests(object: &Object) -> Result<Option<Vec<BlockRow>>, MapErro
     seen.then(|| block_rows(&object.ebpf)).transpose()
 }
 
-fn map<'a>(ebpf: &'a Ebpf, name: &str) -> Result<&'a Map, MapError> {
+pub(super) fn map<'a>(ebpf: &'a Ebpf, name: &str) -> Result<&'a Map, MapError> {
     ebpf.map(name).ok_or_else(|| absent(name))
 }
 
@@ -183,13 +184,13 @@ fn totals(ebpf: &Ebpf) -> Result<CoreTotals, MapError> {
     })
 }
 
-fn lost(ebpf: &Ebpf, what: u32) -> Result<u64, MapError> {
+pub(super) fn lost(ebpf: &Ebpf, what: u32) -> Result<u64, MapError> {
     let values = PerCpuArray::<_, u64>::try_from(map(ebpf, "losses")?)?.get(&what, 0)?;
     Ok(values.iter().sum())
 }
 
 /// Empties everything a session fills.
-pub(super) fn clear(ebpf: &mut Ebpf) -> Result<(), MapError> {
+pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     clear_hash::<CallKey, CallValue>(ebpf, "calls")?;
     clear_hash::<CacheKey, CacheValue>(ebpf, "cache")?;
     clear_hash::<BlockKey, BlockValue>(ebpf, "block")?;
@@ -204,15 +205,16 @@ pub(super) fn clear(ebpf: &mut Ebpf) -> Result<(), MapError> {
     zero::<Totals>(ebpf, "totals", 1, Totals::default())?;
     clear_hash::<FileKey, u8>(ebpf, "named")?;
     clear_hash::<u64, [u64; 3]>(ebpf, "operations")?;
+    moments::clear(ebpf, last.started_ns)?;
     Array::<_, u64>::try_from(map_mut(ebpf, "alive")?)?.set(0, 0, 0)?;
     zero::<u64>(ebpf, "losses", loss::ALL as usize, 0)
 }
 
-fn map_mut<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Map, MapError> {
+pub(super) fn map_mut<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Map, MapError> {
     ebpf.map_mut(name).ok_or_else(|| absent(name))
 }
 
-fn clear_hash<K: Pod, V: Pod>(ebpf: &mut Ebpf, name: &str) -> Result<(), MapError> {
+pub(super) fn clear_hash<K: Pod, V: Pod>(ebpf: &mut Ebpf, name: &str) -> Result<(), MapError> {
     let mut map = HashMap::<_, K, V>::try_from(map_mut(ebpf, name)?)?;
     let keys: Vec<K> = map.keys().collect::<Result<_, _>>()?;
     for key in keys {

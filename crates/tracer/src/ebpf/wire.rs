@@ -57,8 +57,13 @@ pub(super) mod loss {
     pub(crate) const NAMES: u32 = 6;
     pub(crate) const HISTORY: u32 = 7;
     pub(crate) const PAYLOAD: u32 = 8;
-    pub(crate) const ALL: u32 = 9;
+    pub(crate) const MOMENTS: u32 = 9;
+    pub(crate) const ALL: u32 = 10;
 }
+
+/// `enum purpose` and `enum cause` in `bpf/wire.h`.
+pub(super) const PURPOSES: usize = 4;
+pub(super) const CAUSES: usize = 8;
 
 /// Entries of `Config::end_io` (`enum end_io` in `bpf/wire.h`).
 pub(super) const END_IOS: usize = 8;
@@ -129,9 +134,22 @@ wire! {
 }
 wire! {
     #[derive(Default)]
-    struct Config(80) {
+    struct MomentSum(24) { count: u64, bytes: u64, time_ns: u64 }
+}
+wire! {
+    struct Moment(96) { of: [MomentSum; PURPOSES] }
+}
+wire! {
+    struct RequestMomentKey(8) { moment: u32, disk: u32 }
+}
+wire! {
+    struct RequestMomentValue(128) { count: [u64; CAUSES], bytes: [u64; CAUSES] }
+}
+wire! {
+    #[derive(Default)]
+    struct Config(88) {
         root: u32, phase: u32, stream_calls: u32, stream_requests: u32,
-        end_io: [u64; END_IOS],
+        end_io: [u64; END_IOS], started_ns: u64,
     }
 }
 wire! {

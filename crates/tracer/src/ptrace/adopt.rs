@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::io;
 
-use super::recorder::{Recorder, now_ns};
+use super::recorder::Recorder;
 use super::request::{self, Tid};
 use super::usage;
+use crate::clock::now_ns;
 
 /// Seizes all threads of a process and of all it has started, and makes them stop once, so
 /// that they stop at their calls from then on.

@@ -273,7 +273,7 @@ fn run(
         .map_err(TraceError::Kernel)?;
     let pid = process.pid;
     let mut recorder = Recorder::new(MOST_ROWS, false);
-    recorder.adopt(pid, recorder::now_ns());
+    recorder.adopt(pid, crate::clock::now_ns());
     watch.alive.store(1, Ordering::Release);
     // Nobody listens when the session was given up; the program runs all the same.
     _ = started.send(pid);

@@ -19,6 +19,7 @@ use super::record::Record;
 use super::request::Tid;
 use super::tasks::{Entered, Tasks, family};
 use super::{memory, usage};
+use crate::clock::now_ns;
 
 /// Records what the stops of one run tell.
 #[derive(Debug)]
@@ -360,11 +361,4 @@ fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) -> NamedFile 
 
 fn low(argument: u64) -> u32 {
     u32::try_from(argument & u64::from(u32::MAX)).unwrap_or(u32::MAX)
-}
-
-/// Nanoseconds of `CLOCK_MONOTONIC`.
-pub(super) fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let part = |value: i64| u64::try_from(value).unwrap_or(0);
-    part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)
 }

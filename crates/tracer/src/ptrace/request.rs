@@ -4,6 +4,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::time::{Duration, Instant};
 
 /// `AUDIT_ARCH_*` of this architecture (include/uapi/linux/audit.h).
 #[cfg(target_arch = "x86_64")]
@@ -201,12 +202,22 @@ pub(super) fn set_first_argument(_tid: Tid, _value: u64) -> io::Result<()> {
 
 /// The next stop of a thread that this thread traces, or the end of one of its children.
 /// `None` when there are no more. Other threads' children are theirs.
-pub(super) fn next_stop() -> io::Result<Option<(Tid, Stop)>> {
+///
+/// Looks for one again and again for up to `impatience` before it sleeps: to be woken on
+/// another CPU takes longer than most programs need for their next stop.
+pub(super) fn next_stop(impatience: Duration) -> io::Result<Option<(Tid, Stop)>> {
+    let begun = Instant::now();
+    let mut flags = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
     loop {
         let mut status = 0;
-        let flags = libc::__WALL | libc::__WNOTHREAD;
         // SAFETY: the kernel writes one int to `status`.
         let tid = unsafe { libc::waitpid(-1, &raw mut status, flags) };
+        if tid == 0 {
+            if begun.elapsed() >= impatience {
+                flags &= !libc::WNOHANG;
+            }
+            continue;
+        }
         if let Ok(tid) = Tid::try_from(tid) {
             return Ok(Some((tid, Stop::from_status(status))));
         }

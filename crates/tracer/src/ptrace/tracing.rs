@@ -5,12 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use super::Stops;
 use super::record::Record;
-use super::recorder::{Recorder, now_ns};
+use super::recorder::Recorder;
 use super::request::{self, CallInfo, Resume, Stop, Tid};
 use super::watch::Watch;
+use crate::clock::now_ns;
 
 /// Traces until nobody is left to trace.
 pub(super) struct Tracing {
@@ -25,6 +27,19 @@ pub(super) struct Tracing {
     watch: Arc<Watch>,
     /// Where the record goes.
     record: Sender<Record>,
+    /// How long it looks for the next stop before it sleeps.
+    impatience: Duration,
+}
+
+/// Longer than a program that only makes calls is on its own between two of them.
+const IMPATIENCE: Duration = Duration::from_micros(30);
+
+/// None where the program could not run meanwhile.
+fn impatience() -> Duration {
+    match std::thread::available_parallelism() {
+        Ok(cpus) if cpus.get() > 1 => IMPATIENCE,
+        _ => Duration::ZERO,
+    }
 }
 
 /// How a loop ended.
@@ -54,6 +69,7 @@ impl Tracing {
             bell,
             watch,
             record,
+            impatience: impatience(),
         }
     }
 
@@ -62,7 +78,7 @@ impl Tracing {
     /// Whatever goes wrong in recording, what is traced goes on: behind a filter a program
     /// cannot do without the tracer.
     pub(super) fn run(&mut self) -> std::io::Result<Left> {
-        while let Some((tid, stop)) = request::next_stop()? {
+        while let Some((tid, stop)) = request::next_stop(self.impatience)? {
             if tid == self.bell {
                 if self.traced.is_empty() {
                     continue;

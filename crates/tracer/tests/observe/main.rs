@@ -3,6 +3,7 @@
 mod counts;
 mod history;
 mod losses;
+mod moments;
 mod page_cache;
 mod record;
 mod session;

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use iostrata_core::observe::{Observation, Observer as _, Stream};
 use iostrata_core::op::FileId;
+use iostrata_core::trace::timeline::Purpose;
 use iostrata_core::trace::{Shape, direction};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::program::Blocked;
@@ -37,6 +38,8 @@ struct Seen {
     directories: Vec<Value>,
     not_found: BTreeMap<String, u64>,
     tasks: Vec<(String, u64, u64)>,
+    /// Calls and bytes of each purpose over the whole run.
+    purposes: BTreeMap<Purpose, (u64, u64)>,
 }
 
 fn by_ebpf(words: &[OsString]) -> Observation {
@@ -119,6 +122,7 @@ fn below(dir: &Path, observation: &Observation) -> Seen {
             .filter_map(|(file, path)| Some((names.get(file)?.clone(), inside(path)?)))
             .collect(),
         directories,
+        purposes: purposes(seen),
         not_found: seen
             .followed
             .not_found
@@ -127,6 +131,15 @@ fn below(dir: &Path, observation: &Observation) -> Seen {
             .collect(),
         tasks,
     }
+}
+
+fn purposes(seen: &iostrata_core::trace::Seen) -> BTreeMap<Purpose, (u64, u64)> {
+    let mut sums: BTreeMap<Purpose, (u64, u64)> = BTreeMap::new();
+    for moment in &seen.moments.calls {
+        let sum = sums.entry(moment.purpose).or_default();
+        *sum = (sum.0 + moment.count, sum.1 + moment.bytes);
+    }
+    sums
 }
 
 /// Which predecessors are remembered depends on the inode number (`slot_of`, `bpf/calls.h`),

@@ -1,0 +1,173 @@
+/* When calls ended and requests were issued. What a moment is, and how moments fold into a
+ * timeline, says crates/core/src/trace/timeline. A task adds to sums of its own, which are
+ * merged when the moment is over: a call costs no look-up. */
+#pragma once
+#include "maps.h"
+#include "log2.h"
+
+#define FIRST_POWER 17
+#define FIRST_MOMENTS_POWER 10
+#define PER_DOUBLING (1 << (FIRST_MOMENTS_POWER - 1))
+
+/* What each call is for (enum purpose), by number. */
+const volatile __u8 PURPOSE_OF[SOURCE_BASE] = {};
+
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, MOMENTS); /* resized */
+	__type(key, __u32);
+	__type(value, struct moment);
+} moments SEC(".maps");
+
+struct {
+	__uint(type, MAP_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 32768);
+	__type(key, struct request_moment_key);
+	__type(value, struct request_moment);
+} request_moments SEC(".maps");
+
+static __always_inline __u32 moment_of(__u64 since_start_ns)
+{
+	__u32 power = log2_of(since_start_ns), doublings, moment;
+
+	if (power < FIRST_POWER + FIRST_MOMENTS_POWER)
+		return since_start_ns >> FIRST_POWER;
+	doublings = power - FIRST_POWER - FIRST_MOMENTS_POWER;
+	moment = (1 << FIRST_MOMENTS_POWER) + doublings * PER_DOUBLING +
+		 (__u32)(since_start_ns >> (FIRST_POWER + 1 + doublings)) - PER_DOUBLING;
+	return moment < MOMENTS ? moment : MOMENTS - 1;
+}
+
+/* How long the moment is that the time lies in: a power of two, which its begin is a
+ * multiple of. */
+static __always_inline __u64 moment_ns(__u64 since_start_ns)
+{
+	__u32 power = log2_of(since_start_ns);
+
+	if (power < FIRST_POWER + FIRST_MOMENTS_POWER)
+		return 1ULL << FIRST_POWER;
+	return 1ULL << (power + 1 - FIRST_MOMENTS_POWER);
+}
+
+static __noinline int merge_moment(struct task_state *state)
+{
+	struct moment *to;
+	__u32 at;
+
+	if (!state)
+		return 0;
+	at = state->moment;
+	to = bpf_map_lookup_elem(&moments, &at);
+	for (int i = 0; i < PURPOSES && to; i++) {
+		struct moment_sum *sum = &state->moment_sums[i];
+
+		if (!sum->count)
+			continue;
+		__sync_fetch_and_add(&to->of[i].count, sum->count);
+		__sync_fetch_and_add(&to->of[i].bytes, sum->bytes);
+		__sync_fetch_and_add(&to->of[i].time_ns, sum->time_ns);
+	}
+	__builtin_memset(state->moment_sums, 0, sizeof state->moment_sums);
+	return 0;
+}
+
+/* What ends before the start of the run is in no moment. */
+static __noinline int begin_moment(struct task_state *state, __u64 now)
+{
+	struct config *c = configuration();
+	__u64 since, length;
+
+	if (!state || !c)
+		return 0;
+	merge_moment(state);
+	if (!c->started_ns || now < c->started_ns) {
+		state->moment = MOMENTS;
+		state->moment_ends_ns = now + 1;
+		return 0;
+	}
+	since = now - c->started_ns;
+	length = moment_ns(since);
+	state->moment = moment_of(since);
+	state->moment_ends_ns = c->started_ns + (since & ~(length - 1)) + length;
+	return 0;
+}
+
+/* A read from a pipe waits for somebody, not for storage. */
+static __always_inline bool is_stored(__u32 mode)
+{
+	return (mode & S_IFMT) == S_IFREG || (mode & S_IFMT) == S_IFBLK;
+}
+
+static __always_inline __u32 purpose_of(__u32 nr, __u32 mode)
+{
+	__u32 purpose = nr < SOURCE_BASE ? PURPOSE_OF[nr] : 0;
+
+	if ((purpose == PURPOSE_READ || purpose == PURPOSE_WRITE) && !is_stored(mode))
+		return 0;
+	return purpose;
+}
+
+static __always_inline void add_to_moment(struct task_state *state, __s64 result, __u64 took_ns,
+					  __u64 now)
+{
+	__u32 purpose = purpose_of(state->nr, state->mode);
+	struct moment_sum *sum;
+
+	if (!purpose)
+		return;
+	if (now >= state->moment_ends_ns)
+		begin_moment(state, now);
+	sum = &state->moment_sums[(purpose - 1) & (PURPOSES - 1)];
+	sum->count++;
+	sum->time_ns += took_ns;
+	if (result > 0 && (purpose == PURPOSE_READ || purpose == PURPOSE_WRITE))
+		sum->bytes += result;
+}
+
+/* An operation of io_uring, which ends in no task's name. */
+static __always_inline void operation_at(__u32 purpose, __s64 result, __u64 took_ns, __u64 now)
+{
+	struct config *c = configuration();
+	struct moment *to;
+	__u32 at;
+
+	if (!purpose || !c || !c->started_ns || now < c->started_ns)
+		return;
+	at = moment_of(now - c->started_ns);
+	to = bpf_map_lookup_elem(&moments, &at);
+	if (!to)
+		return;
+	purpose = (purpose - 1) & (PURPOSES - 1);
+	__sync_fetch_and_add(&to->of[purpose].count, 1);
+	__sync_fetch_and_add(&to->of[purpose].time_ns, took_ns);
+	if (result > 0 && purpose < PURPOSE_SYNC - 1)
+		__sync_fetch_and_add(&to->of[purpose].bytes, result);
+}
+
+/* A request for a file of the tree, or for none: what is charged to the run. */
+static __always_inline void request_at(struct config *c, struct block_key *of, __u64 bytes,
+				       __u64 now)
+{
+	struct request_moment_key key = {};
+	struct request_moment zero = {}, *to;
+	__u32 cause = of->cause & (CAUSES - 1);
+
+	if (c->phase || !c->started_ns || now < c->started_ns)
+		return;
+	if (of->file.inode && !of->by_tree && !bpf_map_lookup_elem(&named, &of->file))
+		return;
+	key.moment = moment_of(now - c->started_ns);
+	key.disk = of->disk;
+	to = bpf_map_lookup_elem(&request_moments, &key);
+	if (!to) {
+		bpf_map_update_elem(&request_moments, &key, &zero, BPF_NOEXIST);
+		to = bpf_map_lookup_elem(&request_moments, &key);
+		if (!to) {
+			lose(LOSS_MOMENTS);
+			return;
+		}
+	}
+	__sync_fetch_and_add(&to->count[cause], 1);
+	__sync_fetch_and_add(&to->bytes[cause], bytes);
+}

@@ -1,0 +1,127 @@
+//! Calls and requests over time, as the kernel side summed them (`bpf/moments.h`).
+
+use aya::Ebpf;
+use aya::maps::{Array, HashMap, MapError};
+use iostrata_core::op::Gap;
+use iostrata_core::trace::timeline::{
+    CallMoment, MOMENTS, Moments, Purpose, RequestMoment, moment_of,
+};
+
+use super::object::{Object, Stratum};
+use super::readout::{clear_hash, lost, map, map_mut};
+use super::stream::cause;
+use super::wire::{Moment, MomentSum, PURPOSES, RequestMomentKey, RequestMomentValue, loss};
+use crate::clock;
+
+/// Purposes by the number that the kernel side has for them, from 1 on (`enum purpose`).
+const NUMBERED: [Purpose; PURPOSES] = [
+    Purpose::Read,
+    Purpose::Write,
+    Purpose::Sync,
+    Purpose::Metadata,
+];
+
+/// What a call is for, for the kernel side; 0 for calls that are not on files.
+pub(super) fn number_of(call: &str) -> u8 {
+    let place = Purpose::of(call).and_then(|of| NUMBERED.iter().position(|one| *one == of));
+    place.map_or(0, |place| u8::try_from(place + 1).unwrap_or(0))
+}
+
+/// All moments of a session that began at `started_ns`.
+pub(super) fn read(object: &Object, started_ns: u64) -> Result<Moments, MapError> {
+    let ebpf = &object.ebpf;
+    let requests = object.seen.contains(&Stratum::Device);
+    let left_out = lost(ebpf, loss::MOMENTS)?;
+    let missing = (left_out > 0).then(|| {
+        Gap::new(
+            format!("{left_out} requests in the timeline"),
+            "the table of moments was full",
+        )
+    });
+    Ok(Moments {
+        calls: calls(ebpf, started_ns)?,
+        requests: requests.then(|| request_moments(ebpf)).transpose()?,
+        missing: missing.into_iter().collect(),
+    })
+}
+
+fn calls(ebpf: &Ebpf, started_ns: u64) -> Result<Vec<CallMoment>, MapError> {
+    let table = Array::<_, Moment>::try_from(map(ebpf, "moments")?)?;
+    let mut calls = Vec::new();
+    for moment in 0..used(started_ns).min(table.len()) {
+        let sums = table.get(&moment, 0)?.of;
+        for (purpose, sum) in NUMBERED.into_iter().zip(sums) {
+            if sum.count > 0 {
+                calls.push(CallMoment {
+                    moment,
+                    purpose,
+                    count: sum.count,
+                    bytes: sum.bytes,
+                    time_ns: sum.time_ns,
+                });
+            }
+        }
+    }
+    Ok(calls)
+}
+
+fn request_moments(ebpf: &Ebpf) -> Result<Vec<RequestMoment>, MapError> {
+    let mut requests = Vec::new();
+    let table = map(ebpf, "request_moments")?;
+    let table = HashMap::<_, RequestMomentKey, RequestMomentValue>::try_from(table)?;
+    for entry in &table {
+        let (key, value) = entry?;
+        for (code, (count, bytes)) in (0_u8..).zip(value.count.into_iter().zip(value.bytes)) {
+            if count > 0 {
+                requests.push(RequestMoment {
+                    moment: key.moment,
+                    disk: key.disk,
+                    cause: cause(code),
+                    count,
+                    bytes,
+                });
+            }
+        }
+    }
+    Ok(requests)
+}
+
+/// Moments from the start until now.
+fn used(started_ns: u64) -> u32 {
+    moment_of(clock::now_ns().saturating_sub(started_ns)).saturating_add(1)
+}
+
+/// Clears what the session that began at `started_ns` has used; 0 if there was none.
+pub(super) fn clear(ebpf: &mut Ebpf, started_ns: u64) -> Result<(), MapError> {
+    clear_hash::<RequestMomentKey, RequestMomentValue>(ebpf, "request_moments")?;
+    if started_ns == 0 {
+        return Ok(());
+    }
+    let empty = Moment {
+        of: [MomentSum::default(); PURPOSES],
+    };
+    let mut table = Array::<_, Moment>::try_from(map_mut(ebpf, "moments")?)?;
+    for moment in 0..used(started_ns).min(table.len()) {
+        table.set(moment, empty, 0)?;
+    }
+    Ok(())
+}
+
+/// Room for the moments of a run; one without a history has no use for them.
+pub(super) fn room(history: bool) -> u32 {
+    if history { MOMENTS } else { 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_the_kernel_side() {
+        assert_eq!(number_of("pread64"), 1);
+        assert_eq!(number_of("io_uring.writev"), 2);
+        assert_eq!(number_of("fdatasync"), 3);
+        assert_eq!(number_of("openat"), 4);
+        assert_eq!(number_of("futex"), 0);
+    }
+}

@@ -1,0 +1,84 @@
+//! A file as the kernel's own structures name it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use iostrata_core::FileId;
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+
+/// `s_dev` and inode number, the key under which an observer counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KernelFile {
+    /// `s_dev` of the superblock, in the kernel's encoding.
+    pub device: u32,
+    /// Inode number.
+    pub inode: u64,
+}
+
+/// Looks `path` up.
+///
+/// The device is that of its mount, not `st_dev`: btrfs gives every subvolume an
+/// `st_dev` of its own (`btrfs_getattr`), while `/proc/PID/mountinfo` shows the
+/// superblock's (`show_mountinfo` in `fs/proc_namespace.c`).
+pub fn kernel_file(path: &Path) -> io::Result<KernelFile> {
+    let seen = statx(
+        CWD,
+        path,
+        AtFlags::empty(),
+        StatxFlags::INO | StatxFlags::MNT_ID,
+    )?;
+    // The thread's, since a private mount namespace belongs to one thread.
+    let mounts = fs::read("/proc/thread-self/mountinfo")?;
+    // Mount points are bytes; the fields read here come before them.
+    let from_mount = superblock_device(&String::from_utf8_lossy(&mounts), seen.stx_mnt_id);
+    let device =
+        from_mount.unwrap_or_else(|| FileId::kernel_device(seen.stx_dev_major, seen.stx_dev_minor));
+    Ok(KernelFile {
+        device,
+        inode: seen.stx_ino,
+    })
+}
+
+/// The third field, `major:minor`, of the line that starts with the mount's id.
+fn superblock_device(mountinfo: &str, mount: u64) -> Option<u32> {
+    let line = mountinfo
+        .lines()
+        .find(|line| line.split(' ').next().and_then(|id| id.parse().ok()) == Some(mount))?;
+    let (major, minor) = line.split(' ').nth(2)?.split_once(':')?;
+    Some(FileId::kernel_device(
+        major.parse().ok()?,
+        minor.parse().ok()?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_mounts_device_is_found_by_its_id() {
+        let mounts = "21 1 254:0 / / rw - ext4 /dev/vda rw\n\
+            212 21 0:39 /@home /home rw - btrfs /dev/vdb rw,subvol=/@home\n";
+        assert_eq!(superblock_device(mounts, 212), Some(39));
+        assert_eq!(superblock_device(mounts, 21), Some(254 << 20));
+        assert_eq!(superblock_device(mounts, 2), None);
+    }
+
+    #[test]
+    fn an_ordinary_file_has_its_stat_device() {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("f");
+        fs::write(&path, "x").unwrap();
+        let stat = fs::metadata(&path).unwrap();
+        let (major, minor) = (rustix::fs::major(stat.dev()), rustix::fs::minor(stat.dev()));
+        let expected = KernelFile {
+            device: FileId::kernel_device(major, minor),
+            inode: stat.ino(),
+        };
+        assert_eq!(kernel_file(&path).unwrap(), expected);
+        assert!(kernel_file(&dir.path().join("absent")).is_err());
+    }
+}

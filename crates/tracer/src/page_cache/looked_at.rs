@@ -1,0 +1,117 @@
+//! What stands under a path, found out without opening what must not be opened.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+
+use iostrata_core::op::FileId;
+use iostrata_core::trace::FileKind;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, open, openat, statx};
+
+use crate::identity::KernelFile;
+use crate::stack::{Roots, StackError, mountinfo::Mounts};
+
+/// A regular file, open for reading.
+#[derive(Debug)]
+pub struct Regular {
+    /// The open file.
+    pub file: File,
+    /// Its identity for the kernel.
+    pub identity: KernelFile,
+    /// Type of its file system.
+    pub filesystem: String,
+    /// Length, bytes.
+    pub size_bytes: u64,
+    /// Storage that it takes, bytes.
+    pub allocated_bytes: u64,
+    /// Whether the caller is its owner.
+    pub is_own: bool,
+}
+
+/// What a path names.
+#[derive(Debug)]
+pub enum LookedAt {
+    /// A regular file.
+    Regular(Regular),
+    /// A directory, on the file system with this `s_dev`.
+    Directory(u32),
+    /// A symbolic link that was not to be followed.
+    SymbolicLink,
+    /// A FIFO, socket or device. It was not opened: that could block, or move a tape.
+    Special,
+}
+
+/// The file systems that files lie on, by mount.
+#[derive(Debug)]
+pub struct FileSystems {
+    mounts: Mounts,
+    /// `s_dev` and type by the id of the mount.
+    known: HashMap<u64, (u32, String)>,
+}
+
+impl FileSystems {
+    /// Those of this process's namespace, as they are mounted now.
+    pub fn read() -> Result<Self, StackError> {
+        Ok(Self {
+            mounts: Mounts::read(&Roots::default())?,
+            known: HashMap::new(),
+        })
+    }
+
+    /// The superblock's device, not `st_dev`: see [`crate::identity::kernel_file`].
+    fn holding(&mut self, found: &Statx) -> (u32, &str) {
+        let (device, kind) = self.known.entry(found.stx_mnt_id).or_insert_with(|| {
+            let mount = self.mounts.with_id(found.stx_mnt_id);
+            mount.map_or_else(
+                || {
+                    let (major, minor) = (found.stx_dev_major, found.stx_dev_minor);
+                    (FileId::kernel_device(major, minor), "unknown".to_owned())
+                },
+                |mount| {
+                    let device = FileId::kernel_device(mount.device.major, mount.device.minor);
+                    (device, mount.kind.clone())
+                },
+            )
+        });
+        (*device, kind)
+    }
+}
+
+/// Looks at `path`, and opens it if it is a regular file. Symbolic links at its end are
+/// followed only if `follow` says so.
+///
+/// Fails as `open(2)` does. The file is first taken hold of without opening it (`O_PATH`), so
+/// that it cannot turn into something else in between.
+pub fn look_at(path: &Path, follow: bool, systems: &mut FileSystems) -> io::Result<LookedAt> {
+    let mut flags = OFlags::PATH | OFlags::CLOEXEC;
+    if !follow {
+        flags |= OFlags::NOFOLLOW;
+    }
+    let held = open(path, flags, Mode::empty())?;
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
+    let found = statx(&held, c"", AtFlags::EMPTY_PATH, wanted)?;
+    let (device, filesystem) = systems.holding(&found);
+    match FileKind::from_mode(u32::from(found.stx_mode)) {
+        FileKind::Regular => {}
+        FileKind::Directory => return Ok(LookedAt::Directory(device)),
+        FileKind::Symlink => return Ok(LookedAt::SymbolicLink),
+        _ => return Ok(LookedAt::Special),
+    }
+    let filesystem = filesystem.to_owned();
+    let again = format!("/proc/self/fd/{}", held.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = openat(CWD, again, flags, Mode::empty())?;
+    Ok(LookedAt::Regular(Regular {
+        file: file.into(),
+        identity: KernelFile {
+            device,
+            inode: found.stx_ino,
+        },
+        filesystem,
+        size_bytes: found.stx_size,
+        allocated_bytes: found.stx_blocks * 512,
+        is_own: found.stx_uid == rustix::process::geteuid().as_raw(),
+    }))
+}

@@ -1,0 +1,97 @@
+//! The timeline has every call and request that the counts have.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that fails"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use iostrata_core::evidence::{Cause, Phase};
+use iostrata_core::observe::{Observation, Stream};
+use iostrata_core::op::FileId;
+use iostrata_core::trace::FileKind;
+use iostrata_core::trace::timeline::Purpose;
+use iostrata_tracer::ebpf::{EbpfObserver, Limits};
+
+use crate::session::{observe, workload};
+
+/// Calls, bytes moved and nanoseconds of each purpose.
+type Sums = BTreeMap<Purpose, (u64, u64, u64)>;
+
+fn of_rows(observation: &Observation) -> Sums {
+    let names = &observation.seen.as_ref().unwrap().names;
+    let stored: BTreeSet<FileId> = names
+        .iter()
+        .filter(|named| matches!(named.kind, FileKind::Regular | FileKind::BlockDevice))
+        .map(|named| named.file)
+        .collect();
+    let mut sums = Sums::new();
+    let rows = observation.raw.syscalls.iter().flatten();
+    for row in rows.filter(|row| !row.is_source) {
+        let Some(purpose) = Purpose::of(row.name) else {
+            continue;
+        };
+        if purpose.moves() && row.file.is_none_or(|file| !stored.contains(&file)) {
+            continue;
+        }
+        let sum = sums.entry(purpose).or_default();
+        sum.0 += row.count;
+        sum.1 += if purpose.moves() { row.returned } else { 0 };
+        sum.2 += row.time_ns;
+    }
+    sums
+}
+
+fn of_moments(observation: &Observation) -> Sums {
+    let mut sums = Sums::new();
+    for moment in &observation.seen.as_ref().unwrap().moments.calls {
+        let sum = sums.entry(moment.purpose).or_default();
+        sum.0 += moment.count;
+        sum.1 += moment.bytes;
+        sum.2 += moment.time_ns;
+    }
+    sums
+}
+
+#[test]
+fn every_call_and_request_has_its_moment() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let mut observer = EbpfObserver::with_limits(Limits::trace()).unwrap();
+    // Twice with one observer: nothing of the first run is left in the second.
+    for writes in ["300", "100"] {
+        let path = dir.path().join("f");
+        let mut program = Command::new(workload("append"));
+        program.arg(&path).args([writes, "1000", "fsync"]);
+        let (observation, status) = observe(&mut observer, Stream::default(), &mut program, || {});
+        assert!(status.success());
+        let sums = of_moments(&observation);
+        assert_eq!(sums, of_rows(&observation), "{writes}");
+        let count: u64 = writes.parse().unwrap();
+        assert_eq!(sums[&Purpose::Sync].0, count);
+        assert_eq!(sums[&Purpose::Write].1, 1000 * count);
+        requests_have_their_moments(&observation);
+    }
+}
+
+fn requests_have_their_moments(observation: &Observation) {
+    let seen = observation.seen.as_ref().unwrap();
+    let own: BTreeSet<FileId> = seen.names.iter().map(|named| named.file).collect();
+    let mut rows: BTreeMap<Cause, (u64, u64)> = BTreeMap::new();
+    for row in observation.raw.block.iter().flatten() {
+        let charged = row
+            .file
+            .is_none_or(|file| own.contains(&file) || row.submitted_by_tree);
+        if charged && row.phase == Phase::Running {
+            let sum = rows.entry(row.cause).or_default();
+            *sum = (sum.0 + row.count, sum.1 + row.bytes);
+        }
+    }
+    let mut moments: BTreeMap<Cause, (u64, u64)> = BTreeMap::new();
+    for moment in seen.moments.requests.iter().flatten() {
+        let sum = moments.entry(moment.cause).or_default();
+        *sum = (sum.0 + moment.count, sum.1 + moment.bytes);
+    }
+    assert!(rows[&Cause::Data].0 >= 100, "{rows:?}");
+    assert_eq!(moments, rows);
+}
