@@ -1,6 +1,7 @@
 //! Whether the sources were in the states that the rows name.
 
 use iostrata_core::bytes::grouped;
+use iostrata_core::cache::{Process, named};
 use iostrata_core::copy::{Case, Source};
 
 use crate::engine::Residency;
@@ -13,7 +14,7 @@ pub(super) struct States {
     other: u64,
     /// Pages that stayed at most, or lacked.
     pages: u64,
-    mapped_by: Vec<String>,
+    mapped_by: Vec<Process>,
     unknown: bool,
 }
 
@@ -31,9 +32,9 @@ impl States {
         };
         self.other += u64::from(wrong_pages > 0);
         self.pages = self.pages.max(wrong_pages);
-        for name in &seen.mapped_by {
-            if !self.mapped_by.contains(name) {
-                self.mapped_by.push(name.clone());
+        for process in &seen.mapped_by {
+            if !self.mapped_by.iter().any(|known| known.pid == process.pid) {
+                self.mapped_by.push(process.clone());
             }
         }
     }
@@ -55,7 +56,7 @@ impl States {
             let mappers = if self.mapped_by.is_empty() {
                 String::new()
             } else {
-                format!(", mapped by {}", self.mapped_by.join(", "))
+                format!(", mapped by {}", named(&self.mapped_by))
             };
             notes.push(format!(
                 "not {what}: before {} of {} runs up to {} pages of the source {verb}{mappers}",
@@ -108,7 +109,12 @@ mod tests {
         let mut states = States::default();
         states.add(&case(Source::Cold), Some(&seen(0)));
         let mapped = Residency {
-            mapped_by: vec!["python3 (4211)".to_owned()],
+            mapped_by: vec![Process {
+                pid: 4211,
+                command: "python3".to_owned(),
+                mapped_bytes: None,
+                locked_bytes: None,
+            }],
             ..seen(1234)
         };
         states.add(&case(Source::Cold), Some(&mapped));
@@ -116,7 +122,7 @@ mod tests {
             states.notes(&case(Source::Cold)),
             [
                 "not cold: before 1 of 2 runs up to 1,234 pages of the source stayed resident, \
-                 mapped by python3 (4211)"
+                 mapped by process 4211 (python3)"
             ]
         );
         let mut states = States::default();

@@ -1,17 +1,17 @@
 //! Getting a file into the page cache, or out of it, and telling whether that worked.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use iostrata_core::FileId;
+use iostrata_core::cache::{Process, named};
+use iostrata_tracer::identity::kernel_file;
 use iostrata_tracer::kernel::cachestat;
-use rustix::fs::{Advice, fadvise};
-
-use super::identity::{KernelFile, kernel_file};
+use iostrata_tracer::page_cache::{let_go, mappers, page_bytes, read_through};
 
 /// Evictions, and readings, that are tried: of the first, pages that another CPU was about to put on a list are
 /// skipped (`invalidate_mapping_pages`, `mm/truncate.c`).
@@ -19,12 +19,6 @@ const ATTEMPTS: u32 = 5;
 
 /// Between two of them.
 const PAUSE: Duration = Duration::from_millis(4);
-
-/// Bytes of one read while a file is brought in.
-const WARM_READ_BYTES: usize = 1 << 20;
-
-/// Processes that are named; the rest is counted.
-const NAMED: usize = 3;
 
 /// What of a file is in the page cache, as `cachestat`(2) counts it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,11 +29,11 @@ pub(crate) struct Residency {
     pub(crate) resident_pages: u64,
     /// Those that are resident and not written back.
     pub(crate) dirty_pages: u64,
-    /// Processes that map a file which stayed although it was to go, as `4211 (python3)`.
+    /// Processes that map a file which stayed although it was to go.
     /// Mapped pages are not evicted (`mapping_evict_folio`, `mm/truncate.c`).
-    pub(crate) mapped_by: Vec<String>,
+    pub(crate) mapped_by: Vec<Process>,
     /// Processes whose mappings this user may not see, when a file stayed.
-    pub(crate) hidden_processes: usize,
+    pub(crate) hidden_processes: u64,
 }
 
 impl Residency {
@@ -74,18 +68,7 @@ impl Residency {
             ),
             [] => "no process maps it and nothing is dirty, the kernel itself uses its pages"
                 .to_owned(),
-            [one] => format!("mapped by process {one}"),
-            several => {
-                let named = several.iter().take(NAMED).cloned();
-                let named: Vec<String> = named.collect();
-                let rest = several.len() - named.len();
-                let more = if rest > 0 {
-                    format!(" and {rest} more")
-                } else {
-                    String::new()
-                };
-                format!("mapped by processes {}{more}", named.join(", "))
-            }
+            several => format!("mapped by {}", named(several)),
         }
     }
 }
@@ -132,11 +115,14 @@ pub(crate) fn evict(path: &Path) -> io::Result<Residency> {
         if left.dirty_pages > 0 || attempt > 0 {
             file.sync_all()?;
         }
-        fadvise(&file, 0, None, Advice::DontNeed)?;
+        let_go(&file)?;
         left = of(&file)?;
     }
     if !left.is_cold() {
-        (left.mapped_by, left.hidden_processes) = mappers(&kernel_file(path)?)?;
+        let file = kernel_file(path)?;
+        let mut found = mappers(&BTreeSet::from([file]))?;
+        left.mapped_by = found.of.remove(&file).unwrap_or_default();
+        left.hidden_processes = found.hidden_processes;
     }
     Ok(left)
 }
@@ -146,72 +132,22 @@ pub(crate) fn evict(path: &Path) -> io::Result<Residency> {
 /// More than once if need be: after reads with `RWF_DONTCACHE` pages have been seen to be
 /// gone again when the file had just been read.
 pub(crate) fn warm(path: &Path) -> io::Result<Residency> {
-    let mut file = File::open(path)?;
+    let file = File::open(path)?;
     let mut seen = of(&file)?;
-    let mut buffer = Vec::new();
     for _ in 0..ATTEMPTS {
         if seen.is_warm() {
             break;
         }
-        buffer.resize(WARM_READ_BYTES, 0);
-        file.rewind()?;
-        while file.read(&mut buffer)? > 0 {}
+        read_through(&file, |_| true)?;
         seen = of(&file)?;
     }
     Ok(seen)
 }
 
-/// Processes that map the file, as `4211 (python3)`, and the number of those whose maps
-/// this user may not read.
-fn mappers(file: &KernelFile) -> io::Result<(Vec<String>, usize)> {
-    let mut found = Vec::new();
-    let mut hidden = 0;
-    for process in fs::read_dir("/proc")?.flatten() {
-        let name = process.file_name();
-        let Some(pid) = name.to_str().filter(|name| name.parse::<u32>().is_ok()) else {
-            continue;
-        };
-        let maps = match fs::read(process.path().join("maps")) {
-            Ok(maps) => maps,
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                hidden += 1;
-                continue;
-            }
-            // It has ended.
-            Err(_) => continue,
-        };
-        if maps_file(&String::from_utf8_lossy(&maps), file) {
-            let command = fs::read(process.path().join("comm")).unwrap_or_default();
-            let command = String::from_utf8_lossy(&command);
-            found.push(format!("{pid} ({})", command.trim_end()));
-        }
-    }
-    Ok((found, hidden))
-}
-
-/// Whether a line maps the file: its fourth field is the superblock's device in
-/// hexadecimal and its fifth the inode number (`show_map_vma`, `fs/proc/task_mmu.c`).
-fn maps_file(maps: &str, file: &KernelFile) -> bool {
-    maps.lines().any(|line| {
-        let mut fields = line.split_ascii_whitespace().skip(3);
-        let device = fields.next().and_then(device_number);
-        let inode = fields.next().and_then(|inode| inode.parse().ok());
-        device == Some(file.device) && inode == Some(file.inode)
-    })
-}
-
-fn device_number(text: &str) -> Option<u32> {
-    let (major, minor) = text.split_once(':')?;
-    let part = |text| u32::from_str_radix(text, 16).ok();
-    Some(FileId::kernel_device(part(major)?, part(minor)?))
-}
-
-fn page_bytes() -> u64 {
-    rustix::param::page_size() as u64
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use iostrata_tracer::kernel::{Advice as Plan, Mapping};
 
     use super::*;
@@ -277,35 +213,28 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_is_told_by_device_and_inode() {
-        let file = KernelFile {
-            device: FileId::kernel_device(0xfe, 0),
-            inode: 1234,
-        };
-        let line = |device, inode| format!("7f00-7f01 r--s 00000000 {device} {inode}    /a b\n");
-        assert!(maps_file(&line("fe:00", 1234), &file));
-        for other in [line("fe:01", 1234), line("fe:00", 7), "nonsense".to_owned()] {
-            assert!(!maps_file(&other, &file), "{other}");
-        }
-    }
-
-    #[test]
     fn whoever_may_hold_the_pages_is_told() {
-        let held = |mapped_by: &[&str], dirty_pages, hidden_processes| {
+        let process = |pid| Process {
+            pid,
+            command: "cat".to_owned(),
+            mapped_bytes: None,
+            locked_bytes: None,
+        };
+        let held = |mapped_by: &[u32], dirty_pages, hidden_processes| {
             Residency {
                 pages: 100,
                 resident_pages: 31,
                 dirty_pages,
-                mapped_by: mapped_by.iter().map(|name| (*name).to_owned()).collect(),
+                mapped_by: mapped_by.iter().copied().map(process).collect(),
                 hidden_processes,
             }
             .why_not_cold()
         };
         assert_eq!(
-            held(&["7 (cat)", "8 (dd)"], 0, 0),
-            "31 % stayed resident: mapped by processes 7 (cat), 8 (dd)"
+            held(&[7, 8], 0, 0),
+            "31 % stayed resident: mapped by processes 7 (cat), 8 (cat)"
         );
-        assert!(held(&["1 (a)", "2 (b)", "3 (c)", "4 (d)"], 0, 0).ends_with("3 (c) and 1 more"));
+        assert!(held(&[1, 2, 3, 4], 0, 0).ends_with("3 (cat) and 1 more"));
         assert!(held(&[], 5, 9).contains("5 pages are dirty"));
         assert!(held(&[], 0, 9).contains("9 may not be looked at"));
         assert!(held(&[], 0, 0).contains("the kernel itself"));

@@ -1,9 +1,8 @@
 //! Whether there is room for the files and for those who read them.
 
-use std::fs;
-
 use iostrata_core::bytes;
 use iostrata_core::page_cache::{Case, RANDOM_READ_BYTES, Reader};
+use iostrata_tracer::machine::available_memory_bytes;
 
 use super::settings::{copies, needed_bytes, usage};
 use crate::error::LabError;
@@ -33,11 +32,7 @@ fn check_memory(cases: &[Case]) -> Result<(), LabError> {
         .iter()
         .map(|case| case.size_bytes.saturating_add(buffers(case)));
     let needed_bytes = needed.max().unwrap_or(0);
-    let available = fs::read_to_string("/proc/meminfo")
-        .ok()
-        .as_deref()
-        .and_then(available_bytes);
-    match available {
+    match available_memory_bytes() {
         Some(available) if available < needed_bytes => Err(LabError::NoMemory(format!(
             "not enough memory: the largest case needs {} for the file in the cache and the \
              buffers, and {} are available; choose a smaller --size",
@@ -46,14 +41,6 @@ fn check_memory(cases: &[Case]) -> Result<(), LabError> {
         ))),
         _ => Ok(()),
     }
-}
-
-fn available_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -75,10 +62,5 @@ mod tests {
             !error.is_usage() && error.to_string().contains("--size"),
             "{error}"
         );
-        assert_eq!(
-            available_bytes("MemFree: 1 kB\nMemAvailable:   5 kB\n"),
-            Some(5120)
-        );
-        assert_eq!(available_bytes("MemFree: 1 kB\n"), None);
     }
 }
