@@ -146,8 +146,8 @@ pub(crate) fn beginning(text: &str, columns: usize) -> String {
     short + "…"
 }
 
-/// Row numbers in ascending order, runs drawn together: `rows 1–3, 7`.
-pub(crate) fn rows(numbers: &[usize]) -> String {
+/// Runs of row numbers in ascending order, each with its first and its last one.
+pub(crate) fn row_runs(numbers: &[usize]) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for &number in numbers {
         match runs.last_mut() {
@@ -155,13 +155,23 @@ pub(crate) fn rows(numbers: &[usize]) -> String {
             _ => runs.push((number, number)),
         }
     }
-    let text: Vec<String> = runs
+    runs
+}
+
+/// `3`, `3, 4`, `3–5`.
+pub(crate) fn run(first: usize, last: usize) -> String {
+    match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first}–{last}"),
+    }
+}
+
+/// Row numbers in ascending order, runs drawn together: `rows 1–3, 7`.
+pub(crate) fn rows(numbers: &[usize]) -> String {
+    let text: Vec<String> = row_runs(numbers)
         .iter()
-        .map(|&(first, last)| match last - first {
-            0 => first.to_string(),
-            1 => format!("{first}, {last}"),
-            _ => format!("{first}–{last}"),
-        })
+        .map(|&(first, last)| run(first, last))
         .collect();
     let noun = if numbers.len() == 1 { "row" } else { "rows" };
     format!("{noun} {}", text.join(", "))

@@ -1,7 +1,12 @@
 //! Draws results. Formats what the other crates found out; computes nothing.
 #![forbid(unsafe_code)]
 
+mod compared;
+pub mod export;
 mod format;
+pub mod html;
+pub mod markdown;
 pub mod terminal;
+mod view;
 
 pub use format::printable;

@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
+use iostrata_core::compare::{self, Comparison, Limit, Sides};
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
-use iostrata_report::terminal::{doctor, lab, trace};
+use iostrata_report::markdown;
+use iostrata_report::terminal::{compare as comparison, doctor, lab, trace};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -105,4 +107,32 @@ fn doctors() {
             doctor::draw(result, width);
         },
     );
+}
+
+/// Holds a saved result against itself with its figures changed, and draws what is found.
+fn compared<T: DeserializeOwned>(
+    saved: &'static str,
+    compare: impl Fn(Sides<String>, &T, &T) -> Comparison,
+) {
+    let base: T = serde_json::from_str(saved).unwrap();
+    let style = comparison::Style {
+        colour: true,
+        all_rows: true,
+    };
+    survives(saved, |new: &T, width| {
+        let names = Sides {
+            base: "base".to_owned(),
+            new: "\u{1b}[2J".to_owned(),
+        };
+        let mut found = compare(names, &base, new);
+        found.fail_on(Limit { percent: 5.0 });
+        comparison::draw(&found, width, style);
+        markdown::compare::draw(&found, true);
+    });
+}
+
+#[test]
+fn comparisons() {
+    compared(include_str!("saved/lab.json"), compare::lab);
+    compared(include_str!("saved/trace.json"), compare::trace);
 }

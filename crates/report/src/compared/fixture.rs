@@ -1,0 +1,213 @@
+//! Comparisons made by hand.
+
+use iostrata_core::compare::{
+    Calls, Change, Comparison, Condition, Count, Files, Judgement, Limit, Part, Row, Rows, Runs,
+    SCHEMA, Sides, Weight, Whole,
+};
+use iostrata_core::evidence::CallCount;
+use iostrata_core::op::Gap;
+use serde_json::json;
+
+/// What may stand in a name.
+pub(crate) const HOSTILE: &str = "a|b`c`<img src=x>\n@someone #1 [x](http://y.z) \u{1b}[2J";
+
+fn sides<T>(base: T, new: T) -> Sides<T> {
+    Sides { base, new }
+}
+
+fn texts(base: &str, new: &str) -> Sides<String> {
+    sides(base.to_owned(), new.to_owned())
+}
+
+fn change(ratio: f64, width: f64, visible_ratio: f64) -> Change {
+    Change {
+        ratio,
+        low_ratio: ratio / width,
+        high_ratio: ratio * width,
+        misses: 0.02,
+        visible_ratio,
+        rounds: 5,
+    }
+}
+
+fn row(label: &str, target: &str, judgement: Judgement, time: Option<Change>) -> Row {
+    let ratio = time.map_or(1.0, |time| time.ratio);
+    Row {
+        experiment: "copy".to_owned(),
+        case: json!({ "method": "read_write" }),
+        label: label.to_owned(),
+        target: target.to_owned(),
+        numbers: sides(1, 1),
+        per: "run".to_owned(),
+        median_s: sides(Some(0.0123), time.map(|_| 0.0123 * ratio)),
+        runs: sides(5, 5),
+        time,
+        judgement,
+        counts: Vec::new(),
+        equal_counts: 16,
+        others_requests: sides(Some(0), Some(0)),
+    }
+}
+
+fn count(part: Part, what: &str, base: f64, new: f64) -> Count {
+    Count {
+        part,
+        what: what.to_owned(),
+        sides: sides(base, new),
+    }
+}
+
+fn nothing() -> Comparison {
+    Comparison {
+        schema: SCHEMA.to_owned(),
+        iostrata_version: "0.1.0".to_owned(),
+        names: texts("monday.json", "tuesday.json"),
+        conditions: Vec::new(),
+        judgement: Judgement::NoDifference,
+        calls_differ: Some(false),
+        lab: None,
+        trace: None,
+        unpaired: sides(Vec::new(), Vec::new()),
+        fail_on: None,
+        missing: Vec::new(),
+    }
+}
+
+/// Two rows that do not differ.
+pub(crate) fn same() -> Comparison {
+    let whole = Whole {
+        id: "copy".to_owned(),
+        timed: 2,
+        time: Some(change(1.012, 1.06, 1.084)),
+        judgement: Judgement::NoDifference,
+        others_cpus: sides(Some(0.05), Some(0.08)),
+    };
+    let rows = [
+        ("read_write, 64.0 KiB buffer, 8.0 MiB warm", 1.02),
+        ("sendfile, 8.0 MiB warm", 0.99),
+    ];
+    let rows = rows.map(|(label, ratio)| {
+        row(
+            label,
+            "host",
+            Judgement::NoDifference,
+            Some(change(ratio, 1.3, 1.6)),
+        )
+    });
+    Comparison {
+        lab: Some(Rows {
+            experiments: vec![whole],
+            rows: rows.to_vec(),
+        }),
+        ..nothing()
+    }
+}
+
+/// Everything that can be said of rows.
+pub(crate) fn lab() -> Comparison {
+    let slower = Whole {
+        id: "copy".to_owned(),
+        timed: 3,
+        time: Some(change(1.31, 1.1, 1.18)),
+        judgement: Judgement::Slower,
+        others_cpus: sides(Some(0.05), Some(1.62)),
+    };
+    let unknown = Whole {
+        id: "sync".to_owned(),
+        timed: 0,
+        time: None,
+        judgement: Judgement::NotJudged,
+        others_cpus: sides(None, None),
+    };
+    let slow = Some(change(2.4, 1.5, 12.0));
+    let mut rows = vec![
+        row("read_write, 8.0 MiB warm", "host", Judgement::Slower, slow),
+        row(
+            "cp, 8.0 MiB cold",
+            HOSTILE,
+            Judgement::NoDifference,
+            Some(change(0.9, 1.4, 2.4)),
+        ),
+        row("splice, 8.0 MiB warm", "host", Judgement::NotJudged, None),
+    ];
+    rows[0].counts = vec![
+        count(Part::Calls, "write calls", 128.0, 2048.0),
+        count(Part::Device, "data requests", 12.0, 20.0),
+    ];
+    rows[1].counts = vec![count(Part::Cache, "pages missed", 1.0, 2.5)];
+    rows[1].others_requests = sides(Some(0), Some(7));
+    let mut comparison = Comparison {
+        conditions: vec![
+            Condition {
+                what: "kernel".to_owned(),
+                sides: texts("6.12.1", "6.18.44"),
+                weight: Weight::Machine,
+            },
+            Condition {
+                what: "iostrata".to_owned(),
+                sides: texts("0.1.0", HOSTILE),
+                weight: Weight::Note,
+            },
+        ],
+        judgement: Judgement::Slower,
+        calls_differ: Some(true),
+        lab: Some(Rows {
+            experiments: vec![slower, unknown],
+            rows,
+        }),
+        unpaired: sides(
+            vec!["copy: mmap_write, 8.0 MiB warm on host".to_owned()],
+            Vec::new(),
+        ),
+        missing: vec![Gap::new(
+            "copy: time of splice, 8.0 MiB warm",
+            "one run each has no noise to judge by",
+        )],
+        ..nothing()
+    };
+    comparison.fail_on(Limit { percent: 5.0 });
+    comparison
+}
+
+/// Two traced runs.
+pub(crate) fn trace() -> Comparison {
+    let called = |count, bytes, time_s| CallCount {
+        count,
+        errors: 0,
+        bytes,
+        time_s,
+    };
+    let file = |path: &str, counts: Vec<Count>| Files {
+        path: path.to_owned(),
+        path_hex: None,
+        time_s: sides(0.012, 0.0345),
+        counts,
+        equal_counts: 4,
+    };
+    let runs = Runs {
+        wall_s: sides(1.25, 1.5),
+        counts: vec![
+            count(Part::Calls, "fsync calls", 1.0, 903.0),
+            count(Part::Calls, "futex calls", 9.0, 0.0),
+        ],
+        equal_counts: 40,
+        calls: vec![Calls {
+            name: "fsync".to_owned(),
+            sides: sides(called(1, 0, 0.01), called(903, 0, 2.9)),
+        }],
+        files: vec![
+            file(HOSTILE, vec![count(Part::Calls, "fsync calls", 1.0, 903.0)]),
+            file("/srv/app/quiet.db", Vec::new()),
+        ],
+    };
+    let mut comparison = Comparison {
+        judgement: Judgement::NotJudged,
+        calls_differ: Some(true),
+        trace: Some(runs),
+        unpaired: sides(Vec::new(), vec![format!("file /srv/{HOSTILE}")]),
+        missing: vec![Gap::new("times", "one run each has no noise to judge by")],
+        ..nothing()
+    };
+    comparison.fail_on(Limit { percent: 2.5 });
+    comparison
+}

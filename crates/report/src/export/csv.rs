@@ -1,0 +1,42 @@
+//! Comma-separated values, RFC 4180.
+
+use std::io::{self, Write};
+
+use super::column::Cell;
+use super::table::Head;
+
+/// A table that is being written.
+pub(super) struct CsvTable<W: Write> {
+    writer: csv::Writer<W>,
+}
+
+impl<W: Write> CsvTable<W> {
+    /// Writes the names of the columns.
+    pub(super) fn new(output: W, heads: &[Head]) -> io::Result<Self> {
+        let mut builder = csv::WriterBuilder::new();
+        let mut writer = builder
+            .terminator(csv::Terminator::CRLF)
+            .from_writer(output);
+        writer.write_record(heads.iter().map(|head| &head.name))?;
+        Ok(Self { writer })
+    }
+
+    pub(super) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        for cell in cells {
+            match cell {
+                Cell::Text(Some(text)) => self.writer.write_field(text.as_ref())?,
+                Cell::Count(Some(count)) => self.writer.write_field(count.to_string())?,
+                Cell::Signed(Some(number)) => self.writer.write_field(number.to_string())?,
+                // The shortest digits that read back as the same number.
+                Cell::Real(Some(real)) => self.writer.write_field(format!("{real:?}"))?,
+                Cell::Flag(Some(flag)) => self.writer.write_field(flag.to_string())?,
+                _ => self.writer.write_field("")?,
+            }
+        }
+        Ok(self.writer.write_record(None::<&[u8]>)?)
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}

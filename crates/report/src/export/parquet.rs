@@ -1,0 +1,193 @@
+//! Parquet: rows are gathered and written in groups, column by column.
+
+use std::io::{self, Write};
+use std::mem;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{Type, TypePtr};
+
+use super::column::{Cell, Kind};
+use super::table::Head;
+
+/// Rows of a group; each is held in memory until it is written.
+const GROUP_ROWS: usize = 1 << 16;
+
+/// Bytes of text of a group, when its rows have much of it.
+const GROUP_TEXT_BYTES: usize = 16 << 20;
+
+/// A table that is being written.
+pub(super) struct ParquetTable<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    columns: Vec<Gathered>,
+    rows: usize,
+    text_bytes: usize,
+}
+
+/// A column's part of a group: which rows have a value, and the values.
+struct Gathered {
+    levels: Vec<i16>,
+    values: Values,
+}
+
+enum Values {
+    Text(Vec<ByteArray>),
+    Whole(Vec<i64>),
+    Real(Vec<f64>),
+    Flag(Vec<bool>),
+}
+
+impl<W: Write + Send> ParquetTable<W> {
+    pub(super) fn new(output: W, heads: &[Head]) -> io::Result<Self> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(concat!("iostrata ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        let schema = schema(heads).map_err(failed)?;
+        let writer = SerializedFileWriter::new(output, schema, Arc::new(properties));
+        Ok(Self {
+            writer: writer.map_err(failed)?,
+            columns: heads.iter().map(|head| Gathered::new(head.kind)).collect(),
+            rows: 0,
+            text_bytes: 0,
+        })
+    }
+
+    pub(super) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        for (column, cell) in self.columns.iter_mut().zip(cells) {
+            self.text_bytes += column.add(cell);
+        }
+        self.rows += 1;
+        if self.rows == GROUP_ROWS || self.text_bytes >= GROUP_TEXT_BYTES {
+            self.write_group().map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        for column in &mut self.columns {
+            if let Some(mut writer) = group.next_column()? {
+                column.write(&mut writer)?;
+                writer.close()?;
+            }
+        }
+        group.close()?;
+        self.rows = 0;
+        self.text_bytes = 0;
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        if self.rows > 0 {
+            self.write_group().map_err(failed)?;
+        }
+        self.writer.close().map_err(failed)?;
+        Ok(())
+    }
+}
+
+impl Gathered {
+    fn new(kind: Kind) -> Self {
+        Self {
+            levels: Vec::new(),
+            values: match kind {
+                Kind::Text => Values::Text(Vec::new()),
+                Kind::Count | Kind::Signed => Values::Whole(Vec::new()),
+                Kind::Real => Values::Real(Vec::new()),
+                Kind::Flag => Values::Flag(Vec::new()),
+            },
+        }
+    }
+
+    /// Adds a cell and gives the bytes of its text.
+    fn add(&mut self, cell: &Cell<'_>) -> usize {
+        let known = self.values.len();
+        let mut bytes = 0;
+        match (&mut self.values, cell) {
+            (Values::Text(values), Cell::Text(Some(text))) => {
+                bytes = text.len();
+                values.push(text.as_bytes().to_vec().into());
+            }
+            // An unsigned column is stored by the same bits.
+            (Values::Whole(values), Cell::Count(Some(count))) => values.push(count.cast_signed()),
+            (Values::Whole(values), Cell::Signed(Some(number))) => values.push(*number),
+            (Values::Real(values), Cell::Real(Some(real))) => values.push(*real),
+            (Values::Flag(values), Cell::Flag(Some(flag))) => values.push(*flag),
+            _ => {}
+        }
+        self.levels.push(i16::from(self.values.len() > known));
+        bytes
+    }
+
+    fn write(&mut self, writer: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        let levels = mem::take(&mut self.levels);
+        match &mut self.values {
+            Values::Text(values) => batch::<ByteArrayType>(writer, values, &levels),
+            Values::Whole(values) => batch::<Int64Type>(writer, values, &levels),
+            Values::Real(values) => batch::<DoubleType>(writer, values, &levels),
+            Values::Flag(values) => batch::<BoolType>(writer, values, &levels),
+        }
+    }
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(values) => values.len(),
+            Self::Whole(values) => values.len(),
+            Self::Real(values) => values.len(),
+            Self::Flag(values) => values.len(),
+        }
+    }
+}
+
+fn batch<T: DataType>(
+    writer: &mut SerializedColumnWriter<'_>,
+    values: &mut Vec<T::T>,
+    levels: &[i16],
+) -> Result<(), ParquetError> {
+    let values = mem::take(values);
+    writer
+        .typed::<T>()
+        .write_batch(&values, Some(levels), None)?;
+    Ok(())
+}
+
+/// All columns may be null: a version that does not know a value has to say so.
+fn schema(heads: &[Head]) -> Result<TypePtr, ParquetError> {
+    let fields = heads.iter().map(|head| {
+        let (physical, logical) = match head.kind {
+            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Kind::Count => (Physical::INT64, Some(LogicalType::integer(64, false))),
+            Kind::Signed => (Physical::INT64, Some(LogicalType::integer(64, true))),
+            Kind::Real => (Physical::DOUBLE, None),
+            Kind::Flag => (Physical::BOOLEAN, None),
+        };
+        Type::primitive_type_builder(&head.name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical)
+            .build()
+            .map(Arc::new)
+    });
+    let fields: Vec<TypePtr> = fields.collect::<Result<_, _>>()?;
+    let root = Type::group_type_builder("row")
+        .with_fields(fields)
+        .build()?;
+    Ok(Arc::new(root))
+}
+
+/// The cause, such as a full disk, without the library's words around it.
+fn failed(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(cause) => match cause.downcast::<io::Error>() {
+            Ok(cause) => *cause,
+            Err(cause) => io::Error::other(cause),
+        },
+        other => io::Error::other(other),
+    }
+}

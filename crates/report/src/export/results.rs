@@ -1,0 +1,187 @@
+//! Where the rows of the other tables come from, and what is not in them.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use iostrata_core::bytes::hex_unless_text;
+use iostrata_core::environment::{Environment, Target};
+use iostrata_core::lab::{Experiment, LabResult};
+use iostrata_core::op::Gap;
+use iostrata_core::trace::TraceResult;
+
+use super::column::{Columns, json_name};
+use super::lab::{name, rows};
+use super::log::Recorded;
+use super::table::Table;
+
+/// What a file held.
+#[derive(Debug, Clone, Copy)]
+pub enum Content<'a> {
+    /// A result of `lab`.
+    Lab(&'a LabResult),
+    /// A result of `trace`.
+    Trace(&'a TraceResult),
+    /// The recordings of an operation log.
+    Log(&'a [Recorded]),
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// What rows of other tables name it by, from 1.
+    pub number: u64,
+    /// As it was given.
+    pub path: &'a Path,
+    /// What it held.
+    pub content: Content<'a>,
+}
+
+impl<'a> Source<'a> {
+    fn environment(&self) -> Option<&'a Environment> {
+        match self.content {
+            Content::Lab(result) => Some(&result.environment),
+            Content::Trace(result) => Some(&result.environment),
+            Content::Log(_) => None,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.content {
+            Content::Lab(_) => "lab",
+            Content::Trace(_) => "trace",
+            Content::Log(_) => "operation log",
+        }
+    }
+}
+
+/// One row for each file.
+pub fn results<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
+    let columns = Columns::<Source<'a>>::new()
+        .count("result", |source| source.number)
+        .made_text("file", |source| {
+            Some(source.path.to_string_lossy().into_owned())
+        })
+        .made_text("file_hex", |source| {
+            hex_unless_text(source.path.as_os_str().as_bytes())
+        })
+        .text("kind", |source| source.kind())
+        .within("", environment(), Source::environment);
+    Table::new("results", columns, sources.iter().copied())
+}
+
+fn environment<'a>() -> Columns<'a, &'a Environment> {
+    Columns::<&'a Environment>::new()
+        .text("iostrata_version", |environment| {
+            &environment.iostrata_version
+        })
+        .text("kernel", |environment| &environment.kernel)
+        .count("cpus", |environment| u64::from(environment.cpus))
+        .count("memory_bytes", |environment| environment.memory_bytes)
+        .maybe_text("virtualization", |environment| {
+            environment.virtualization.as_deref()
+        })
+        .named("backend", |environment| Some(environment.backend))
+        .within("target_", target(), |environment| Some(&environment.target))
+}
+
+pub(super) fn target<'a>() -> Columns<'a, &'a Target> {
+    Columns::<&'a Target>::new()
+        .text("path", |target| &target.path)
+        .text("filesystem", |target| &target.filesystem)
+        .text("mount_options", |target| &target.mount_options)
+        .flag("journal", |target| target.journal)
+        // A stack of devices is one value: its order is its meaning.
+        .made_text("devices", |target| json_name(&target.devices))
+}
+
+/// Something that is not there.
+struct MissingRow<'a> {
+    result: u64,
+    experiment: Option<&'static str>,
+    row: Option<u64>,
+    file: Option<u64>,
+    recording: Option<u64>,
+    gap: &'a Gap,
+}
+
+/// What could not be had, and why: the reasons of the nulls of the other tables.
+pub fn missing<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
+    let columns = Columns::<MissingRow<'a>>::new()
+        .count("result", |row| row.result)
+        .maybe_text("experiment", |row| row.experiment)
+        .count("row", |row| row.row)
+        .count("file", |row| row.file)
+        .count("recording", |row| row.recording)
+        .text("what", |row| &row.gap.what)
+        .text("why", |row| &row.gap.why);
+    Table::new("missing", columns, sources.iter().flat_map(gaps))
+}
+
+fn gaps<'a>(source: &'a Source<'a>) -> Vec<MissingRow<'a>> {
+    let row = |gap| MissingRow {
+        result: source.number,
+        experiment: None,
+        row: None,
+        file: None,
+        recording: None,
+        gap,
+    };
+    match source.content {
+        Content::Lab(result) => lab_gaps(source.number, result, row),
+        Content::Trace(result) => {
+            let whole = result.missing.iter().chain(&result.evidence.missing);
+            let files = result.files.iter().zip(1..).flat_map(|(file, number)| {
+                let gaps = file.evidence.missing.iter();
+                gaps.map(move |gap| MissingRow {
+                    file: Some(number),
+                    ..row(gap)
+                })
+            });
+            whole.map(row).chain(files).collect()
+        }
+        Content::Log(recordings) => {
+            let recordings = recordings.iter().zip(1..);
+            let gaps = recordings.flat_map(|(recording, number)| {
+                let gaps = recording.missing.iter();
+                gaps.map(move |gap| MissingRow {
+                    recording: Some(number),
+                    ..row(gap)
+                })
+            });
+            gaps.collect()
+        }
+    }
+}
+
+fn lab_gaps<'a>(
+    number: u64,
+    result: &'a LabResult,
+    empty: impl Fn(&'a Gap) -> MissingRow<'a>,
+) -> Vec<MissingRow<'a>> {
+    let mut gaps = Vec::new();
+    for experiment in &result.experiments {
+        let whole = of_experiment(experiment).iter();
+        gaps.extend(whole.map(|gap| MissingRow {
+            experiment: Some(name(experiment)),
+            ..empty(gap)
+        }));
+    }
+    for row in rows(number, result) {
+        gaps.extend(row.evidence.missing.iter().map(|gap| MissingRow {
+            experiment: Some(row.experiment),
+            row: Some(row.row),
+            ..empty(gap)
+        }));
+    }
+    gaps
+}
+
+fn of_experiment(experiment: &Experiment) -> &[Gap] {
+    match experiment {
+        Experiment::Buffering(result) => &result.missing,
+        Experiment::PageCache(result) => &result.missing,
+        Experiment::Sync(result) => &result.missing,
+        Experiment::Atime(result) => &result.missing,
+        Experiment::Copy(result) => &result.missing,
+    }
+}

@@ -1,0 +1,268 @@
+//! Distributions of times on a logarithmic axis, one lane each, percentiles marked.
+
+use iostrata_core::bytes::grouped;
+use iostrata_core::duration;
+
+use super::scale::{LogScale, time_tick};
+use super::svg::{Area, Svg, letters, text_width};
+use crate::format::beginning;
+use crate::html::markup::Markup;
+use crate::view::table::{Column, Table};
+
+/// Height of a lane's bars.
+const BARS: f64 = 34.0;
+/// Height of a lane with the names of its percentiles.
+const LANE: f64 = 62.0;
+/// Room for the axis.
+const AXIS: f64 = 40.0;
+/// Room at the right for half an axis label.
+const MARGIN: f64 = 24.0;
+
+/// Calls that took between two times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bar {
+    /// They took longer than this, seconds.
+    pub(super) from_s: f64,
+    /// They took no longer than this, seconds.
+    pub(super) upto_s: f64,
+    /// How many.
+    pub(super) count: u64,
+}
+
+/// One distribution.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lane {
+    /// Whose times they are.
+    pub(super) label: String,
+    /// By time, ascending.
+    pub(super) bars: Vec<Bar>,
+    /// Percentiles by name, seconds.
+    pub(super) marks: Vec<(&'static str, f64)>,
+}
+
+/// The whole drawing.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Distributions {
+    /// One under the other.
+    pub(super) lanes: Vec<Lane>,
+    /// What was counted: `syncs`, `calls`.
+    pub(super) noun: &'static str,
+}
+
+impl Lane {
+    /// `fsync: p50 5.83 ms, p90 18.6 ms.`
+    pub(super) fn words(&self) -> String {
+        let marks = self.marks.iter();
+        let marks: Vec<String> = marks
+            .map(|(name, seconds)| format!("{name} {}", duration(*seconds)))
+            .collect();
+        format!("{}: {}.", self.label, marks.join(", "))
+    }
+}
+
+impl Distributions {
+    fn values(&self) -> impl Iterator<Item = f64> {
+        self.lanes.iter().flat_map(|lane| {
+            let bars = lane.bars.iter().flat_map(|bar| [bar.from_s, bar.upto_s]);
+            bars.chain(lane.marks.iter().map(|mark| mark.1))
+        })
+    }
+
+    /// The drawing at a width; `None` when nothing was timed.
+    pub(super) fn draw(&self, class: &str, width: f64) -> Option<Markup> {
+        let widest = self
+            .lanes
+            .iter()
+            .map(|lane| text_width(&lane.label))
+            .fold(60.0, f64::max);
+        // A narrow page has the labels above the lanes.
+        let beside = width > 500.0;
+        let left = if beside {
+            widest.min(width * 0.3) + 12.0
+        } else {
+            10.0
+        };
+        let above = if beside { 0.0 } else { 18.0 };
+        let scale = LogScale::covering(self.values(), (left, width - MARGIN))?;
+        let mut svg = Svg::new(width);
+        let lane_height = LANE + above;
+        let bottom = self.lanes.len() as f64 * lane_height;
+        for tick in scale.ticks((letters(width - left) / 8).max(2)) {
+            let x = scale.at(tick);
+            svg.line("grid", (x, 0.0), (x, bottom));
+            svg.text("tick middle", (x, bottom + 16.0), &time_tick(tick));
+        }
+        svg.text("axis end", (width - 2.0, bottom + 34.0), "time of one call");
+        for (position, lane) in self.lanes.iter().enumerate() {
+            let top = position as f64 * lane_height;
+            if beside {
+                let label = beginning(&lane.label, letters(left - 12.0));
+                svg.text("label end", (left - 12.0, top + BARS), &label);
+            } else {
+                let label = beginning(&lane.label, letters(width - left));
+                svg.text("label", (left, top + 14.0), &label);
+            }
+            draw_lane(&mut svg, &scale, lane, top + above, self.noun);
+        }
+        Some(svg.finish(class, bottom + AXIS))
+    }
+}
+
+impl Distributions {
+    /// Every bar, a row each.
+    pub(super) fn table(&self) -> Table {
+        let lanes = self.lanes.iter();
+        let rows: Vec<(&str, &Bar)> = lanes
+            .flat_map(|lane| lane.bars.iter().map(|bar| (lane.label.as_str(), bar)))
+            .collect();
+        let time = |head: &str, pick: fn(&Bar) -> f64| {
+            Column::number(head, rows.iter().map(|(_, bar)| duration(pick(bar))))
+        };
+        let columns = vec![
+            Column::label("of", rows.iter().map(|(label, _)| (*label).to_owned())),
+            time("longer than", |bar| bar.from_s),
+            time("up to", |bar| bar.upto_s),
+            Column::number(self.noun, rows.iter().map(|(_, bar)| grouped(bar.count))),
+        ];
+        Table::new(0, columns)
+    }
+}
+
+fn draw_lane(svg: &mut Svg, scale: &LogScale, lane: &Lane, top: f64, noun: &str) {
+    let most = lane.bars.iter().map(|bar| bar.count).max().unwrap_or(0);
+    let ground = top + BARS + 4.0;
+    for bar in lane.bars.iter().filter(|bar| bar.count > 0) {
+        let (from, to) = (scale.at(bar.from_s), scale.at(bar.upto_s));
+        // A single call among thousands is still seen.
+        let height = (bar.count as f64 / most as f64 * BARS).max(1.5);
+        let words = format!(
+            "{}: {} {noun} took {} to {}",
+            lane.label,
+            grouped(bar.count),
+            duration(bar.from_s),
+            duration(bar.upto_s),
+        );
+        svg.mark(&words, |svg| {
+            let area = Area {
+                x: from,
+                y: ground - height,
+                width: (to - from - 0.6).max(0.8),
+                height,
+            };
+            svg.rect("bar", area);
+        });
+    }
+    svg.line(
+        "ground",
+        (scale.at(0.0), ground),
+        (svg.width - MARGIN, ground),
+    );
+    let mut free = 0.0;
+    for (name, seconds) in &lane.marks {
+        let x = scale.at(*seconds);
+        let words = format!("{}: {name} {}", lane.label, duration(*seconds));
+        let half = text_width(name) / 2.0;
+        svg.mark(&words, |svg| {
+            svg.line("percentile", (x, top + 6.0), (x, ground + 5.0));
+            // Names that would stand on each other are left to the words and the table.
+            if x - half >= free {
+                svg.text("tick middle", (x, ground + 16.0), name);
+            }
+        });
+        free = free.max(x + half + 3.0);
+    }
+}
+
+/// Buckets of a finer histogram, drawn together into bars of `per_decade` a decade.
+pub(super) fn bars(buckets: impl Iterator<Item = (f64, u64)>, per_decade: u32) -> Vec<Bar> {
+    let per_decade = f64::from(per_decade);
+    let edge = |step: f64| 10_f64.powf(step / per_decade);
+    let mut bars: Vec<(f64, Bar)> = Vec::new();
+    for (upto_s, count) in buckets.filter(|(upto_s, _)| *upto_s > 0.0) {
+        let step = (upto_s.log10() * per_decade).ceil();
+        match bars.last_mut() {
+            Some((last, bar)) if *last >= step => bar.count = bar.count.saturating_add(count),
+            _ => bars.push((
+                step,
+                Bar {
+                    from_s: edge(step - 1.0),
+                    upto_s: edge(step),
+                    count,
+                },
+            )),
+        }
+    }
+    bars.into_iter().map(|(_, bar)| bar).collect()
+}
+
+/// Buckets in powers of two: entry `n` counts calls that took from 2^n ns to less than twice that.
+pub(super) fn octaves(counts: &[u64]) -> Vec<Bar> {
+    let bar = |(power, count): (i32, &u64)| Bar {
+        from_s: 2_f64.powi(power) / 1e9,
+        upto_s: 2_f64.powi(power.saturating_add(1)) / 1e9,
+        count: *count,
+    };
+    let filled = (0_i32..).zip(counts).filter(|(_, count)| **count > 0);
+    filled.map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_become_bars_of_a_tenth_of_a_decade() {
+        let buckets = [(1.0e-4, 2), (1.1e-4, 3), (1.2e-4, 4), (1.0e-3, 1)];
+        let found = bars(buckets.into_iter(), 10);
+        // 10^-3.9 is 1.2589e-4: 1.1e-4 and 1.2e-4 end below it.
+        let counts: Vec<u64> = found.iter().map(|bar| bar.count).collect();
+        assert_eq!(counts, [2, 7, 1]);
+        assert!((found[1].from_s - 1e-4).abs() < 1e-12);
+        assert!((found[1].upto_s - 1.258_925e-4).abs() < 1e-9);
+        assert!((found[2].upto_s - 1e-3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn octaves_are_powers_of_two_of_nanoseconds() {
+        let found = octaves(&[0, 0, 5, 0, 1]);
+        let expected = [(4e-9, 8e-9, 5), (16e-9, 32e-9, 1)];
+        let found: Vec<_> = found
+            .iter()
+            .map(|bar| (bar.from_s, bar.upto_s, bar.count))
+            .collect();
+        assert_eq!(found, expected);
+        assert!(octaves(&[]).is_empty());
+    }
+
+    #[test]
+    fn the_highest_bar_fills_the_lane_and_percentiles_stand_at_their_time() {
+        let lane = Lane {
+            label: "fsync".into(),
+            bars: octaves(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 8]),
+            marks: vec![("p50", 1e-6)],
+        };
+        let drawing = Distributions {
+            lanes: vec![lane],
+            noun: "calls",
+        };
+        let text = drawing.draw("narrow", 340.0).unwrap().finish();
+        assert!(
+            text.contains(r#"height="34""#) && text.contains(r#"height="17""#),
+            "{text}"
+        );
+        assert!(
+            text.contains("fsync: 8 calls took 1.02 µs to 2.05 µs"),
+            "{text}"
+        );
+        assert!(text.contains(">p50</text>"));
+        let table = drawing.table();
+        let columns = table.columns.iter();
+        let second: Vec<&str> = columns.map(|column| column.cells[1].as_str()).collect();
+        assert_eq!(second, ["fsync", "1.02 µs", "2.05 µs", "8"]);
+        let nothing = Distributions {
+            lanes: Vec::new(),
+            noun: "calls",
+        };
+        assert!(nothing.draw("wide", 700.0).is_none());
+    }
+}

@@ -1,0 +1,306 @@
+//! Charts of the experiments: which values of a result stand where.
+
+use iostrata_core::buffering::{BufferingResult, BufferingRow};
+use iostrata_core::copy::{CopyResult, CopyRow, Destination};
+use iostrata_core::lab::Row;
+use iostrata_core::page_cache::{PageCacheResult, PageCacheRow, Parse, State};
+use iostrata_core::sync::{Second, SyncResult, SyncRow};
+use iostrata_core::timing::Timing;
+use iostrata_core::{bytes, duration};
+
+use super::distribution::{self, Distributions};
+use super::intervals::{Entry, Intervals, Limit, Point, Unit, grouped};
+use super::lanes::{Lane, Lanes};
+use crate::format::{self, counted, number};
+
+/// Bars of a distribution for each tenfold of time.
+const BARS_PER_DECADE: u32 = 20;
+
+/// `row 3 · fsync on host: 288 ms (95 %: 21.5 ms–783 ms)`.
+fn timed(number: usize, name: &str, timing: &Timing) -> String {
+    format!(
+        "row {number} · {name}: {} (95 %: {}–{})",
+        duration(timing.median_s),
+        duration(timing.low_s),
+        duration(timing.high_s)
+    )
+}
+
+fn point<C>(number: usize, series: usize, name: &str, row: &Row<C>) -> Option<Point> {
+    let timing = row.timing.as_ref()?;
+    Some(Point {
+        series,
+        value: timing.median_s,
+        interval: (timing.low_s, timing.high_s),
+        words: timed(number, &format!("{name} on {}", row.target), timing),
+    })
+}
+
+/// Rows with the numbers that the tables give them.
+fn numbered<R>(rows: &[R]) -> impl Iterator<Item = (usize, &R)> {
+    rows.iter().enumerate().map(|(index, row)| (index + 1, row))
+}
+
+fn times(series: Vec<&'static str>, entries: Vec<Entry>) -> Intervals {
+    Intervals {
+        axis: "median time, with its 95 % interval".to_owned(),
+        unit: Unit::Time,
+        series,
+        groups: grouped(entries),
+        limit: None,
+    }
+}
+
+/// Time of all records, by what is done to make them visible or durable.
+pub(super) fn buffering(result: &BufferingResult) -> Intervals {
+    let entry = |(number, row): (usize, &BufferingRow)| {
+        let case = &row.row.case;
+        let size = bytes::exact(case.size_bytes);
+        let label = case.mode.as_str().to_owned();
+        Some(Entry {
+            group: format!(
+                "{} × {size} on {}",
+                bytes::grouped(case.count),
+                row.row.target
+            ),
+            point: point(number, 0, &label, &row.row)?,
+            label,
+            limit: None,
+        })
+    };
+    let entries = numbered(&result.rows).filter_map(entry).collect();
+    times(vec!["median"], entries)
+}
+
+/// Time of a read, by reader and by what was in the page cache.
+pub(super) fn page_cache(result: &PageCacheResult) -> Intervals {
+    let several = result.targets.len() > 1;
+    let entry = |(number, row): (usize, &PageCacheRow)| {
+        let case = &row.row.case;
+        let state = case.state;
+        let series = State::ALL.iter().position(|other| *other == state)?;
+        let mut group = bytes::exact(case.size_bytes);
+        if case.parse != Parse::None {
+            group = format!("{group}, {}", case.parse.as_str());
+        }
+        if several {
+            group = format!("{group} on {}", row.row.target);
+        }
+        let name = format!("{} {}", state.as_str(), case.reader.as_str());
+        Some(Entry {
+            group,
+            point: point(number, series, &name, &row.row)?,
+            label: case.reader.as_str().to_owned(),
+            limit: None,
+        })
+    };
+    let entries = numbered(&result.rows).filter_map(entry).collect();
+    times(
+        State::ALL.iter().map(|state| state.as_str()).collect(),
+        entries,
+    )
+}
+
+/// Time of a copy, by method, beside the slowest step that it cannot leave out.
+pub(super) fn copy(result: &CopyResult) -> Intervals {
+    let entry = |(number, row): (usize, &CopyRow)| {
+        let label = copy_name(row);
+        let shared = row.figures.is_shared == Some(true);
+        let mut point = point(number, usize::from(shared), &label, &row.row)?;
+        if shared {
+            point.words.push_str(" · blocks are shared, not copied");
+        }
+        let limit = row.figures.limit.map(|limit| Limit {
+            value: limit.time_s,
+            words: format!(
+                "limit of {label}: {} alone {}, {:.0} % of the row's time",
+                limit.measure.as_str(),
+                duration(limit.time_s),
+                limit.share * 100.0
+            ),
+        });
+        Some(Entry {
+            group: copy_group(row),
+            label,
+            point,
+            limit,
+        })
+    };
+    let entries: Vec<Entry> = numbered(&result.rows).filter_map(entry).collect();
+    let is_shared = |entry: &Entry| entry.point.series == 1;
+    let series = if entries.iter().any(is_shared) {
+        vec!["copied", "blocks shared"]
+    } else {
+        vec!["copied"]
+    };
+    let limit = entries.iter().any(|entry| entry.limit.is_some());
+    Intervals {
+        limit: limit.then_some("limit: the slowest step, done alone"),
+        ..times(series, entries)
+    }
+}
+
+fn copy_name(row: &CopyRow) -> String {
+    let case = &row.row.case;
+    let method = case.method.as_str();
+    match case.buffer_bytes {
+        Some(_) if case.has_whole_buffer() => format!("{method} whole file"),
+        Some(size) => format!("{method} {}", bytes::exact(size)),
+        None => method.to_owned(),
+    }
+}
+
+fn copy_group(row: &CopyRow) -> String {
+    let case = &row.row.case;
+    let over = match case.destination {
+        Destination::Fresh => "",
+        Destination::Existing => ", over an existing file",
+    };
+    let durable = if case.durable { ", durable" } else { "" };
+    format!(
+        "{}, {} source{over}{durable}, on {}",
+        bytes::exact(case.size_bytes),
+        case.source.as_str(),
+        row.row.target
+    )
+}
+
+/// `fsync append 1 KiB`, `fsync append 1 KiB, 4 writers`.
+fn sync_name(row: &SyncRow) -> String {
+    let case = &row.row.case;
+    let (call, write) = (case.call.as_str(), case.write.as_str());
+    let size = bytes::exact(case.size_bytes);
+    match case.writers {
+        1 => format!("{call} {write} {size}"),
+        writers => format!("{call} {write} {size}, {writers} writers"),
+    }
+}
+
+/// Syncs a second of every case.
+pub(super) fn sync_rates(result: &SyncResult) -> Intervals {
+    let entry = |(row_number, row): (usize, &SyncRow)| {
+        let (value, interval) = (row.syncs_per_s?, row.syncs_per_s_interval?);
+        let label = sync_name(row);
+        let words = format!(
+            "row {row_number} · {label} on {}: {} syncs/s (95 %: {}–{})",
+            row.row.target,
+            number(value),
+            number(interval.0),
+            number(interval.1)
+        );
+        Some(Entry {
+            group: format!("on {}", row.row.target),
+            label,
+            point: Point {
+                series: 0,
+                value,
+                interval,
+                words,
+            },
+            limit: None,
+        })
+    };
+    let entries = numbered(&result.rows).filter_map(entry).collect();
+    Intervals {
+        axis: "syncs per second, with its 95 % interval".to_owned(),
+        unit: Unit::Number,
+        ..times(vec!["median"], entries)
+    }
+}
+
+/// How long single syncs took.
+pub(super) fn sync_latencies(result: &SyncResult) -> Distributions {
+    let lane = |(_, row): (usize, &SyncRow)| {
+        let latency = &row.latency_s;
+        let buckets = latency.buckets.iter();
+        let buckets = buckets.map(|bucket| (bucket.upto_ns as f64 / 1e9, bucket.count));
+        let marks = [
+            ("p50", latency.p50),
+            ("p90", latency.p90),
+            ("p99", latency.p99),
+            ("p99.9", latency.p999),
+            ("max", latency.max),
+        ];
+        let marks = marks.into_iter();
+        distribution::Lane {
+            label: format!("{} on {}", sync_name(row), row.row.target),
+            bars: distribution::bars(buckets, BARS_PER_DECADE),
+            marks: marks
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect(),
+        }
+    };
+    let lanes = numbered(&result.rows).map(lane);
+    Distributions {
+        lanes: lanes.filter(|lane| !lane.bars.is_empty()).collect(),
+        noun: "syncs",
+    }
+}
+
+/// An observed run second by second, with what is to be known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Seconds {
+    /// The row, as the tables number it.
+    pub(super) number: usize,
+    /// Its case.
+    pub(super) name: String,
+    /// Whether the rate was steady, in words.
+    pub(super) steady: Option<String>,
+    /// Rates.
+    pub(super) lanes: Lanes,
+}
+
+/// The first series of each target: the others are in the tables.
+pub(super) fn sync_seconds(result: &SyncResult) -> Vec<Seconds> {
+    let mut targets: Vec<&str> = Vec::new();
+    let mut found = Vec::new();
+    for (number, row) in numbered(&result.rows) {
+        let target = row.row.target.as_str();
+        if row.series.seconds.len() >= 2 && !targets.contains(&target) {
+            targets.push(target);
+            found.push(seconds_of(number, row));
+        }
+    }
+    found
+}
+
+fn seconds_of(number: usize, row: &SyncRow) -> Seconds {
+    let seconds = &row.series.seconds;
+    let rates = |label: &str, class, pick: fn(&Second) -> Option<u64>| Lane {
+        title: None,
+        label: format!("{label}/s"),
+        class,
+        values: seconds
+            .iter()
+            .map(|second| pick(second).map(|count| second.per_s(count)))
+            .collect(),
+    };
+    let mut lanes = vec![
+        rates("syncs", "calls", |second| Some(second.syncs)),
+        rates("data", "data", |second| second.data),
+        rates("journal", "journal", |second| second.journal),
+        rates("commit", "commit", |second| second.commit),
+        rates("metadata", "metadata", |second| second.metadata),
+        rates("flushes", "flushes", |second| second.flushes),
+    ];
+    lanes[0].title = Some("syncs");
+    lanes[1].title = Some("device requests");
+    let steady = row.series.steadiness.map(|found| {
+        let rate = format::number(found.mean_per_s);
+        match (found.steady, found.warm_up_seconds) {
+            (true, 0) => format!("steady at {rate} syncs/s"),
+            (true, some) => format!("steady at {rate} syncs/s after {}", counted(some, "second")),
+            (false, _) => format!("not steady, on average {rate} syncs/s"),
+        }
+    });
+    Seconds {
+        number,
+        name: format!("{} on {}", sync_name(row), row.row.target),
+        steady,
+        lanes: Lanes {
+            bucket_s: 1.0,
+            one_scale: true,
+            each: lanes,
+        },
+    }
+}

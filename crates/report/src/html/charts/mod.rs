@@ -1,0 +1,249 @@
+//! The charts of a page: drawings that stand without a script and print as they are. A script
+//! adds words on pointing, keys and zoom. Every value of a chart is in a table as well.
+
+mod distribution;
+mod flow;
+mod intervals;
+mod lab;
+mod lanes;
+mod scale;
+mod strips;
+mod svg;
+mod trace;
+
+use iostrata_core::cache::{CacheFile, CacheResult};
+use iostrata_core::lab::{Experiment, LabResult};
+use iostrata_core::trace::TraceResult;
+
+use self::strips::Strip;
+use super::markup::Markup;
+use crate::view::table::Table;
+
+/// Widths of the two drawings of a chart: for a page, and for a telephone.
+const WIDE: f64 = 760.0;
+const NARROW: f64 = 344.0;
+
+/// One chart.
+#[derive(Debug)]
+pub(super) struct Chart {
+    /// Told apart from the other charts of the result: lower-case letters, digits and hyphens.
+    pub(super) id: String,
+    /// What it shows.
+    pub(super) title: String,
+    /// The same in words, for those who do not see it.
+    pub(super) summary: String,
+    /// Where it stands.
+    pub(super) after: Place,
+    /// Its values, where the tables of the result do not have them.
+    pub(super) table: Option<Table>,
+    /// For a page and for a telephone; the style sheet shows the one that has room.
+    pub(super) drawings: [Markup; 2],
+    /// Buckets of an axis that can be zoomed.
+    pub(super) zoom: Option<Zoom>,
+}
+
+/// The part of a page below whose heading a chart stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Position of the experiment in a lab result; `None` in other results.
+    pub(super) experiment: Option<usize>,
+    /// Anchor of the heading, such as `answers`, `rows` or `files`.
+    pub(super) part: &'static str,
+}
+
+/// An axis that can be zoomed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Zoom {
+    /// Buckets on it.
+    pub(super) buckets: usize,
+    /// Length of each, seconds.
+    pub(super) bucket_s: f64,
+}
+
+impl Chart {
+    fn new(
+        id: &str,
+        after: Place,
+        (title, summary): (&str, String),
+        draw: impl Fn(&str, f64) -> Option<Markup>,
+    ) -> Option<Self> {
+        Some(Self {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            summary,
+            after,
+            table: None,
+            drawings: [draw("wide", WIDE)?, draw("narrow", NARROW)?],
+            zoom: None,
+        })
+    }
+
+    fn with_table(mut self, table: Table) -> Self {
+        self.table = Some(table);
+        self
+    }
+}
+
+/// The charts of a lab result.
+pub(super) fn of_lab(result: &LabResult) -> Vec<Chart> {
+    let experiments = result.experiments.iter().enumerate();
+    experiments
+        .flat_map(|(position, experiment)| of_experiment(position, experiment))
+        .collect()
+}
+
+fn of_experiment(position: usize, experiment: &Experiment) -> Vec<Chart> {
+    let place = |part| Place {
+        experiment: Some(position),
+        part,
+    };
+    let times = |id: &str, title: &str, drawing: intervals::Intervals| {
+        let ends = drawing.ends().map(|ends| format!(" {ends}"));
+        let ends = ends.unwrap_or_default();
+        let summary = format!("Medians with their 95 % intervals, on a logarithmic axis.{ends}");
+        let draw = |class: &str, width| drawing.draw(class, width);
+        Chart::new(id, place("rows"), (title, summary), draw)
+    };
+    match experiment {
+        Experiment::Buffering(result) => {
+            let drawing = lab::buffering(result);
+            Vec::from_iter(times("buffering", "Time of all records, by mode", drawing))
+        }
+        Experiment::PageCache(result) => {
+            let drawing = lab::page_cache(result);
+            Vec::from_iter(times("page-cache", "Time of a read, by reader", drawing))
+        }
+        Experiment::Copy(result) => {
+            let drawing = lab::copy(result);
+            Vec::from_iter(times("copy", "Time of a copy against its limit", drawing))
+        }
+        Experiment::Sync(result) => {
+            let mut charts = Vec::new();
+            charts.extend(times(
+                "sync-rates",
+                "Syncs per second",
+                lab::sync_rates(result),
+            ));
+            charts.extend(latencies(
+                place("rows"),
+                ("Times of single syncs", &lab::sync_latencies(result)),
+            ));
+            let seconds = lab::sync_seconds(result).into_iter();
+            charts
+                .extend(seconds.filter_map(|seconds| second_by_second(place("seconds"), &seconds)));
+            charts
+        }
+        // Its answers are yes and no; the matrix of the page shows them.
+        Experiment::Atime(_) => Vec::new(),
+    }
+}
+
+fn latencies(
+    after: Place,
+    (title, drawing): (&str, &distribution::Distributions),
+) -> Option<Chart> {
+    let first = drawing.lanes.first().map(distribution::Lane::words);
+    let first = first.unwrap_or_default();
+    let summary =
+        format!("How many took how long, on a logarithmic axis, percentiles marked. {first}");
+    let draw = |class: &str, width| drawing.draw(class, width);
+    let chart = Chart::new("latencies", after, (title, summary), draw)?;
+    Some(chart.with_table(drawing.table()))
+}
+
+fn second_by_second(after: Place, seconds: &lab::Seconds) -> Option<Chart> {
+    let steady = seconds.steady.as_ref().map(|words| format!(": {words}"));
+    let steady = steady.unwrap_or_default();
+    let summary = format!("Row {}, {}{steady}.", seconds.number, seconds.name);
+    let title = "Syncs against device requests, second by second";
+    let id = format!("seconds-{}", seconds.number);
+    over_time(&id, after, (title, summary), &seconds.lanes)
+}
+
+/// The charts of a trace.
+pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
+    let place = |part| Place {
+        experiment: None,
+        part,
+    };
+    let ways = trace::ways(result);
+    let words: Vec<String> = ways.iter().map(flow::Way::words).collect();
+    let summary = format!(
+        "Bars are as high as the bytes; × is how many times the bytes at the start. {}",
+        words.join(" ")
+    );
+    let mut charts = Vec::new();
+    charts.extend(
+        Chart::new(
+            "strata",
+            place("bytes"),
+            ("Bytes from stratum to stratum", summary),
+            |class, width| flow::draw(&ways, class, width),
+        )
+        .map(|chart| chart.with_table(flow::table(&ways))),
+    );
+    let drawing = trace::latencies(result);
+    charts.extend(latencies(place("calls"), ("Times of calls", &drawing)));
+    charts.extend(result.timeline.as_ref().and_then(|timeline| {
+        let lanes = trace::over_time(timeline);
+        let summary = format!(
+            "How many in each {}; calls where they ended, requests where they were issued.",
+            iostrata_core::duration(lanes.bucket_s)
+        );
+        let title = "Calls over device requests";
+        over_time("timeline", place("bytes"), (title, summary), &lanes)
+    }));
+    let strips = trace::residency(result);
+    let summary = "From each file's first byte to its last, as its pages were at the end.";
+    charts.extend(
+        Chart::new(
+            "residency",
+            place("files"),
+            ("Files in the page cache", summary.to_owned()),
+            |class, width| strips::draw(&strips, class, width),
+        )
+        .map(|chart| chart.with_table(strips::table(&strips))),
+    );
+    charts
+}
+
+/// Files whose strips are drawn of a result of `cache`; the text has all.
+const STRIPS: usize = 20;
+
+/// The charts of a result of `cache`: the files with most resident bytes.
+pub(super) fn of_cache(result: &CacheResult) -> Vec<Chart> {
+    let strip = |file: &CacheFile| {
+        file.map.clone().map(|map| Strip {
+            path: file.path.clone(),
+            map,
+        })
+    };
+    let strips: Vec<Strip> = result.files.iter().filter_map(strip).take(STRIPS).collect();
+    let summary = "From each file's first byte to its last: the files with most resident bytes.";
+    let place = Place {
+        experiment: None,
+        part: "files",
+    };
+    let chart = Chart::new(
+        "residency",
+        place,
+        ("What of files is in the page cache", summary.to_owned()),
+        |class, width| strips::draw(&strips, class, width),
+    );
+    let chart = chart.map(|chart| chart.with_table(strips::table(&strips)));
+    chart.into_iter().collect()
+}
+
+/// A chart that can be zoomed, with a table of its own.
+fn over_time(id: &str, after: Place, words: (&str, String), lanes: &lanes::Lanes) -> Option<Chart> {
+    let draw = |class: &str, width| lanes.draw(class, width);
+    let mut chart = Chart::new(id, after, words, draw)?.with_table(lanes.table());
+    chart.zoom = Some(Zoom {
+        buckets: lanes.buckets(),
+        bucket_s: lanes.bucket_s,
+    });
+    Some(chart)
+}
+
+#[cfg(test)]
+mod tests;

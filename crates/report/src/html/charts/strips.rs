@@ -1,0 +1,268 @@
+//! Where in files their resident pages are: one strip a file, from its first byte to its last.
+
+use std::fmt::Write as _;
+
+use iostrata_core::bytes;
+use iostrata_core::cache::{MapRange, ResidencyMap};
+
+use super::svg::{Area, Svg, letters, text_width};
+use crate::format::{ending, or_not_seen, printable};
+use crate::html::markup::Markup;
+use crate::view::table::{Column, Table};
+
+/// Height of a strip.
+const STRIP: f64 = 22.0;
+/// Height of a line: the strip, its name above it, and a gap.
+const LINE: f64 = 56.0;
+/// Height of the names of the colours.
+const LEGEND: f64 = 26.0;
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Strip {
+    /// Its path.
+    pub(super) path: String,
+    /// Where its pages are.
+    pub(super) map: ResidencyMap,
+}
+
+/// Ranges of a file that are alike, drawn as one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Run {
+    start_bytes: u64,
+    end_bytes: u64,
+    like: MapRange,
+}
+
+impl Strip {
+    fn runs(&self) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        for range in self.map.ranges().filter(|range| range.length_bytes > 0) {
+            let end_bytes = range.start_bytes.saturating_add(range.length_bytes);
+            match runs.last_mut() {
+                Some(run) if is_alike(&run.like, &range) => run.end_bytes = end_bytes,
+                _ => runs.push(Run {
+                    start_bytes: range.start_bytes,
+                    end_bytes,
+                    like: range,
+                }),
+            }
+        }
+        runs
+    }
+}
+
+/// To the per cent that is shown.
+fn is_alike(one: &MapRange, other: &MapRange) -> bool {
+    let shown = |range: &MapRange| {
+        [Some(range.resident), range.dirty, range.writeback].map(|share| share.map(percent))
+    };
+    shown(one) == shown(other)
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        none if none <= 0.0 => "0 %".to_owned(),
+        little if little < 1.0 => "<1 %".to_owned(),
+        // All is said of all only.
+        most if (99.0..100.0).contains(&most) => ">99 %".to_owned(),
+        share => format!("{share:.0} %"),
+    }
+}
+
+impl Run {
+    fn place(&self) -> String {
+        let (from, to) = (bytes::short(self.start_bytes), bytes::short(self.end_bytes));
+        format!("{from} to {to}")
+    }
+
+    fn words(&self, path: &str) -> String {
+        let mut words = format!(
+            "{path}, {}: {} resident",
+            self.place(),
+            percent(self.like.resident)
+        );
+        for (share, what) in [
+            (self.like.dirty, "dirty"),
+            (self.like.writeback, "under write-back"),
+        ] {
+            if let Some(share) = share.filter(|share| *share > 0.0) {
+                let _infallible = write!(words, ", {} {what}", percent(share));
+            }
+        }
+        words
+    }
+}
+
+/// The drawing at a width; `None` without a file.
+pub(super) fn draw(strips: &[Strip], class: &str, width: f64) -> Option<Markup> {
+    if strips.is_empty() {
+        return None;
+    }
+    let mut svg = Svg::new(width);
+    let mut x = 0.0;
+    for (class, name) in [
+        ("resident", "resident"),
+        ("dirty", "of it dirty"),
+        ("writeback", "of it in write-back"),
+        ("ground-lane", "not there"),
+    ] {
+        let sample = Area {
+            x,
+            y: 3.0,
+            width: 12.0,
+            height: 12.0,
+        };
+        svg.rect(class, sample);
+        svg.text("tick", (x + 17.0, 13.0), name);
+        x += text_width(name) + 26.0;
+    }
+    for (position, strip) in strips.iter().enumerate() {
+        draw_strip(&mut svg, strip, LEGEND + position as f64 * LINE);
+    }
+    Some(svg.finish(class, LEGEND + strips.len() as f64 * LINE))
+}
+
+fn draw_strip(svg: &mut Svg, strip: &Strip, top: f64) {
+    let size = bytes::short(strip.map.size_bytes);
+    let room = svg.width - text_width(&size) - 16.0;
+    svg.text(
+        "label",
+        (0.0, top + 14.0),
+        &ending(&strip.path, letters(room)),
+    );
+    svg.text("tick end", (svg.width, top + 14.0), &size);
+    let whole = Area {
+        x: 0.0,
+        y: top + 22.0,
+        width: svg.width,
+        height: STRIP,
+    };
+    svg.rect("ground-lane", whole);
+    let scale = svg.width / strip.map.size_bytes.max(1) as f64;
+    let path = printable(&strip.path);
+    for run in strip.runs() {
+        let (from, to) = (run.start_bytes as f64 * scale, run.end_bytes as f64 * scale);
+        svg.mark(&run.words(&path), |svg| {
+            let part = |share: f64| {
+                // What is there at all is seen.
+                let height = if share > 0.0 {
+                    (share * STRIP).max(1.5)
+                } else {
+                    0.0
+                };
+                Area {
+                    x: from,
+                    y: whole.y + STRIP - height,
+                    width: to - from,
+                    height,
+                }
+            };
+            svg.rect("reach", part(1.0));
+            let shares = [
+                ("resident", Some(run.like.resident)),
+                ("dirty", run.like.dirty),
+                ("writeback", run.like.writeback),
+            ];
+            for (class, share) in shares {
+                if let Some(share) = share.filter(|share| *share > 0.0) {
+                    svg.rect(class, part(share));
+                }
+            }
+        });
+    }
+}
+
+/// Every part of every file, a row each.
+pub(super) fn table(strips: &[Strip]) -> Table {
+    let rows: Vec<(&str, Run)> = strips
+        .iter()
+        .flat_map(|strip| {
+            strip
+                .runs()
+                .into_iter()
+                .map(|run| (strip.path.as_str(), run))
+        })
+        .collect();
+    let share = |head: &str, pick: fn(&MapRange) -> Option<f64>| {
+        let cells = rows
+            .iter()
+            .map(|(_, run)| or_not_seen(pick(&run.like), percent));
+        Column::number(head, cells)
+    };
+    let columns = vec![
+        Column::paths("file", 60, rows.iter().map(|(path, _)| (*path).to_owned())),
+        Column::text("from to", rows.iter().map(|(_, run)| run.place())),
+        share("resident", |range| Some(range.resident)),
+        share("dirty", |range| range.dirty),
+        share("write-back", |range| range.writeback),
+    ];
+    Table::new(0, columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: u64 = 4096;
+
+    /// Four ranges of ten pages, the last one of five.
+    fn strip() -> Strip {
+        Strip {
+            path: "/srv/app/orders.db".into(),
+            map: ResidencyMap {
+                size_bytes: 35 * PAGE,
+                page_bytes: PAGE,
+                range_bytes: 10 * PAGE,
+                resident_bytes: vec![10 * PAGE, 10 * PAGE, 0, 4 * PAGE],
+                dirty_bytes: Some(vec![0, 0, 0, PAGE]),
+                writeback_bytes: None,
+            },
+        }
+    }
+
+    #[test]
+    fn ranges_that_are_alike_are_one() {
+        let table = table(&[strip()]);
+        let rows: Vec<Vec<&str>> = (0..table.rows())
+            .map(|row| {
+                let columns = table.columns.iter();
+                columns.map(|column| column.cells[row].as_str()).collect()
+            })
+            .collect();
+        let path = "/srv/app/orders.db";
+        let expected = [
+            [path, "0 B to 80.0 KiB", "100 %", "0 %", "n/a"],
+            [path, "80.0 KiB to 120.0 KiB", "0 %", "0 %", "n/a"],
+            [path, "120.0 KiB to 140.0 KiB", "80 %", "20 %", "n/a"],
+        ];
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn heights_are_shares_and_widths_are_bytes() {
+        let text = draw(&[strip()], "wide", 350.0).unwrap().finish();
+        // 20 of 35 pages; 80 % and 20 % of a height of 22.
+        assert!(
+            text.contains(r#"class="resident" x="0" y="48" width="200" height="22""#),
+            "{text}"
+        );
+        assert!(
+            text.contains(r#"class="resident" x="300" y="52.4" width="50" height="17.6""#),
+            "{text}"
+        );
+        assert!(
+            text.contains(r#"class="dirty" x="300" y="65.6" width="50" height="4.4""#),
+            "{text}"
+        );
+        let words = "/srv/app/orders.db, 120.0 KiB to 140.0 KiB: 80 % resident, 20 % dirty";
+        assert!(text.contains(words), "{text}");
+        assert!(draw(&[], "wide", 350.0).is_none());
+    }
+
+    #[test]
+    fn nearly_all_is_not_all() {
+        let shares = [0.0, 0.0001, 0.25, 0.9999, 1.0].map(percent);
+        assert_eq!(shares, ["0 %", "<1 %", "25 %", ">99 %", "100 %"]);
+    }
+}

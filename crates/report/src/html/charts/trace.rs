@@ -1,0 +1,291 @@
+//! Charts of a trace: which values of a result stand where.
+
+use iostrata_core::bytes::grouped;
+use iostrata_core::evidence::{Cause, DeviceCounts};
+use iostrata_core::trace::timeline::{Purpose, Timeline};
+use iostrata_core::trace::{CallRow, TraceResult};
+
+use super::distribution::{self, Distributions};
+use super::flow::{Arrow, Part, Stratum, Times, Way};
+use super::lanes::{Lane, Lanes};
+use super::strips::Strip;
+use crate::format::{counted, or_not_seen, size};
+
+/// Bytes down and up through the strata; a way on which nothing went is left out.
+pub(super) fn ways(result: &TraceResult) -> Vec<Way> {
+    let bytes = &result.bytes;
+    let went = |calls: u64, device: Option<u64>| calls > 0 || device.unwrap_or(0) > 0;
+    let mut ways = Vec::new();
+    if went(bytes.written_bytes, bytes.device_written_bytes) {
+        ways.push(written(result));
+    }
+    if went(bytes.read_bytes, bytes.device_read_bytes) {
+        ways.push(read(result));
+    }
+    ways
+}
+
+fn written(result: &TraceResult) -> Way {
+    let bytes = &result.bytes;
+    let device = result.evidence.device.as_ref();
+    let mut cached = stratum("page cache", bytes.dirtied_bytes, "cache", "made dirty");
+    // Beside what the device took: the rest is still there.
+    let left = bytes.dirty_at_exit_bytes.filter(|left| *left > 0);
+    if let Some((parts, left)) = cached.parts.as_mut().zip(left) {
+        parts.push(Part {
+            name: "dirty",
+            class: "dirty",
+            bytes: 0,
+            words: format!("{} dirty at exit", size(left)),
+        });
+    }
+    let times = |stratum: Option<u64>| match (stratum, bytes.written_bytes) {
+        (None, _) => Times::Unknown,
+        (_, 0) => Times::None,
+        (Some(stratum), written) => Times::Are(stratum as f64 / written as f64),
+    };
+    Way {
+        title: "Written, bytes go down".to_owned(),
+        strata: vec![
+            stratum("application", Some(bytes.written_bytes), "calls", "written"),
+            cached,
+            Stratum {
+                name: "device",
+                words: or_not_seen(bytes.device_written_bytes, size),
+                parts: device.map(causes),
+            },
+        ],
+        arrows: vec![
+            Arrow {
+                by: "system calls",
+                times: times(bytes.dirtied_bytes),
+            },
+            Arrow {
+                by: "write-back, syncs",
+                times: times(bytes.device_written_bytes),
+            },
+        ],
+    }
+}
+
+fn read(result: &TraceResult) -> Way {
+    let bytes = &result.bytes;
+    let cache = &result.evidence.cache;
+    let device = stratum("device", bytes.device_read_bytes, "reads", "read");
+    let pages = [
+        ("resident", "resident", cache.resident_pages()),
+        ("prefetched", "prefetched", cache.prefetched_pages),
+        ("missed", "missed", cache.missed_pages),
+    ];
+    let asked = cache.lookups_pages;
+    let share = |pages: u64, asked: u64| part_of(bytes.read_bytes, pages, asked);
+    let parts = asked.map(|asked| {
+        let seen = pages
+            .iter()
+            .filter_map(|(name, class, count)| Some((*name, *class, (*count)?)));
+        seen.filter(|(.., count)| *count > 0)
+            .map(|(name, class, count)| Part {
+                name,
+                class,
+                bytes: share(count, asked),
+                words: format!("{} {name}", counted_pages(count)),
+            })
+            .collect()
+    });
+    Way {
+        title: "Read, bytes come up".to_owned(),
+        strata: vec![
+            device,
+            Stratum {
+                name: "page cache",
+                words: or_not_seen(asked, |pages| format!("{} asked for", counted_pages(pages))),
+                parts,
+            },
+            stratum("application", Some(bytes.read_bytes), "calls", "read"),
+        ],
+        arrows: vec![
+            Arrow {
+                by: "requests",
+                times: Times::None,
+            },
+            Arrow {
+                by: "system calls",
+                times: match bytes.device_read_bytes {
+                    None => Times::Unknown,
+                    Some(0) => Times::None,
+                    Some(device) => Times::Are(bytes.read_bytes as f64 / device as f64),
+                },
+            },
+        ],
+    }
+}
+
+fn counted_pages(pages: u64) -> String {
+    counted(usize::try_from(pages).unwrap_or(usize::MAX), "page")
+}
+
+/// The part of a bar that so many of the pages are.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast to u64 saturates; a share of a count of bytes"
+)]
+fn part_of(bytes: u64, pages: u64, of: u64) -> u64 {
+    (bytes as f64 * (pages as f64 / of.max(1) as f64)) as u64
+}
+
+fn stratum(
+    name: &'static str,
+    bytes: Option<u64>,
+    class: &'static str,
+    what: &'static str,
+) -> Stratum {
+    let part = |bytes| Part {
+        name: "",
+        class,
+        bytes,
+        words: format!("{} {what}", size(bytes)),
+    };
+    Stratum {
+        name,
+        words: or_not_seen(bytes, size),
+        parts: bytes.map(|bytes| vec![part(bytes)]),
+    }
+}
+
+/// What the device wrote, by cause.
+fn causes(device: &DeviceCounts) -> Vec<Part> {
+    let causes = [
+        ("data", device.data),
+        ("journal", device.journal),
+        ("commit", device.commit),
+        ("metadata", device.metadata),
+        ("unknown", device.unknown),
+    ];
+    causes
+        .into_iter()
+        .filter(|(_, requests)| requests.count > 0)
+        .map(|(name, requests)| Part {
+            name,
+            class: name,
+            bytes: requests.bytes,
+            words: format!(
+                "{name} {}, {}",
+                size(requests.bytes),
+                requests_of(requests.count)
+            ),
+        })
+        .collect()
+}
+
+fn requests_of(count: u64) -> String {
+    let noun = if count == 1 { "request" } else { "requests" };
+    format!("{} {noun}", grouped(count))
+}
+
+/// Calls of which the times are drawn: those that take most of the time.
+const CALLS: usize = 12;
+
+/// How long calls took, most time first.
+pub(super) fn latencies(result: &TraceResult) -> Distributions {
+    let lane = |call: &CallRow| {
+        let marks = [("p50", call.p50_s), ("p99", call.p99_s)];
+        distribution::Lane {
+            label: call.name.clone(),
+            bars: distribution::octaves(&call.took),
+            marks: marks
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect(),
+        }
+    };
+    let timed = result.syscalls.iter().filter(|call| !call.took.is_empty());
+    Distributions {
+        lanes: timed.take(CALLS).map(lane).collect(),
+        noun: "calls",
+    }
+}
+
+/// Files whose pages are known, as the result has them: most time first.
+pub(super) fn residency(result: &TraceResult) -> Vec<Strip> {
+    let files = result.files.iter();
+    let known = files.filter_map(|file| Some((file, file.residency.as_ref()?)));
+    known
+        .filter(|(_, map)| map.size_bytes > 0)
+        .map(|(file, map)| Strip {
+            path: file.path.clone(),
+            map: map.clone(),
+        })
+        .collect()
+}
+
+/// Calls over device requests, bucket by bucket.
+pub(super) fn over_time(timeline: &Timeline) -> Lanes {
+    let counts = |counts: &[u64]| counts.iter().map(|count| Some(*count as f64)).collect();
+    let mut lanes = Vec::new();
+    for calls in &timeline.calls {
+        lanes.push(Lane {
+            title: lanes.is_empty().then_some("calls on files"),
+            label: purpose(calls.group).to_owned(),
+            class: "calls",
+            values: counts(&calls.counts),
+        });
+    }
+    let buckets = lanes.iter().map(|lane| lane.values.len()).max();
+    let before = lanes.len();
+    match &timeline.requests {
+        Some(requests) => lanes.extend(requests.iter().map(|requests| {
+            let (label, class) = cause(requests.cause);
+            Lane {
+                title: None,
+                label: label.to_owned(),
+                class,
+                values: counts(&requests.counts),
+            }
+        })),
+        None => lanes.push(Lane {
+            title: None,
+            label: "requests".to_owned(),
+            class: "unknown",
+            values: vec![None; buckets.unwrap_or(0)],
+        }),
+    }
+    if let Some(flushes) = &timeline.flushes {
+        lanes.push(Lane {
+            title: None,
+            label: "flushes".to_owned(),
+            class: "flushes",
+            values: counts(flushes),
+        });
+    }
+    if let Some(first) = lanes.get_mut(before) {
+        first.title = Some("device requests");
+    }
+    Lanes {
+        bucket_s: timeline.bucket_s,
+        one_scale: false,
+        each: lanes,
+    }
+}
+
+fn purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Read => "read",
+        Purpose::Write => "write",
+        Purpose::Sync => "sync",
+        Purpose::Metadata => "metadata",
+    }
+}
+
+/// Name and colour.
+fn cause(cause: Cause) -> (&'static str, &'static str) {
+    match cause {
+        Cause::Read => ("reads", "reads"),
+        Cause::Data => ("data", "data"),
+        Cause::Journal => ("journal", "journal"),
+        Cause::Commit => ("commit", "commit"),
+        Cause::Metadata => ("metadata", "metadata"),
+        Cause::Flush => ("flushes", "flushes"),
+        _ => ("unknown", "unknown"),
+    }
+}

@@ -1,0 +1,73 @@
+//! A chart on the page: its title, its words, its drawings, and the way to its figures.
+
+use super::charts::Chart;
+use super::markup::Markup;
+use super::outline::Outline;
+use super::table::{self, Names, Room};
+
+/// The table of a chart has a row for each of its marks.
+const ROOM: Room = Room {
+    rows: 2_500,
+    bytes: 400_000,
+};
+
+/// Adds the chart under a name. `values` is the name of the table that has its figures, where it
+/// does not bring its own.
+pub(super) fn draw(
+    markup: &mut Markup,
+    outline: &mut Outline,
+    name: &str,
+    (chart, values): (&Chart, Option<&str>),
+) {
+    let figure = format!("figure-{name}");
+    let caption = format!("{figure}-caption");
+    match chart.zoom {
+        Some(zoom) => {
+            let (buckets, bucket_s) = (zoom.buckets.to_string(), zoom.bucket_s.to_string());
+            let attributes = [
+                ("class", "chart"),
+                ("id", &figure),
+                ("data-buckets", &buckets),
+                ("data-bucket-s", &bucket_s),
+            ];
+            markup.open("figure", &attributes);
+        }
+        None => markup.open("figure", &[("class", "chart"), ("id", &figure)]),
+    }
+    markup.open("figcaption", &[("id", &caption)]);
+    markup.element("strong", &[], &chart.title);
+    markup.open("p", &[]);
+    markup.text(&chart.summary);
+    if let Some(values) = values.filter(|_| chart.table.is_none()) {
+        markup.text(" ");
+        let link = format!("#{values}");
+        markup.element("a", &[("href", &link)], "The figures are in the table");
+        markup.text(".");
+    }
+    markup.close("p");
+    markup.close("figcaption");
+    let attributes = [
+        ("class", "drawing"),
+        ("role", "img"),
+        ("aria-labelledby", &caption),
+    ];
+    markup.open("div", &attributes);
+    for drawing in &chart.drawings {
+        markup.append(drawing);
+    }
+    markup.close("div");
+    if let Some(table) = &chart.table {
+        markup.open("details", &[]);
+        markup.element("summary", &[], "the figures as a table");
+        let id = outline.name(&format!("{name}-table"));
+        let names = Names {
+            id: &id,
+            rows: &format!("{id}-row-"),
+            caption: &chart.title,
+        };
+        table::draw(markup, outline, table, &names, ROOM);
+        markup.close("details");
+    }
+    markup.close("figure");
+    markup.line();
+}

@@ -1,0 +1,182 @@
+//! Tables, with all their columns, and as many rows as a page can carry.
+
+use super::markup::Markup;
+use super::outline::Outline;
+use crate::format::{NOT_APPLICABLE, NOT_SEEN, counted};
+use crate::view::table::{Column, Kind, Table};
+
+/// Longer texts are wrapped.
+const ONE_LINE: usize = 32;
+
+/// So much of a table a page has room for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// Rows.
+    pub(super) rows: usize,
+    /// Bytes of all cells.
+    pub(super) bytes: usize,
+}
+
+/// What names a table and its rows.
+pub(super) struct Names<'a> {
+    /// Of the table.
+    pub(super) id: &'a str,
+    /// What rows have before their number.
+    pub(super) rows: &'a str,
+    /// The caption.
+    pub(super) caption: &'a str,
+}
+
+/// Adds a table. The names of its rows are claimed from the outline.
+pub(super) fn draw(
+    markup: &mut Markup,
+    outline: &mut Outline,
+    table: &Table,
+    names: &Names<'_>,
+    room: Room,
+) {
+    let shown = shown(table, room);
+    let caption = format!("{}-caption", names.id);
+    markup.open("div", &[("class", "table")]);
+    markup.open(
+        "div",
+        &[
+            ("class", "scroll"),
+            ("role", "group"),
+            ("tabindex", "0"),
+            ("aria-labelledby", &caption),
+        ],
+    );
+    markup.open("table", &[("id", names.id)]);
+    markup.element("caption", &[("id", &caption)], names.caption);
+    head(markup, table);
+    let label = table.columns.iter().position(is_label);
+    markup.open("tbody", &[]);
+    for row in 0..shown {
+        titles(markup, table, row);
+        open_row(markup, outline, table, names, row);
+        for (index, column) in table.columns.iter().enumerate() {
+            cell(markup, column, row, Some(index) == label);
+        }
+        markup.close("tr");
+        markup.line();
+    }
+    markup.close("tbody");
+    markup.close("table");
+    markup.close("div");
+    let rest = table.rows() - shown;
+    if table.rows() == 0 {
+        markup.element("p", &[("class", "quiet")], "none");
+    }
+    if rest > 0 {
+        let text = format!(
+            "and {}; the saved result has all",
+            counted(rest, "more row")
+        );
+        markup.element("p", &[("class", "rest")], &text);
+    }
+    markup.close("div");
+    markup.line();
+}
+
+/// Rows that there is room for.
+pub(super) fn shown(table: &Table, room: Room) -> usize {
+    let mut left = room.bytes;
+    let fits = |row: &usize| {
+        let cells = table.columns.iter().map(|column| column.cells[*row].len());
+        let titles = table.titles.get(row).into_iter().flatten().map(String::len);
+        let size = cells.chain(titles).sum();
+        left.checked_sub(size).map(|rest| left = rest).is_some()
+    };
+    let rows = 0..table.rows().min(room.rows);
+    rows.take_while(fits).count()
+}
+
+fn is_label(column: &Column) -> bool {
+    matches!(column.kind, Kind::Label | Kind::Path)
+}
+
+fn head(markup: &mut Markup, table: &Table) {
+    markup.open("thead", &[]);
+    markup.open("tr", &[]);
+    for column in &table.columns {
+        let text = match column.kind {
+            Kind::RowNumber => "row",
+            _ => &column.head,
+        };
+        if text.is_empty() {
+            markup.element("td", &[], "");
+        } else if column.is_number() {
+            markup.element("th", &[("scope", "col"), ("class", "n")], text);
+        } else {
+            markup.element("th", &[("scope", "col")], text);
+        }
+    }
+    markup.close("tr");
+    markup.close("thead");
+    markup.line();
+}
+
+/// Lines of their own, which begin a group of rows.
+fn titles(markup: &mut Markup, table: &Table, row: usize) {
+    let Some(titles) = table.titles.get(&row) else {
+        return;
+    };
+    if row > 0 {
+        markup.close("tbody");
+        markup.open("tbody", &[]);
+    }
+    let columns = table.columns.len().to_string();
+    for title in titles {
+        markup.open("tr", &[("class", "group")]);
+        markup.element("th", &[("scope", "rowgroup"), ("colspan", &columns)], title);
+        markup.close("tr");
+        markup.line();
+    }
+}
+
+/// The first row of a number can be linked to.
+fn open_row(
+    markup: &mut Markup,
+    outline: &mut Outline,
+    table: &Table,
+    names: &Names<'_>,
+    row: usize,
+) {
+    let numbers = table.columns.first();
+    let number = numbers
+        .filter(|column| column.kind == Kind::RowNumber)
+        .map(|column| format!("{}{}", names.rows, column.cells[row]));
+    match number.filter(|id| outline.claim(id)) {
+        Some(id) => markup.open("tr", &[("id", &id)]),
+        None => markup.open("tr", &[]),
+    }
+}
+
+fn cell(markup: &mut Markup, column: &Column, row: usize, names_row: bool) {
+    let text = &column.cells[row];
+    let is_none = text == NOT_SEEN || text == NOT_APPLICABLE;
+    let class = match column.kind {
+        Kind::RowNumber | Kind::Number if is_none => "n none",
+        Kind::RowNumber | Kind::Number => "n",
+        _ if is_none => "none",
+        Kind::Path => "path",
+        Kind::Label | Kind::Text if text.len() > ONE_LINE => "long",
+        Kind::Label | Kind::Text => "",
+    };
+    let mut attributes = Vec::new();
+    if names_row {
+        attributes.push(("scope", "row"));
+    }
+    if !class.is_empty() {
+        attributes.push(("class", class));
+    }
+    let element = if names_row { "th" } else { "td" };
+    markup.open(element, &attributes);
+    if column.kind == Kind::Path {
+        markup.path(text);
+    } else {
+        markup.text(text);
+    }
+    markup.close(element);
+}

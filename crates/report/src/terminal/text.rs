@@ -1,0 +1,174 @@
+//! Lines of text with hanging indents.
+
+use anstyle::{AnsiColor, Style};
+use textwrap::Options;
+use textwrap::core::display_width;
+
+use super::table;
+use crate::format::{self, printable};
+use crate::view::page::{Block, Entry, GLUE, Page, SEPARATOR, Tone};
+
+/// Columns that text needs to be readable.
+const ROOM: usize = 24;
+
+/// Where text stands that has no room beside its lead.
+const BELOW: usize = 6;
+
+/// Longer lists of rows may begin on one line and end on another.
+const LONGEST_TOGETHER: usize = 40;
+
+/// The lines of a page. Everything in them is safe for a terminal.
+pub(crate) fn draw(page: &Page, colour: bool) -> String {
+    let mut text = Text {
+        lines: String::new(),
+        width: page.width(),
+        colour,
+    };
+    for block in page.blocks() {
+        text.block(block);
+    }
+    text.lines
+}
+
+/// Text under construction.
+pub(super) struct Text {
+    lines: String,
+    pub(super) width: usize,
+    colour: bool,
+}
+
+impl Text {
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Blank => self.lines.push('\n'),
+            Block::Title { name, facts, .. } => {
+                let words = [std::slice::from_ref(name), facts].concat();
+                self.styled(0, &words.join(SEPARATOR), Tone::Strong);
+            }
+            Block::Heading { text, spoken, .. } => {
+                if *spoken {
+                    self.lines.push('\n');
+                    self.styled(0, text, Tone::Strong);
+                }
+            }
+            Block::Text { indent, tone, text } => self.styled(*indent, text, *tone),
+            Block::Entry(entry) => self.entry(entry),
+            Block::More { column, text, rows } => {
+                let text = if rows.is_empty() {
+                    text.clone()
+                } else {
+                    format!("{text} [{}]", together(rows))
+                };
+                self.paragraph(self.column(*column), &text);
+            }
+            Block::Bullet { indent, text } => {
+                let lead = format!("{}-", " ".repeat(*indent));
+                self.beside(&lead, Tone::Plain, indent + 2, text);
+            }
+            Block::Table(table) => table::draw(self, table),
+        }
+    }
+
+    pub(super) fn paragraph(&mut self, indent: usize, text: &str) {
+        self.styled(indent, text, Tone::Plain);
+    }
+
+    fn styled(&mut self, indent: usize, text: &str, tone: Tone) {
+        let hanging = " ".repeat(indent);
+        let options = Options::new(self.width)
+            .initial_indent(&hanging)
+            .subsequent_indent(&hanging);
+        for line in textwrap::wrap(&running(text), options) {
+            let words = self.paint(line.trim_start(), tone);
+            self.line(&format!("{hanging}{words}"));
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry) {
+        let text = match &entry.bar {
+            Some(bar) => format!("{bar}  {}", entry.text),
+            None => entry.text.clone(),
+        };
+        let lead = [entry.label.as_str(), &entry.lead].concat();
+        self.beside(&lead, entry.tone, entry.column, &text);
+    }
+
+    /// `lead`, then `text` from `column` on. A lead that reaches the column puts the text below.
+    fn beside(&mut self, lead: &str, tone: Tone, column: usize, text: &str) {
+        let plain = printable(lead);
+        let used = display_width(&plain);
+        let column = self.column(column);
+        if used >= column {
+            let indent = plain.len() - plain.trim_start().len();
+            self.styled(indent, plain.trim_start(), tone);
+            self.paragraph(column, text);
+            return;
+        }
+        let first = format!("{plain}{}", " ".repeat(column - used));
+        let hanging = " ".repeat(column);
+        let options = Options::new(self.width)
+            .initial_indent(&first)
+            .subsequent_indent(&hanging);
+        for (position, line) in textwrap::wrap(&running(text), options).iter().enumerate() {
+            match line.strip_prefix(&plain).filter(|_| position == 0) {
+                Some(rest) => {
+                    let words = self.paint(plain.trim_start(), tone);
+                    let indent = " ".repeat(plain.len() - plain.trim_start().len());
+                    self.line(&format!("{indent}{words}{rest}"));
+                }
+                None => self.line(line),
+            }
+        }
+    }
+
+    /// A column that leaves too little room is no column.
+    fn column(&self, column: usize) -> usize {
+        if column + ROOM > self.width {
+            BELOW
+        } else {
+            column
+        }
+    }
+
+    /// A line as it is, without its trailing spaces.
+    pub(super) fn line(&mut self, line: &str) {
+        self.lines.push_str(line.replace(GLUE, " ").trim_end());
+        self.lines.push('\n');
+    }
+
+    /// `text` in a tone, where colour is wanted.
+    pub(super) fn paint(&self, text: &str, tone: Tone) -> String {
+        if self.colour && !text.is_empty() {
+            let style = style(tone);
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+fn style(tone: Tone) -> Style {
+    match tone {
+        Tone::Plain => Style::new(),
+        Tone::Strong => Style::new().bold(),
+        Tone::Quiet => Style::new().dimmed(),
+        Tone::Good => AnsiColor::Green.on_default(),
+        Tone::Bad => AnsiColor::Red.on_default(),
+        Tone::Warning => AnsiColor::Yellow.on_default().bold(),
+    }
+}
+
+/// Text that may be broken into lines, but not before a per-cent sign.
+fn running(text: &str) -> String {
+    printable(text).replace(" %", &format!("{GLUE}%"))
+}
+
+/// A short list of rows stays together; a long one breaks like any text, but not after "rows".
+fn together(rows: &[usize]) -> String {
+    let rows = format::rows(rows);
+    if rows.chars().count() <= LONGEST_TOGETHER {
+        rows.replace(' ', GLUE)
+    } else {
+        rows.replacen(' ', GLUE, 1)
+    }
+}

@@ -1,0 +1,273 @@
+//! The storage under a path, and what can be seen of it.
+
+use iostrata_core::Environment;
+use iostrata_core::bytes::short;
+use iostrata_core::doctor::{
+    Ability, AbilityKind, DoctorResult, Layer, LayerKind, Queue, Setting, Stack,
+};
+
+use super::page::{GLUE, Page, SEPARATOR, Tone};
+
+/// Adds the whole result.
+pub(crate) fn show(page: &mut Page, result: &DoctorResult) {
+    page.title("doctor", &answer(result), Vec::new());
+    page.paragraph(0, &machine(&result.environment));
+    page.heading("storage", "storage, from the file system to the device");
+    let names = result
+        .stack
+        .layers
+        .iter()
+        .map(|layer| indented(layer).chars().count());
+    let column = names.max().unwrap_or_default() + 4;
+    for layer in &result.stack.layers {
+        page.entry(
+            &format!("  {}", indented(layer)),
+            Tone::Plain,
+            column,
+            &facts(layer).join(SEPARATOR),
+        );
+    }
+    if !result.settings.is_empty() {
+        page.heading("settings", "settings, and what they mean");
+        settings(page, &result.settings);
+    }
+    if !result.warnings.is_empty() {
+        page.heading("caveats", "keep in mind");
+        for warning in &result.warnings {
+            page.bullet(2, warning);
+        }
+    }
+    abilities(page, &result.abilities);
+}
+
+fn answer(result: &DoctorResult) -> String {
+    let stack = &result.stack;
+    let Some(top) = stack.file_system() else {
+        return result.environment.target.path.clone();
+    };
+    let below = match (below(stack), &top.note) {
+        (Some(devices), _) => format!(" on {devices}"),
+        (None, Some(note)) => format!("; {note}"),
+        (None, None) => String::new(),
+    };
+    format!(
+        "{}: {}{below}",
+        result.environment.target.path,
+        file_system(top)
+    )
+}
+
+/// What the file system stands on, and where that ends.
+fn below(stack: &Stack) -> Option<String> {
+    let names = |chosen: &dyn Fn(&Layer) -> bool| {
+        stack.layers.iter().filter(|layer| chosen(layer)).fold(
+            Vec::new(),
+            |mut names: Vec<&str>, layer| {
+                if !names.contains(&layer.name.as_str()) {
+                    names.push(&layer.name);
+                }
+                names
+            },
+        )
+    };
+    let first = names(&|layer| layer.depth == 1);
+    let last = names(&|layer| matches!(layer.kind, LayerKind::Disk { .. } | LayerKind::Memory));
+    if first.is_empty() {
+        return None;
+    }
+    let first_text = first.join(" and ");
+    Some(if last.is_empty() || first == last {
+        first_text
+    } else {
+        format!("{first_text}, in the end on {}", last.join(" and "))
+    })
+}
+
+fn file_system(layer: &Layer) -> String {
+    let journal = layer.mount.as_ref().map(|mount| &mount.journal);
+    let Some(present) = journal.and_then(|journal| journal.present) else {
+        return layer.name.clone();
+    };
+    let mode = journal.and_then(|journal| journal.data_mode.as_ref());
+    match (layer.name.as_str(), present, mode) {
+        ("btrfs", ..) => "btrfs, copy-on-write".to_owned(),
+        (name, true, Some(mode)) => format!("{name} with a journal (data={mode})"),
+        ("xfs", true, None) => "xfs with a log".to_owned(),
+        (name, true, None) => format!("{name} with a journal"),
+        (name, false, _) => format!("{name} without a journal"),
+    }
+}
+
+fn machine(environment: &Environment) -> String {
+    let mut words = vec![
+        format!("kernel {}", environment.kernel),
+        format!("{} CPUs", environment.cpus),
+        format!("{} memory", short(environment.memory_bytes)),
+    ];
+    words.extend(environment.virtualization.clone());
+    words.join(SEPARATOR)
+}
+
+fn indented(layer: &Layer) -> String {
+    // Real stacks are never so deep; a file that says so is not let fill the memory.
+    let depth = usize::try_from(layer.depth)
+        .unwrap_or_default()
+        .min(DEEPEST);
+    format!("{}{}", "  ".repeat(depth), layer.name)
+}
+
+fn facts(layer: &Layer) -> Vec<String> {
+    let mut facts = Vec::new();
+    facts.extend(kind(layer));
+    facts.extend(layer.size_bytes.map(size));
+    facts.extend(layer.note.clone());
+    if let Some(mount) = &layer.mount {
+        let journal = &mount.journal;
+        facts.push(match mount.root.as_str() {
+            "/" => format!("mounted at {}", mount.point),
+            root => format!("its directory {root} mounted at {}", mount.point),
+        });
+        facts.push(mount.options.clone());
+        if journal.present.is_some() {
+            facts.push(journal.explanation.clone());
+        }
+        match journal.barrier {
+            Some(true) => facts.push("fsync flushes the device's cache".to_owned()),
+            Some(false) => facts.push("barriers off".to_owned()),
+            None => {}
+        }
+        if journal.fast_commit == Some(true) {
+            facts.push("fast commits".to_owned());
+        }
+    }
+    facts.extend(
+        layer
+            .queue
+            .as_ref()
+            .map(queue)
+            .filter(|text| !text.is_empty()),
+    );
+    if layer.charged {
+        facts.push("requests are counted here".to_owned());
+    }
+    facts
+}
+
+fn size(bytes: u64) -> String {
+    short(bytes).replace(' ', GLUE)
+}
+
+fn kind(layer: &Layer) -> Option<String> {
+    Some(match &layer.kind {
+        LayerKind::FileSystem | LayerKind::DeviceMapper => return None,
+        LayerKind::Partition => "partition".to_owned(),
+        LayerKind::Loop {
+            backing_file,
+            direct_io,
+        } => {
+            let how = if *direct_io == Some(true) {
+                ", opened with O_DIRECT"
+            } else {
+                ""
+            };
+            format!("image {backing_file}{how}")
+        }
+        LayerKind::Raid => "software RAID".to_owned(),
+        LayerKind::Bcache => "cached disk".to_owned(),
+        LayerKind::Memory => "disk in memory".to_owned(),
+        LayerKind::Disk { bus } => {
+            let model = layer.queue.as_ref().and_then(|queue| queue.model.clone());
+            let words = [model, bus.as_ref().map(|bus| format!("{bus} disk"))];
+            let words: Vec<String> = words.into_iter().flatten().collect();
+            if words.is_empty() {
+                "disk".to_owned()
+            } else {
+                words.join(", ")
+            }
+        }
+    })
+}
+
+fn queue(queue: &Queue) -> String {
+    let blocks = queue.logical_block_bytes.zip(queue.physical_block_bytes);
+    let words = [
+        blocks.map(|(logical, physical)| {
+            format!("blocks of {logical}{GLUE}B, {physical}{GLUE}B inside")
+        }),
+        queue
+            .rotational
+            .map(|rotates| format!("rotational={}", u8::from(rotates))),
+        match queue.discard_granularity_bytes {
+            None => None,
+            Some(0) => Some("no discard".to_owned()),
+            Some(unit) => Some(format!("discards {}", size(unit))),
+        },
+    ];
+    words
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(SEPARATOR)
+}
+
+fn settings(page: &mut Page, settings: &[Setting]) {
+    let longest =
+        |of: &dyn Fn(&Setting) -> usize| settings.iter().map(of).max().unwrap_or_default();
+    let names = longest(&|setting| setting.name.chars().count());
+    let values = longest(&|setting| setting.value.chars().count());
+    for setting in settings {
+        let lead = format!("  {:names$}  {:values$}", setting.name, setting.value);
+        page.entry(&lead, Tone::Plain, names + values + 6, &setting.meaning);
+    }
+}
+
+fn abilities(page: &mut Page, abilities: &[Ability]) {
+    let names = abilities.iter().map(|ability| ability.name.chars().count());
+    let column = LABEL
+        + names
+            .filter(|name| *name <= LONGEST_NAME)
+            .max()
+            .unwrap_or_default()
+        + 2;
+    let groups = [
+        ("can-see", "can see", AbilityKind::See, true),
+        ("cannot-see", "cannot see", AbilityKind::See, false),
+        ("can-use", "can use", AbilityKind::Use, true),
+        ("cannot-use", "cannot use", AbilityKind::Use, false),
+    ];
+    for (anchor, label, kind, available) in groups {
+        let group: Vec<&Ability> = abilities
+            .iter()
+            .filter(|ability| ability.kind == kind && ability.available == available)
+            .collect();
+        for (position, ability) in group.iter().enumerate() {
+            if position == 0 {
+                page.part(anchor, label);
+                page.blank();
+            }
+            let label = if position == 0 { label } else { "" };
+            let label = format!("{label:LABEL$}");
+            // One reason for several is told once, beside the last of them.
+            let told_below = group.get(position + 1).is_some_and(|next| {
+                !available && (&next.why, &next.remedy) == (&ability.why, &ability.remedy)
+            });
+            if told_below {
+                page.labelled_entry(&label, &ability.name, column, "");
+                continue;
+            }
+            page.labelled_entry(&label, &ability.name, column, &ability.why);
+            if let Some(remedy) = &ability.remedy {
+                page.more(column, &format!("→ {remedy}"));
+            }
+        }
+    }
+}
+
+const LABEL: usize = 12;
+/// Layers below this are not indented further.
+const DEEPEST: usize = 16;
+/// Longer names stand on a line of their own.
+const LONGEST_NAME: usize = 36;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Whether each operation moves an access time, and relatime's rule.
+
+use iostrata_core::atime::{AtimeResult, Mount, Moved, Operation, Subject, TouchRow};
+
+use crate::format::NOT_APPLICABLE;
+use crate::view::lab::facts::{Unshown, distinct};
+use crate::view::page::Page;
+use crate::view::table::{Column, Table};
+
+/// One line: an operation on file systems that agree about it.
+struct Line {
+    operation: Operation,
+    subject: Subject,
+    filesystems: Vec<String>,
+    /// In the order of the mount options that are drawn.
+    cells: Vec<String>,
+}
+
+pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
+    let mounts = distinct(result.touches().map(|(_, row)| row.row.case.mount));
+    let mounts: Vec<Mount> = Mount::ALL
+        .into_iter()
+        .filter(|one| mounts.contains(one))
+        .collect();
+    let lines = lines(result, &mounts);
+    if lines.is_empty() {
+        return;
+    }
+    page.heading("operations", "does it move the access time?");
+    let all = distinct(result.touches().map(|(_, row)| row.row.target.as_str())).len();
+    let on = |line: &Line| {
+        if all > 1 && line.filesystems.len() == all {
+            "all".to_owned()
+        } else {
+            line.filesystems.join(", ")
+        }
+    };
+    let mut columns = vec![
+        Column::label(
+            "operation",
+            lines.iter().map(|line| line.operation.as_str().to_owned()),
+        ),
+        Column::label(
+            "whose",
+            lines.iter().map(|line| line.subject.as_str().to_owned()),
+        ),
+        Column::label("on", lines.iter().map(on)),
+    ];
+    for (index, mount) in mounts.iter().enumerate() {
+        let cells = lines.iter().map(|line| line.cells[index].clone());
+        columns.push(Column::text(mount.as_str(), cells));
+    }
+    let table = Table::new(2, columns).named("access times moved, by operation and mount option");
+    let left_out = table.draw(page);
+    unshown.add("the table of operations", left_out);
+    page.paragraph(
+        2,
+        "yes: each time; due: only when the access time is not newer than mtime and ctime (or a \
+         day old); no: never",
+    );
+}
+
+/// Operations in their order; those of file systems that differ one below the other.
+fn lines(result: &AtimeResult, mounts: &[Mount]) -> Vec<Line> {
+    let targets = distinct(result.touches().map(|(_, row)| row.row.target.as_str()));
+    let mut lines: Vec<Line> = Vec::new();
+    for operation in Operation::ALL {
+        for walked in [false, true] {
+            let mut of_operation: Vec<Line> = Vec::new();
+            for target in &targets {
+                let Some((subject, cells)) = cells(result, (operation, walked, target), mounts)
+                else {
+                    continue;
+                };
+                let same = of_operation
+                    .iter_mut()
+                    .find(|line| agree(&line.cells, &cells));
+                match same {
+                    Some(line) => {
+                        line.filesystems.push((*target).to_owned());
+                        fill_in(&mut line.cells, &cells);
+                    }
+                    None => of_operation.push(Line {
+                        operation,
+                        subject,
+                        filesystems: vec![(*target).to_owned()],
+                        cells,
+                    }),
+                }
+            }
+            lines.extend(of_operation);
+        }
+    }
+    lines
+}
+
+/// Whether two file systems do not contradict each other: one may be measured under fewer
+/// options.
+fn agree(ours: &[String], theirs: &[String]) -> bool {
+    let mut pairs = ours.iter().zip(theirs);
+    pairs.all(|(our, their)| our == their || our == NOT_APPLICABLE || their == NOT_APPLICABLE)
+}
+
+fn fill_in(ours: &mut [String], theirs: &[String]) {
+    for (our, their) in ours.iter_mut().zip(theirs) {
+        if our == NOT_APPLICABLE {
+            their.clone_into(our);
+        }
+    }
+}
+
+/// What an operation did on a target, by mount option; `None` when it was not done there.
+fn cells(
+    result: &AtimeResult,
+    (operation, walked, target): (Operation, bool, &str),
+    mounts: &[Mount],
+) -> Option<(Subject, Vec<String>)> {
+    let of = |mount: Mount| {
+        let mut rows = result.touches().map(|(_, row)| row);
+        rows.find(|row| {
+            let case = &row.row.case;
+            (case.operation, case.mount, row.row.target.as_str()) == (operation, mount, target)
+        })
+    };
+    let moved = |row: &TouchRow| {
+        if walked {
+            row.directory
+        } else {
+            Some(own(row))
+        }
+    };
+    let found: Vec<Option<Moved>> = mounts.iter().map(|mount| moved(of(*mount)?)).collect();
+    let subject = if walked {
+        Subject::Directory
+    } else {
+        operation.subject()
+    };
+    found.iter().any(Option::is_some).then(|| {
+        let words = found
+            .iter()
+            .map(|moved| moved.map_or(NOT_APPLICABLE, word).to_owned());
+        (subject, words.collect())
+    })
+}
+
+fn own(row: &TouchRow) -> Moved {
+    Moved {
+        due: row.atime_changed,
+        fresh: row.atime_changed_when_fresh,
+    }
+}
+
+fn word(moved: Moved) -> &'static str {
+    match (moved.due, moved.fresh) {
+        (true, true) => "yes",
+        (true, false) => "due",
+        (false, false) => "no",
+        (false, true) => "only if not due",
+    }
+}
+
+/// relatime's rule, part by part.
+pub(super) fn probes(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
+    let states = distinct(result.relatime.iter().map(|probe| probe.probe));
+    if states.is_empty() {
+        return;
+    }
+    page.heading(
+        "relatime",
+        "relatime: does a read move an access time that is …",
+    );
+    let on = |moved: bool| {
+        states.iter().map(move |state| {
+            let probes = result.relatime.iter();
+            let names = probes.filter(|one| one.probe == *state && one.atime_changed == moved);
+            let names = distinct(names.map(|one| one.filesystem.as_str()));
+            if names.is_empty() {
+                NOT_APPLICABLE.to_owned()
+            } else {
+                names.join(", ")
+            }
+        })
+    };
+    let columns = vec![
+        Column::label("", states.iter().map(|state| state.as_str().to_owned())),
+        Column::text("moved on", on(true)),
+        Column::text("stayed on", on(false)),
+    ];
+    let table = Table::new(2, columns).named("the rule of relatime, by state of the access time");
+    let left_out = table.draw(page);
+    unshown.add("the table of relatime's rule", left_out);
+}

@@ -1,0 +1,89 @@
+//! What was asked, where, and whether the run came to its end.
+
+use iostrata_core::Environment;
+use iostrata_core::bytes::grouped;
+use iostrata_core::lab::MeasuredTarget;
+
+use super::facts::Facts;
+use crate::format;
+use crate::view::page::{Page, SEPARATOR, Tone};
+use crate::view::place::{below, file_system, machine, observed};
+
+/// Longer names of targets stand on a line of their own.
+const LONGEST_NAME: usize = 20;
+
+/// What stands above an experiment's answers.
+pub(super) struct Heading<'a> {
+    pub(super) name: &'static str,
+    pub(super) question: &'a str,
+    /// Rows that were asked for, where the run was interrupted.
+    pub(super) interrupted: Option<usize>,
+    pub(super) targets: &'a [MeasuredTarget],
+    pub(super) rows: &'a [Facts<'a>],
+}
+
+pub(super) fn draw(page: &mut Page, environment: &Environment, heading: &Heading<'_>) {
+    let Heading { name, question, .. } = heading;
+    page.title(name, name, vec![(*question).to_owned()]);
+    if let Some(planned) = heading.interrupted {
+        let text = format!(
+            "interrupted: {} of {} rows",
+            grouped(heading.rows.len() as u64),
+            grouped(planned as u64)
+        );
+        page.styled(0, &text, Tone::Warning);
+    }
+    losses(page, heading.rows);
+    let machine = [
+        machine(environment),
+        observed(environment.backend).to_owned(),
+    ];
+    let machine = machine.join(SEPARATOR);
+    match heading.targets {
+        [only] => page.paragraph(0, &format!("on {}{SEPARATOR}{machine}", place(only))),
+        several => {
+            page.paragraph(0, &machine);
+            let names = several.iter().map(|target| target.name.chars().count());
+            let column = names
+                .filter(|name| *name <= LONGEST_NAME)
+                .max()
+                .unwrap_or(0)
+                + 4;
+            for target in several {
+                page.entry(
+                    &format!("  {}", target.name),
+                    Tone::Strong,
+                    column,
+                    &place(target),
+                );
+            }
+        }
+    }
+}
+
+/// Losses come first: they make every count they touch doubtful.
+fn losses(page: &mut Page, rows: &[Facts<'_>]) {
+    let lossy = || rows.iter().filter(|row| row.evidence.lost_events > 0);
+    let lost = lossy().map(|row| row.evidence.lost_events);
+    let lost = lost.fold(0, u64::saturating_add);
+    if lost > 0 {
+        let numbers: Vec<usize> = lossy().map(|row| row.number).collect();
+        let text = format!(
+            "{} events lost: counts of {} may be too low",
+            grouped(lost),
+            format::rows(&numbers)
+        );
+        page.styled(0, &text, Tone::Warning);
+    }
+}
+
+/// `ext4 (journal, data=ordered) made by iostrata on loop3 → vda`.
+fn place(target: &MeasuredTarget) -> String {
+    let storage = &target.storage;
+    let whose = if target.image {
+        " made by iostrata".to_owned()
+    } else {
+        format!(" at {}", storage.path)
+    };
+    format!("{}{whose}{}", file_system(storage), below(storage))
+}

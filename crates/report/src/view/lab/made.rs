@@ -1,0 +1,184 @@
+//! How the figures were made, what is missing among them, and what limits them.
+
+use iostrata_core::bytes::grouped;
+use iostrata_core::environment::Backend;
+use iostrata_core::{Environment, Gap};
+
+use super::facts::{Facts, Unshown, distinct};
+use crate::format::{self, counted};
+use crate::view::page::{Page, SEPARATOR};
+use crate::view::unseen;
+
+/// What stands below an experiment's tables.
+pub(super) struct Made<'a> {
+    /// All rows, shown or not.
+    pub(super) rows: &'a [Facts<'a>],
+    /// Rows that are not shown.
+    pub(super) hidden: usize,
+    pub(super) unshown: &'a Unshown,
+    /// Runs before the samples.
+    pub(super) warm_up_runs: usize,
+    /// What measuring costs: `25 ns per record`.
+    pub(super) own_cost: Option<String>,
+    /// Missing from the whole run.
+    pub(super) missing: &'a [Gap],
+    pub(super) caveats: &'a [String],
+}
+
+pub(super) fn draw(page: &mut Page, environment: &Environment, made: &Made<'_>) {
+    page.part("method", "how the figures were made");
+    page.blank();
+    let mut words = vec![timing(made)];
+    if !made.rows.is_empty() {
+        words.push(evidence(environment, made));
+    }
+    page.paragraph(0, &words.join(SEPARATOR));
+    limits(page, made);
+}
+
+/// The part that is there also where nothing was to be timed.
+pub(super) fn limits(page: &mut Page, made: &Made<'_>) {
+    left_out(page, made);
+    not_seen(page, made);
+    if !made.caveats.is_empty() {
+        page.heading("caveats", "keep in mind");
+        for caveat in made.caveats {
+            page.bullet(2, caveat);
+        }
+    }
+}
+
+fn timing(made: &Made<'_>) -> String {
+    let timings = made.rows.iter().filter_map(|row| row.timing);
+    let runs = timings.map(|timing| timing.samples_s.len());
+    let Some((fewest, most)) = runs.clone().min().zip(runs.max()) else {
+        return "timing: no run finished".to_owned();
+    };
+    let range = if fewest == most {
+        String::new()
+    } else {
+        format!("{fewest}–")
+    };
+    let warm_ups = match made.warm_up_runs {
+        0 => String::new(),
+        runs => format!(", after {}", counted(runs, "warm-up run")),
+    };
+    let mut words = vec![format!(
+        "timing {range}{} each, interleaved, no probes{warm_ups}",
+        counted(most, "run")
+    )];
+    words.extend(
+        made.own_cost
+            .as_ref()
+            .map(|cost| format!("own cost {cost}")),
+    );
+    words.join(SEPARATOR)
+}
+
+fn evidence(environment: &Environment, made: &Made<'_>) -> String {
+    if environment.backend == Backend::None {
+        return "no evidence from the kernel: nothing could observe the runs".to_owned();
+    }
+    let lost = made.rows.iter().map(|row| row.evidence.lost_events);
+    let lost = grouped(lost.fold(0, u64::saturating_add));
+    format!("evidence from a separate observed run, {lost} events lost")
+}
+
+fn left_out(page: &mut Page, made: &Made<'_>) {
+    if made.hidden > 0 {
+        page.paragraph(
+            0,
+            &format!(
+                "not shown: {}; --all-rows shows them",
+                counted(made.hidden, "more row")
+            ),
+        );
+    }
+    if !made.unshown.no_room.is_empty() {
+        let text = format!(
+            "no room at {} columns for: {}; a wider terminal or --json shows them",
+            page.width(),
+            made.unshown.no_room.join(", ")
+        );
+        page.paragraph(0, &text);
+    }
+}
+
+/// What is missing, why, and where.
+struct Unseen {
+    what: String,
+    why: String,
+    rows: Vec<usize>,
+}
+
+fn not_seen(page: &mut Page, made: &Made<'_>) {
+    let entries = unseen(made).into_iter().map(|Unseen { what, why, rows }| {
+        let text = if rows.is_empty() {
+            why
+        } else {
+            format!("{why} ({})", format::rows(&rows))
+        };
+        (what, text)
+    });
+    unseen::draw(page, &entries.collect::<Vec<_>>());
+}
+
+fn unseen(made: &Made<'_>) -> Vec<Unseen> {
+    let of_run = made.missing.iter().map(|gap| (gap, None));
+    let of_rows = made.rows.iter().flat_map(|row| {
+        let gaps = row.evidence.missing.iter();
+        gaps.map(|gap| (gap, Some(row.number)))
+    });
+    let mut all: Vec<Unseen> = Vec::new();
+    for (gap, row) in of_run.chain(of_rows) {
+        match all
+            .iter_mut()
+            .find(|known| known.what == gap.what && known.why == gap.why)
+        {
+            Some(known) => known.rows.extend(row),
+            None => all.push(Unseen {
+                what: gap.what.clone(),
+                why: gap.why.clone(),
+                rows: row.into_iter().collect(),
+            }),
+        }
+    }
+    all.extend(unknown(made));
+    all
+}
+
+/// What the result holds no value for, without saying why.
+fn unknown(made: &Made<'_>) -> Vec<Unseen> {
+    let numbers = |wanted: &dyn Fn(&Facts<'_>) -> bool| -> Vec<usize> {
+        let rows = made.rows.iter().filter(|row| wanted(row));
+        rows.map(|row| row.number).collect()
+    };
+    let untimed = numbers(&|row| row.timing.is_none());
+    let unwatched = numbers(&|row| {
+        row.interference.other_cpu_s.is_none() || row.interference.steal_s.is_none()
+    });
+    let mut all = Vec::new();
+    for (what, why, rows) in [
+        ("times", "no timing run finished", untimed),
+        ("CPU time of others", "not measured", unwatched),
+    ] {
+        if !rows.is_empty() {
+            all.push(Unseen {
+                what: what.to_owned(),
+                why: why.to_owned(),
+                rows,
+            });
+        }
+    }
+    let columns = &made.unshown.columns;
+    for place in distinct(columns.iter().map(|(_, place)| place)) {
+        let heads = columns.iter().filter(|(_, of)| of == place);
+        let heads: Vec<&str> = heads.map(|(head, _)| head.as_str()).collect();
+        all.push(Unseen {
+            what: "columns".to_owned(),
+            why: format!("without any value in {place}: {}", heads.join(", ")),
+            rows: Vec::new(),
+        });
+    }
+    all
+}

@@ -1,0 +1,89 @@
+//! Runs second by second, and whether their rate is steady.
+
+use iostrata_core::sync::Second;
+
+use super::view::{Numbered, View};
+use crate::format::{number, or_not_seen};
+use crate::view::page::Page;
+use crate::view::table::{Column, Table};
+
+/// Fewer seconds than this are no series.
+const FEWEST: usize = 2;
+
+/// The series of the targets that are drawn in full; of the others, whether they are steady.
+pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
+    let in_full = view.in_full();
+    let series = view.rows(|row| row.row.series.seconds.len() >= FEWEST);
+    if series.is_empty() {
+        return;
+    }
+    page.heading("seconds", "second by second, observed");
+    let first = series
+        .iter()
+        .position(|row| in_full.contains(&row.target()));
+    for (position, row) in series.iter().enumerate() {
+        if first == Some(position) || (view.extent.all_rows() && in_full.contains(&row.target())) {
+            let left_out = table(row)
+                .named(format!(
+                    "second by second, {} on {}",
+                    row.name(),
+                    row.target()
+                ))
+                .draw(page);
+            let place = format!("the seconds of row {}", row.number);
+            view.unshown.add(&place, left_out);
+        }
+    }
+    for row in &series {
+        if let Some(text) = steadiness(row) {
+            page.paragraph(2, &text);
+        }
+    }
+}
+
+fn table(row: &Numbered<'_>) -> Table {
+    let seconds = &row.row.series.seconds;
+    let head = format!("{} on {}", row.name(), row.target());
+    let requests = |head: &str, pick: fn(&Second) -> Option<u64>| {
+        let cell = |second: &Second| or_not_seen(pick(second), |count| number(second.per_s(count)));
+        Column::number(head, seconds.iter().map(cell))
+    };
+    let columns = vec![
+        Column::label(
+            &head,
+            (1..=seconds.len()).map(|second| format!("second {second}")),
+        ),
+        Column::number(
+            "syncs/s",
+            seconds.iter().map(|second| number(second.syncs_per_s())),
+        ),
+        requests("data/s", |second| second.data),
+        requests("journal/s", |second| second.journal),
+        requests("commit/s", |second| second.commit),
+        requests("metadata/s", |second| second.metadata),
+        requests("flushes/s", |second| second.flushes),
+    ];
+    Table::new(0, columns)
+}
+
+fn steadiness(row: &Numbered<'_>) -> Option<String> {
+    let series = &row.row.series;
+    let found = series.steadiness?;
+    // Adding 0 makes −0 a 0.
+    let percent = |share: f64| format!("{:.0} %", (share * 100.0).round() + 0.0);
+    let figures = format!(
+        "{} syncs/s, range {}, slope {}",
+        number(found.mean_per_s),
+        percent(found.range),
+        percent(found.slope)
+    );
+    let name = format!("{} on {}", row.name(), row.target());
+    let seconds = series.seconds.len();
+    Some(match (found.steady, found.warm_up_seconds) {
+        (true, 0) => format!("{name}: steady from the first of {seconds} seconds: {figures}"),
+        (true, warm_up) => format!(
+            "{name}: steady after {warm_up} of {seconds} seconds, which are left out as warm-up: {figures}"
+        ),
+        (false, _) => format!("{name}: not steady in {seconds} seconds: {figures}"),
+    })
+}

@@ -1,0 +1,57 @@
+//! The disks under the measured file systems, and the settings that decide what a sync
+//! finds left to do.
+
+use iostrata_core::environment::Device;
+use iostrata_core::sync::SyncResult;
+
+use crate::view::lab::facts::distinct;
+use crate::view::page::{GLUE, Page, SEPARATOR};
+
+pub(super) fn draw(page: &mut Page, result: &SyncResult) {
+    let disks = result
+        .targets
+        .iter()
+        .flat_map(|target| &target.storage.devices)
+        // What iostrata made says nothing about the machine.
+        .filter(|disk| !disk.name.starts_with("loop"));
+    for disk in distinct(disks) {
+        page.paragraph(0, &identity(disk));
+    }
+    let settings: Vec<String> = result
+        .settings
+        .iter()
+        .filter(|setting| setting.name.starts_with("vm."))
+        .map(|setting| format!("{} {}", setting.name, setting.value).replace(' ', GLUE))
+        .collect();
+    if !settings.is_empty() {
+        page.paragraph(0, &settings.join(SEPARATOR));
+    }
+}
+
+/// `vda: no model · rotational · write cache write back · no FUA · scheduler mq-deadline`.
+fn identity(disk: &Device) -> String {
+    let known = |value: Option<bool>, yes: &str, no: &str, unknown: &str| {
+        value
+            .map_or(unknown, |is| if is { yes } else { no })
+            .to_owned()
+    };
+    let text = |name: &str, value: &Option<String>| match value {
+        Some(value) => format!("{name} {value}"),
+        None => format!("{name} unknown"),
+    };
+    let words = [
+        disk.model
+            .clone()
+            .unwrap_or_else(|| "model unknown".to_owned()),
+        known(
+            disk.rotational,
+            "says that it rotates",
+            "does not rotate",
+            "rotation unknown",
+        ),
+        text("write cache", &disk.write_cache),
+        known(disk.fua, "FUA", "no FUA", "FUA unknown"),
+        text("scheduler", &disk.scheduler),
+    ];
+    format!("{}: {}", disk.name, words.join(SEPARATOR))
+}

@@ -1,0 +1,11 @@
+//! What is shown of a result, in blocks that each medium draws in its own way.
+
+pub(crate) mod cache;
+pub(crate) mod compare;
+pub(crate) mod doctor;
+pub(crate) mod lab;
+pub(crate) mod page;
+mod place;
+pub(crate) mod table;
+pub(crate) mod trace;
+mod unseen;

@@ -1,0 +1,245 @@
+//! A page before it is drawn: headings, text, entries and tables, in their order.
+
+use super::table::Table;
+
+/// A space that lines are not broken at.
+pub(crate) const GLUE: &str = "\u{a0}";
+
+/// Between facts of one line. The dot stays on the line it ends.
+pub(crate) const SEPARATOR: &str = "\u{a0}· ";
+
+/// Narrower pages are drawn this wide.
+const NARROWEST: usize = 40;
+
+/// More columns than anything has; sums with it stay numbers.
+const ENDLESS: usize = usize::MAX / 2;
+
+/// How a text differs from the usual one. Nothing is told by this alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    /// Stands out.
+    Strong,
+    /// May be passed over.
+    Quiet,
+    /// Is as claimed.
+    Good,
+    /// Is not as claimed.
+    Bad,
+    /// The reader must know it before the rest.
+    Warning,
+}
+
+/// A piece of a page. Columns and indents are for media that have them.
+#[derive(Debug)]
+pub(crate) enum Block {
+    /// An empty line.
+    Blank,
+    /// What a result, or one experiment of it, is called, and facts about it.
+    Title {
+        anchor: &'static str,
+        name: String,
+        facts: Vec<String>,
+    },
+    /// Begins a part.
+    Heading {
+        level: Level,
+        anchor: Option<&'static str>,
+        text: String,
+        /// Whether a terminal shows it.
+        spoken: bool,
+    },
+    Text {
+        indent: usize,
+        tone: Tone,
+        text: String,
+    },
+    Entry(Entry),
+    /// Goes on below the text of the entry before it.
+    More {
+        column: usize,
+        text: String,
+        /// Rows that it rests on.
+        rows: Vec<usize>,
+    },
+    /// One of a list; below an entry where it is indented as far as the entry's text.
+    Bullet {
+        indent: usize,
+        text: String,
+    },
+    Table(Table),
+}
+
+/// `lead`, and beside it `text` from `column` on.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// What a terminal shows before the lead; elsewhere the heading says it.
+    pub(crate) label: String,
+    pub(crate) lead: String,
+    pub(crate) tone: Tone,
+    pub(crate) column: usize,
+    /// Characters that show shares, before the text; it says the same.
+    pub(crate) bar: Option<String>,
+    /// Empty where the next entry's text is meant.
+    pub(crate) text: String,
+}
+
+/// Of a heading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    Part,
+    /// Below a part.
+    Section,
+}
+
+/// A page under construction.
+#[derive(Debug)]
+pub(crate) struct Page {
+    blocks: Vec<Block>,
+    width: usize,
+}
+
+impl Page {
+    /// For a medium of so many columns.
+    pub(crate) fn new(width: usize) -> Self {
+        Self {
+            blocks: Vec::new(),
+            width: width.max(NARROWEST),
+        }
+    }
+
+    /// For a medium where nothing must be left out or shortened.
+    pub(crate) fn endless() -> Self {
+        Self::new(ENDLESS)
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// A page of the same width, to be added to this one when it is good.
+    pub(crate) fn draft(&self) -> Self {
+        Self::new(self.width)
+    }
+
+    /// Adds what another one holds.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.blocks.extend(other.blocks);
+    }
+
+    pub(crate) fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    pub(crate) fn blank(&mut self) {
+        self.blocks.push(Block::Blank);
+    }
+
+    /// What the page, or the next part of it that stands alone, is about.
+    pub(crate) fn title(&mut self, anchor: &'static str, name: &str, facts: Vec<String>) {
+        self.blocks.push(Block::Title {
+            anchor,
+            name: name.to_owned(),
+            facts,
+        });
+    }
+
+    /// A line that begins a part.
+    pub(crate) fn heading(&mut self, anchor: &'static str, text: &str) {
+        self.begin(Level::Part, Some(anchor), text, true);
+    }
+
+    /// A line that begins a section of a part.
+    pub(crate) fn section(&mut self, text: &str) {
+        self.begin(Level::Section, None, text, true);
+    }
+
+    /// Begins a part that a terminal does not name, because an empty line is enough there.
+    pub(crate) fn part(&mut self, anchor: &'static str, text: &str) {
+        self.begin(Level::Part, Some(anchor), text, false);
+    }
+
+    fn begin(&mut self, level: Level, anchor: Option<&'static str>, text: &str, spoken: bool) {
+        self.blocks.push(Block::Heading {
+            level,
+            anchor,
+            text: text.to_owned(),
+            spoken,
+        });
+    }
+
+    pub(crate) fn paragraph(&mut self, indent: usize, text: &str) {
+        self.styled(indent, text, Tone::Plain);
+    }
+
+    pub(crate) fn styled(&mut self, indent: usize, text: &str, tone: Tone) {
+        let text = text.to_owned();
+        self.blocks.push(Block::Text { indent, tone, text });
+    }
+
+    /// `lead`, then `text` from `column` on. An entry without a text shares the next one's.
+    pub(crate) fn entry(&mut self, lead: &str, tone: Tone, column: usize, text: &str) {
+        self.blocks.push(Block::Entry(Entry {
+            label: String::new(),
+            lead: lead.to_owned(),
+            tone,
+            column,
+            bar: None,
+            text: text.to_owned(),
+        }));
+    }
+
+    /// An entry with a bar of characters before its text.
+    pub(crate) fn entry_with_bar(
+        &mut self,
+        lead: &str,
+        column: usize,
+        bar: Option<String>,
+        text: &str,
+    ) {
+        self.blocks.push(Block::Entry(Entry {
+            label: String::new(),
+            lead: lead.to_owned(),
+            tone: Tone::Plain,
+            column,
+            bar,
+            text: text.to_owned(),
+        }));
+    }
+
+    /// An entry that a terminal shows behind a label.
+    pub(crate) fn labelled_entry(&mut self, label: &str, lead: &str, column: usize, text: &str) {
+        self.blocks.push(Block::Entry(Entry {
+            label: label.to_owned(),
+            lead: lead.to_owned(),
+            tone: Tone::Plain,
+            column,
+            bar: None,
+            text: text.to_owned(),
+        }));
+    }
+
+    /// More about the last entry, below its text.
+    pub(crate) fn more(&mut self, column: usize, text: &str) {
+        self.more_of_rows(column, text, &[]);
+    }
+
+    /// More about the last entry, and the rows that it rests on.
+    pub(crate) fn more_of_rows(&mut self, column: usize, text: &str, rows: &[usize]) {
+        self.blocks.push(Block::More {
+            column,
+            text: text.to_owned(),
+            rows: rows.to_vec(),
+        });
+    }
+
+    /// One of a list.
+    pub(crate) fn bullet(&mut self, indent: usize, text: &str) {
+        let text = text.to_owned();
+        self.blocks.push(Block::Bullet { indent, text });
+    }
+
+    pub(crate) fn table(&mut self, table: Table) {
+        self.blocks.push(Block::Table(table));
+    }
+}

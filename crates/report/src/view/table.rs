@@ -1,0 +1,248 @@
+//! Tables without lines: columns that are left out when they have nothing to say
+//! or no room, titles between rows, and text columns that wrap. Libraries wrap or
+//! cut what is too wide, but leave no column out and set no titles.
+
+use std::collections::BTreeMap;
+
+use textwrap::core::display_width;
+
+use super::page::Page;
+use crate::format::{NOT_SEEN, printable};
+
+/// Spaces between columns.
+const GAP: usize = 2;
+
+/// Text columns are not made narrower.
+pub(crate) const NARROWEST: usize = 6;
+
+/// What the cells of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The numbers by which rows are cited.
+    RowNumber,
+    /// What a row is.
+    Label,
+    /// As a label; text that is wider than the column stands on lines of its own.
+    Path,
+    /// Text that wraps.
+    Text,
+    /// Right-aligned; never wraps.
+    Number,
+}
+
+/// One column.
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) head: String,
+    pub(crate) cells: Vec<String>,
+    pub(crate) kind: Kind,
+    /// Whether a value that many rows share is enough in the first of them.
+    once: bool,
+    /// Spaces after it.
+    pub(crate) gap: usize,
+    /// Columns with a higher rank are left out first; 0 stays.
+    rank: u8,
+    /// The column is at most this wide, also where there is room.
+    most: usize,
+}
+
+/// Heads of columns that were not drawn.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    /// Every value is missing.
+    pub(crate) unseen: Vec<String>,
+    /// The page is too narrow.
+    pub(crate) no_room: Vec<String>,
+}
+
+impl Column {
+    fn new(head: &str, kind: Kind, cells: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            head: printable(head),
+            cells: cells.into_iter().map(|cell| printable(&cell)).collect(),
+            kind,
+            once: false,
+            gap: GAP,
+            rank: 0,
+            most: usize::MAX,
+        }
+    }
+
+    /// Paths: those longer than so many columns stand on lines of their own, before the rest
+    /// of their row.
+    pub(crate) fn paths(head: &str, most: usize, cells: impl IntoIterator<Item = String>) -> Self {
+        let mut column = Self::new(head, Kind::Path, cells);
+        column.most = most;
+        column
+    }
+
+    /// Left-aligned; wraps when there is no room.
+    pub(crate) fn text(head: &str, cells: impl IntoIterator<Item = String>) -> Self {
+        Self::new(head, Kind::Text, cells)
+    }
+
+    /// Left-aligned text that says what a row is.
+    pub(crate) fn label(head: &str, cells: impl IntoIterator<Item = String>) -> Self {
+        Self::new(head, Kind::Label, cells)
+    }
+
+    /// Right-aligned.
+    pub(crate) fn number(head: &str, cells: impl IntoIterator<Item = String>) -> Self {
+        Self::new(head, Kind::Number, cells)
+    }
+
+    /// The numbers by which rows are cited.
+    pub(crate) fn row_numbers(numbers: impl IntoIterator<Item = usize>) -> Self {
+        let cells = numbers.into_iter().map(|number| number.to_string());
+        let mut column = Self::new("", Kind::RowNumber, cells);
+        column.gap = 1;
+        column
+    }
+
+    /// Gives way when the page is narrow; the higher the sooner.
+    pub(crate) fn rank(mut self, rank: u8) -> Self {
+        self.rank = rank;
+        self
+    }
+
+    /// Where rows below each other share a value, a medium without sorting says it once.
+    pub(crate) fn once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+
+    pub(crate) fn is_number(&self) -> bool {
+        matches!(self.kind, Kind::RowNumber | Kind::Number)
+    }
+
+    fn is_label(&self) -> bool {
+        matches!(self.kind, Kind::RowNumber | Kind::Label | Kind::Path)
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| display_width(cell));
+        let widest = cells.chain([display_width(&self.head)]).max().unwrap_or(0);
+        widest.min(self.most)
+    }
+
+    pub(crate) fn longest_word(&self) -> usize {
+        let words = self
+            .cells
+            .iter()
+            .chain([&self.head])
+            .flat_map(|cell| cell.split(' '));
+        let longest = words.map(display_width).max().unwrap_or(0);
+        longest.min(self.most).max(NARROWEST)
+    }
+
+    fn is_unseen(&self) -> bool {
+        !self.cells.is_empty() && self.cells.iter().all(|cell| cell == NOT_SEEN)
+    }
+}
+
+/// Columns of equal length, with titles between their rows.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// What it shows; may be empty.
+    pub(crate) name: String,
+    pub(crate) columns: Vec<Column>,
+    /// Text by the row before which it stands.
+    pub(crate) titles: BTreeMap<usize, Vec<String>>,
+    pub(crate) indent: usize,
+}
+
+impl Table {
+    pub(crate) fn new(indent: usize, columns: Vec<Column>) -> Self {
+        Self {
+            name: String::new(),
+            columns,
+            titles: BTreeMap::new(),
+            indent,
+        }
+    }
+
+    /// A line of its own before row `row`.
+    pub(crate) fn title(&mut self, row: usize, text: String) {
+        self.titles.entry(row).or_default().push(text);
+    }
+
+    /// Whether there is more than labels to draw.
+    pub(crate) fn has_values(&self) -> bool {
+        self.columns
+            .iter()
+            .any(|column| !column.is_label() && !column.is_unseen())
+    }
+
+    /// What the table shows, for media that name their tables.
+    pub(crate) fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Adds the table to the page, unless it has no values.
+    pub(crate) fn draw(mut self, page: &mut Page) -> LeftOut {
+        let has_values = self.has_values();
+        let left_out = self.leave_out(page.width());
+        if has_values {
+            page.table(self);
+        }
+        left_out
+    }
+
+    fn leave_out(&mut self, width: usize) -> LeftOut {
+        let mut left_out = LeftOut::default();
+        self.columns.retain(|column| {
+            if column.is_unseen() {
+                left_out.unseen.push(column.head.clone());
+            }
+            !column.is_unseen()
+        });
+        while self.natural_width() > width {
+            let ranks = self.columns.iter().map(|column| column.rank);
+            let Some(rank) = ranks.max().filter(|rank| *rank > 0) else {
+                break;
+            };
+            self.columns.retain(|column| {
+                if column.rank == rank {
+                    left_out.no_room.push(column.head.clone());
+                }
+                column.rank != rank
+            });
+        }
+        left_out
+    }
+
+    /// Whether all columns that have values fit a page.
+    pub(crate) fn fits(&self, width: usize) -> bool {
+        let seen = self.columns.iter().filter(|column| !column.is_unseen());
+        let widths = seen.map(|column| column.width() + column.gap);
+        self.indent + widths.sum::<usize>() <= width + GAP
+    }
+
+    fn natural_width(&self) -> usize {
+        let widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
+        self.total(&widths)
+    }
+
+    /// Columns that rows take whose columns are as wide.
+    pub(crate) fn total(&self, widths: &[usize]) -> usize {
+        let gaps = self.columns.iter().rev().skip(1).map(|column| column.gap);
+        self.indent + widths.iter().sum::<usize>() + gaps.sum::<usize>()
+    }
+
+    /// Rows it has.
+    pub(crate) fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.cells.len())
+    }
+
+    /// Whether the cell repeats the one above it and need not be said again: so do then all
+    /// cells before it that are said once.
+    pub(crate) fn is_repeated(&self, column: usize, row: usize) -> bool {
+        let said_once = self.columns[..=column].iter().filter(|column| column.once);
+        self.columns[column].once
+            && row > 0
+            && said_once
+                .map(|column| &column.cells)
+                .all(|cells| cells[row] == cells[row - 1])
+    }
+}

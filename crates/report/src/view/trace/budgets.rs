@@ -1,0 +1,34 @@
+//! Budgets and what the run used of them.
+
+use iostrata_core::trace::budget::{Judged, Outcome};
+
+use crate::format::or_not_seen;
+use crate::view::page::Page;
+use crate::view::table::{Column, Table};
+
+/// The budgets that were not kept, or for which that cannot be told; nothing when all were
+/// kept.
+pub(crate) fn show(page: &mut Page, judged: &[Judged<'_>]) {
+    let failed: Vec<&Judged<'_>> = judged
+        .iter()
+        .filter(|judged| judged.outcome != Outcome::Kept)
+        .collect();
+    if failed.is_empty() {
+        return;
+    }
+    let budgets = failed.iter().map(|judged| judged.budget.to_string());
+    let used = failed
+        .iter()
+        .map(|judged| or_not_seen(judged.used, |used| used.to_string()));
+    let outcomes = failed.iter().map(|judged| match &judged.outcome {
+        Outcome::Kept => String::new(),
+        Outcome::Exceeded => "exceeded".to_owned(),
+        Outcome::Unknown(why) => format!("not known: {why}"),
+    });
+    let columns = vec![
+        Column::label("budget", budgets),
+        Column::label("used", used),
+        Column::text("", outcomes),
+    ];
+    Table::new(0, columns).draw(page);
+}

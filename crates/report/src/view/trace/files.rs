@@ -1,0 +1,243 @@
+//! Files: those that took most time, or all of them.
+
+use iostrata_core::bytes::grouped;
+use iostrata_core::evidence::Cache;
+use iostrata_core::trace::{FileRow, NotFound};
+
+use super::View;
+use crate::format::{NOT_APPLICABLE, NOT_SEEN, ending, or_not_seen, size, time};
+use crate::view::page::{Page, Tone};
+use crate::view::table::{Column, LeftOut, Table};
+
+/// Paths get this share of the width where many figures stand beside them.
+const SHARE: usize = 4;
+
+/// The share where there is room for all figures.
+const WIDE_SHARE: usize = 3;
+
+/// Three figures in one column, which apart would leave no room for others.
+const PAGES: &str = "cache r/p/m";
+
+/// What that column has.
+const LEGEND: &str = "cache r/p/m: pages that reads asked for, resident / prefetched / missed";
+
+/// The first `most`, each on one line.
+pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
+    let result = view.result;
+    page.blank();
+    if result.files.is_empty() {
+        page.paragraph(0, "files: none");
+    } else {
+        let shown = stored_first(&result.files, most);
+        let room = page.width() / SHARE;
+        let paths = shown.iter().map(|file| ending(view.path(&file.path), room));
+        let mut columns = vec![Column::label("files", paths)];
+        columns.extend(above(&shown, Extent::Summary));
+        columns.extend(below(&shown, Extent::Summary));
+        let left_out = Table::new(0, columns).draw(page);
+        let hidden = result.files.len() - shown.len();
+        if hidden > 0 {
+            let text = format!("and {} more; --files shows all", grouped(hidden as u64));
+            page.paragraph(0, &text);
+        }
+        legend(page, &[left_out]);
+    }
+    others(page, result.other_calls);
+}
+
+/// The first `most`: pipes, sockets and terminals, which only wait for others, where room is
+/// left.
+fn stored_first(files: &[FileRow], most: usize) -> Vec<&FileRow> {
+    let (stored, others): (Vec<&FileRow>, Vec<&FileRow>) =
+        files.iter().partition(|file| file.kind.is_stored());
+    stored.into_iter().chain(others).take(most).collect()
+}
+
+/// Calls that no file can be named for.
+fn others(page: &mut Page, calls: u64) {
+    if calls > 0 {
+        let text = format!(
+            "other: {} calls on files that found no room in the tables",
+            grouped(calls)
+        );
+        page.paragraph(0, &text);
+    }
+}
+
+/// What the column of pages has, where it was drawn.
+fn legend(page: &mut Page, tables: &[LeftOut]) {
+    let left_out = |table: &LeftOut| {
+        let heads = [&table.unseen, &table.no_room];
+        heads.into_iter().flatten().any(|head| head == PAGES)
+    };
+    if !tables.iter().any(left_out) {
+        page.styled(0, LEGEND, Tone::Quiet);
+    }
+}
+
+/// Every file: in one table where there is room, otherwise calls and what is below them in
+/// two.
+pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
+    let files: Vec<&FileRow> = view.result.files.iter().collect();
+    let text = format!("all files: {}", grouped(files.len() as u64));
+    page.heading("files", &text);
+    let mut columns = vec![paths(view, &files, page.width() / WIDE_SHARE)];
+    columns.extend(above(&files, Extent::All));
+    columns.extend(below(&files, Extent::All));
+    let whole = Table::new(0, columns).named("every file");
+    let mut left_out = if whole.fits(page.width()) {
+        vec![whole.draw(page)]
+    } else {
+        in_two(page, view, files)
+    };
+    if !view.result.files.is_empty() {
+        legend(page, &left_out);
+    }
+    others(page, view.result.other_calls);
+    left_out.extend(not_found(page, view, &view.result.not_found));
+    left_out
+}
+
+/// The second table has the files for which anything happened below the calls.
+fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileRow>) -> Vec<LeftOut> {
+    let room = page.width() / SHARE;
+    let mut columns = vec![paths(view, &files, room)];
+    columns.extend(above(&files, Extent::All));
+    let mut left_out = vec![Table::new(0, columns).draw(page)];
+    let files: Vec<&FileRow> = files.into_iter().filter(|file| moved(file)).collect();
+    if !files.is_empty() {
+        page.heading(
+            "below",
+            "below the calls: pages of the cache, bytes of the device",
+        );
+        let mut columns = vec![paths(view, &files, room)];
+        columns.extend(below(&files, Extent::All));
+        left_out.push(Table::new(0, columns).draw(page));
+    }
+    left_out
+}
+
+fn paths(view: &View<'_>, files: &[&FileRow], room: usize) -> Column {
+    let paths = files.iter().map(|file| {
+        let path = view.path(&file.path);
+        match &file.renamed_to {
+            Some(new) => format!("{path} → {}", view.path(new)),
+            None => path.to_owned(),
+        }
+    });
+    Column::paths("file", room, paths)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Summary,
+    All,
+}
+
+/// What the program asked for.
+fn above(files: &[&FileRow], extent: Extent) -> Vec<Column> {
+    let counts = |head: &str, count: &dyn Fn(&FileRow) -> u64| {
+        Column::number(head, files.iter().map(|file| grouped(count(file))))
+    };
+    let sizes = |head: &str, bytes: &dyn Fn(&FileRow) -> u64| {
+        Column::number(head, files.iter().map(|file| size(bytes(file))))
+    };
+    let times = files.iter().map(|file| time(file.time_s()));
+    let mut columns = vec![
+        Column::number("time", times),
+        counts("opens", &|file| file.opens).rank(5),
+    ];
+    if extent == Extent::All {
+        columns.push(counts("reads", &|file| file.reads.count));
+    }
+    columns.push(sizes("read", &|file| file.reads.bytes));
+    if extent == Extent::All {
+        columns.push(counts("writes", &|file| file.writes.count));
+    }
+    columns.push(sizes("written", &|file| file.writes.bytes));
+    columns.push(counts("syncs", &|file| file.syncs.count));
+    columns
+}
+
+/// What page cache and device did for it.
+fn below(files: &[&FileRow], extent: Extent) -> Vec<Column> {
+    let cells = |text: &dyn Fn(&FileRow) -> String| -> Vec<String> {
+        files.iter().map(|file| below_it(file, text)).collect()
+    };
+    let sizes = |head: &str, bytes: &dyn Fn(&FileRow) -> Option<u64>| {
+        Column::number(head, cells(&|file| or_not_seen(bytes(file), size)))
+    };
+    let mut columns =
+        vec![Column::number(PAGES, cells(&|file| pages(&file.evidence.cache))).rank(4)];
+    if extent == Extent::All {
+        columns.push(sizes("dirtied", &|file| file.evidence.cache.dirtied_bytes).rank(3));
+        columns.push(sizes("left dirty", &|file| file.dirty_at_exit_bytes).rank(2));
+    }
+    columns.push(
+        sizes("dev read", &|file| {
+            let device = file.evidence.device.as_ref();
+            device.map(|device| device.reads.bytes)
+        })
+        .rank(2),
+    );
+    columns.push(
+        sizes("dev written", &|file| {
+            let device = file.evidence.device.as_ref();
+            device.map(|device| device.writes().bytes)
+        })
+        .rank(1),
+    );
+    columns
+}
+
+/// `40/3,031/1`.
+fn pages(cache: &Cache) -> String {
+    let pages = [
+        cache.resident_pages(),
+        cache.prefetched_pages,
+        cache.missed_pages,
+    ];
+    if pages.iter().all(Option::is_none) {
+        return NOT_SEEN.to_owned();
+    }
+    pages.map(|count| or_not_seen(count, grouped)).join("/")
+}
+
+/// Only what a file system stores has anything below its calls.
+fn below_it(file: &FileRow, text: impl Fn(&FileRow) -> String) -> String {
+    if file.kind.is_stored() {
+        text(file)
+    } else {
+        NOT_APPLICABLE.to_owned()
+    }
+}
+
+/// Whether anything happened below its calls.
+fn moved(file: &FileRow) -> bool {
+    let cache = &file.evidence.cache;
+    let device = file.evidence.device.as_ref();
+    let counts = [
+        cache.lookups_pages,
+        cache.prefetched_pages,
+        cache.dirtied_bytes,
+        file.dirty_at_exit_bytes,
+        device.map(|device| device.reads.count),
+        device.map(|device| device.writes().count),
+    ];
+    counts.iter().flatten().any(|count| *count > 0)
+}
+
+fn not_found(page: &mut Page, view: &View<'_>, missed: &[NotFound]) -> Option<LeftOut> {
+    if missed.is_empty() {
+        return None;
+    }
+    page.part("not-found", "paths that were not found");
+    page.blank();
+    let paths = missed.iter().map(|path| view.path(&path.path).to_owned());
+    let columns = vec![
+        Column::number("times", missed.iter().map(|path| grouped(path.count))),
+        Column::paths("looked for and not found", usize::MAX, paths),
+    ];
+    let table = Table::new(0, columns).named("paths that were looked for and not found");
+    Some(table.draw(page))
+}

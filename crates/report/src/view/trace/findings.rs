@@ -1,0 +1,145 @@
+//! What is wrong: in the summary one entry for each rule, in full one for each finding.
+
+use iostrata_core::bytes;
+use iostrata_core::trace::{Basis, Cited, Confidence, Finding, Severity};
+
+use super::View;
+use crate::format::{counted, ending, time};
+use crate::view::page::{Page, SEPARATOR, Tone};
+
+/// Where the text of a finding stands: after the longest severity.
+const COLUMN: usize = 10;
+
+/// The findings of one rule at one severity, in the summary's order.
+struct Group<'a> {
+    first: &'a Finding,
+    others: usize,
+}
+
+/// How much of the findings the summary has room for.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// Entries.
+    pub(super) most: usize,
+    /// Whether each with its advice.
+    pub(super) advice: bool,
+}
+
+/// The worst, those of one rule drawn together.
+pub(super) fn worst(page: &mut Page, view: &View<'_>, room: Room) {
+    let groups = grouped(&view.result.findings);
+    page.blank();
+    if groups.is_empty() {
+        page.paragraph(0, "findings: none");
+        return;
+    }
+    page.styled(0, "findings", Tone::Strong);
+    for group in groups.iter().take(room.most) {
+        let finding = group.first;
+        head(page, view, finding, group.others);
+        page.more(COLUMN, &sentence(finding));
+        if room.advice {
+            page.more(COLUMN, &format!("→ {}", finding.advice));
+        }
+    }
+    let shown = groups.iter().take(room.most);
+    let shown: usize = shown.map(|group| 1 + group.others).sum();
+    let hidden = view.result.findings.len() - shown;
+    if hidden > 0 {
+        let text = format!(
+            "and {}; --findings shows all, with evidence",
+            counted(hidden, "more finding")
+        );
+        page.paragraph(2, &text);
+    }
+}
+
+/// Every finding with what it rests on.
+pub(super) fn all(page: &mut Page, view: &View<'_>) {
+    let count = bytes::grouped(view.result.findings.len() as u64);
+    page.heading("findings", &format!("all findings: {count}"));
+    for finding in &view.result.findings {
+        page.blank();
+        head(page, view, finding, 0);
+        page.more(COLUMN, &sentence(finding));
+        page.more(COLUMN, &format!("→ {}", finding.advice));
+        for cited in &finding.evidence {
+            page.bullet(COLUMN, &citation(view, cited));
+        }
+    }
+    if !view.result.findings.is_empty() {
+        page.blank();
+        page.paragraph(0, "`iostrata explain RULE` prints the page of a rule");
+    }
+}
+
+fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for finding in findings {
+        let alike = |group: &&mut Group<'_>| {
+            (&group.first.rule, group.first.severity) == (&finding.rule, finding.severity)
+        };
+        match groups.iter_mut().find(alike) {
+            Some(group) => group.others += 1,
+            None => groups.push(Group {
+                first: finding,
+                others: 0,
+            }),
+        }
+    }
+    groups
+}
+
+fn head(page: &mut Page, view: &View<'_>, finding: &Finding, others: usize) {
+    let (severity, style) = severity(finding.severity);
+    let mut words = vec![finding.rule.clone()];
+    if finding.confidence == Confidence::Likely {
+        words.push("likely".to_owned());
+    }
+    if let Some(file) = &finding.file {
+        // So much is left of the line for the rule's name and the others.
+        words.push(ending(view.path(file), page.width() / 2));
+    }
+    if others > 0 {
+        words.push(format!("and {} more", bytes::grouped(others as u64)));
+    }
+    let text = words.join(SEPARATOR);
+    page.entry(&format!("  {severity}"), style, COLUMN, &text);
+}
+
+fn severity(severity: Severity) -> (&'static str, Tone) {
+    match severity {
+        Severity::High => ("high", Tone::Bad),
+        Severity::Medium => ("medium", Tone::Warning),
+        Severity::Low => ("low", Tone::Plain),
+        Severity::Info => ("info", Tone::Quiet),
+    }
+}
+
+/// The title, the cost, the saving and where that comes from.
+fn sentence(finding: &Finding) -> String {
+    let mut words = vec![finding.title.clone()];
+    words.extend(finding.cost_s.map(|cost| format!("cost {}", time(cost))));
+    words.extend(finding.saving_s.map(|saving| {
+        let basis = match finding.saving_basis {
+            Some(Basis::Measured) => ", measured here",
+            Some(Basis::Computed) => ", computed",
+            None => "",
+        };
+        format!("would save {}{basis}", time(saving))
+    }));
+    words.join(SEPARATOR)
+}
+
+fn citation(view: &View<'_>, cited: &Cited) -> String {
+    let mut words = vec![cited.what.clone()];
+    let call = cited.call.as_ref();
+    words.extend(call.map(|call| match cited.count {
+        Some(count) => format!("{call} × {}", bytes::grouped(count)),
+        None => call.clone(),
+    }));
+    let path = cited.path.as_ref();
+    words.extend(path.map(|path| view.path(path).to_owned()));
+    words.extend(cited.at_s.map(|at| format!("at {}", time(at))));
+    words.join(SEPARATOR)
+}

@@ -1,0 +1,261 @@
+use iostrata_core::trace::budget;
+use iostrata_core::trace::{NotFound, Site};
+
+use super::*;
+use crate::terminal::trace::{draw, draw_budgets};
+use crate::view::trace::fixture::{by_ptrace, empty, full, hostile, many};
+
+const SUMMARY: Style = Style {
+    colour: false,
+    findings: false,
+    files: false,
+    calls: false,
+    by: None,
+};
+
+const ALL: Style = Style {
+    colour: false,
+    findings: true,
+    files: true,
+    calls: true,
+    by: Some(By::Thread),
+};
+
+fn summary(result: &TraceResult, width: usize) -> String {
+    draw(result, width, SUMMARY)
+}
+
+#[track_caller]
+fn assert_narrow(text: &str, width: usize) {
+    let wide: Vec<&str> = text
+        .lines()
+        .filter(|line| textwrap::core::display_width(line) > width)
+        .collect();
+    assert!(wide.is_empty(), "wider than {width}: {wide:#?}");
+}
+
+#[test]
+fn a_summary_of_100_columns() {
+    insta::assert_snapshot!(summary(&full(), 100));
+}
+
+#[test]
+fn a_summary_of_80_columns() {
+    insta::assert_snapshot!(summary(&full(), 80));
+}
+
+#[test]
+fn every_table_at_100_columns() {
+    insta::assert_snapshot!(draw(&full(), 100, ALL));
+}
+
+#[test]
+fn every_table_at_80_columns() {
+    let mut result = full();
+    result.not_found = vec![NotFound {
+        path: "/etc/app.conf".to_owned(),
+        count: 12,
+    }];
+    let by_process = Style {
+        by: Some(By::Process),
+        ..ALL
+    };
+    insta::assert_snapshot!(draw(&result, 80, by_process));
+}
+
+#[test]
+fn one_table_where_there_is_room() {
+    let files = Style {
+        files: true,
+        ..SUMMARY
+    };
+    let text = draw(&full(), 180, files);
+    assert!(!text.contains("below the calls"), "{text}");
+    assert!(text.contains("left dirty  dev read  dev written"), "{text}");
+}
+
+#[test]
+fn call_sites_name_their_functions() {
+    let mut result = full();
+    let functions = ["fsync (libc.so.6)", "commit (app)", "main (app)"];
+    result.files[0].calls[0].sites = vec![
+        Site {
+            stack: functions.map(str::to_owned).into(),
+            share: 0.9375,
+            samples: 846,
+            why_not: None,
+        },
+        Site {
+            stack: Vec::new(),
+            share: 0.0625,
+            samples: 57,
+            why_not: Some("the program was built without frame pointers".to_owned()),
+        },
+    ];
+    let calls = Style {
+        calls: true,
+        ..SUMMARY
+    };
+    let text = draw(&result, 80, calls);
+    let start = text.find("call sites").unwrap();
+    insta::assert_snapshot!(&text[start..], @r"
+    call sites: share of the time, and functions, the innermost first
+      fsync · 2.90 s · data/orders.db-journal
+        93.8 % fsync (libc.so.6) ← commit (app) ← main (app)
+        6.25 % not whole: the program was built without frame pointers
+    ");
+}
+
+#[test]
+fn nothing_happened() {
+    insta::assert_snapshot!(summary(&empty(), 80));
+}
+
+#[test]
+fn losses_stand_first() {
+    let mut result = full();
+    result.lost_events = 1234;
+    let text = summary(&result, 80);
+    let first = text.lines().next();
+    assert_eq!(
+        first,
+        Some("1,234 events lost: counts may be too low by them")
+    );
+}
+
+#[test]
+fn strata_that_were_not_seen_are_not_zero() {
+    insta::assert_snapshot!(summary(&by_ptrace(), 80));
+}
+
+#[test]
+fn requests_of_others_are_told() {
+    let mut result = full();
+    result.other_requests = Some(1234);
+    let text = summary(&result, 100);
+    assert!(
+        text.contains("  others   1,234 requests of other programs"),
+        "{text}"
+    );
+    result.other_requests = Some(0);
+    assert!(!summary(&result, 100).contains("  others "));
+}
+
+#[test]
+fn every_end_is_told() {
+    let mut result = empty();
+    let mut end = |exit_code, signal, adopted| {
+        (result.exit_code, result.signal, result.adopted) = (exit_code, signal, adopted);
+        summary(&result, 200).lines().next().unwrap().to_owned()
+    };
+    assert!(end(Some(7), None, None).contains(" · exit 7 · "));
+    assert!(end(None, Some(9), None).contains(" · ended by SIGKILL · "));
+    assert!(end(None, Some(64), None).contains(" · ended by signal 64 · "));
+    assert!(end(None, Some(-1), None).contains(" · ended by signal -1 · "));
+    assert!(
+        end(None, None, Some(42))
+            .starts_with("process 42 (./app --fast 'two words') · 4.20 s · goes on")
+    );
+    assert!(end(None, None, None).contains(" · end not seen · "));
+}
+
+#[test]
+fn nothing_acts_on_the_terminal() {
+    for width in [80, 100, 300] {
+        let text = draw(&hostile(), width, ALL);
+        let acts = |char: char| (char.is_control() && char != '\n') || char == '\u{202e}';
+        assert!(!text.contains(acts), "{text:?}");
+        assert!(text.contains("\\u{1b}[2J"), "{text}");
+    }
+}
+
+#[test]
+fn a_summary_fits_a_screen() {
+    for result in [empty(), full(), by_ptrace(), many()] {
+        for width in [80, 100] {
+            let text = summary(&result, width);
+            assert!(text.lines().count() <= 38, "{text}");
+            assert_narrow(&text, width);
+        }
+    }
+    insta::assert_snapshot!(summary(&many(), 100));
+}
+
+#[test]
+fn tables_are_narrow_enough() {
+    for result in [empty(), full(), by_ptrace(), hostile()] {
+        for width in [80, 100, 180] {
+            for by in [By::Process, By::Thread] {
+                assert_narrow(
+                    &draw(
+                        &result,
+                        width,
+                        Style {
+                            by: Some(by),
+                            ..ALL
+                        },
+                    ),
+                    width,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_files_are_all_there() {
+    let text = draw(&many(), 100, ALL);
+    for number in [0, 4711, 9999] {
+        let name = format!("/{number}.o");
+        assert!(text.contains(&name), "{name}");
+    }
+    assert!(text.contains("all files: 10,000\n"));
+    assert!(text.contains("other: 77 calls on files that found no room"));
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let colour = Style {
+        colour: true,
+        ..ALL
+    };
+    let coloured = draw(&full(), 100, colour);
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        plain.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    plain.push_str(rest);
+    assert_ne!(plain, coloured);
+    assert_eq!(plain, draw(&full(), 100, ALL));
+}
+
+#[test]
+fn budgets_that_failed_are_listed() {
+    let known = ["fsync", "write"];
+    let texts = [
+        "fsync<=10",
+        "write<=1000",
+        "dirty_at_exit<=1KiB",
+        "reads.bytes<1MiB",
+    ];
+    let budgets = texts.map(|text| budget::parse(text, known).unwrap());
+    insta::assert_snapshot!(draw_budgets(&budget::judge(&full(), &budgets, |_| true), 80), @r"
+    budget                  used
+    fsync <= 10             903     exceeded
+    dirty_at_exit <= 1 KiB  8 KiB   exceeded
+    reads.bytes < 1 MiB     12 MiB  exceeded
+    ");
+    let budgets = [budget::parse("device.reads<=0", known).unwrap()];
+    insta::assert_snapshot!(draw_budgets(&budget::judge(&by_ptrace(), &budgets, |_| true), 80), @r"
+    budget
+    device.reads <= 0  not known: device requests were not seen: it takes eBPF; run
+                       it as root
+    ");
+    let budgets = [budget::parse("wall<=1min", known).unwrap()];
+    assert_eq!(
+        draw_budgets(&budget::judge(&full(), &budgets, |_| true), 80),
+        ""
+    );
+}

@@ -1,0 +1,28 @@
+//! What a result does not have, and why.
+
+use super::page::{Page, Tone};
+
+/// Longer names stand on a line of their own.
+const LONGEST_NAME: usize = 30;
+
+/// Each thing with its reason; one reason for several is told once, beside the last of them.
+pub(super) fn draw(page: &mut Page, entries: &[(String, String)]) {
+    if entries.is_empty() {
+        page.part("missing", "not seen");
+        page.paragraph(0, "not seen: nothing");
+        return;
+    }
+    page.heading("missing", "not seen");
+    let names = entries.iter().map(|(what, _)| what.chars().count());
+    let column = names
+        .filter(|name| *name <= LONGEST_NAME)
+        .max()
+        .unwrap_or(4)
+        + 4;
+    for (position, (what, why)) in entries.iter().enumerate() {
+        let next = entries.get(position + 1);
+        let told_below = next.is_some_and(|(_, next)| next == why);
+        let text = if told_below { "" } else { why };
+        page.entry(&format!("  {what}"), Tone::Plain, column, text);
+    }
+}

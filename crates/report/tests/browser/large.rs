@@ -1,0 +1,101 @@
+//! A trace of a million operations on ten thousand files.
+
+use std::time::Duration;
+
+use iostrata_core::evidence::Cause;
+use iostrata_core::trace::timeline::{CallSeries, Purpose, RequestSeries};
+use iostrata_core::trace::{Moved, Timeline, TraceResult};
+
+use crate::page::{DESK, Look, Page};
+use crate::results::{page_of_trace, trace};
+
+const FILES: usize = 10_000;
+const OPERATIONS: u64 = 1_000_000;
+const BUCKETS: usize = 1_023;
+
+/// Most bytes of a page.
+const LARGEST: usize = 5_000_000;
+
+/// Until something is seen of it.
+const FIRST_PAINT: Duration = Duration::from_secs(2);
+
+fn large() -> TraceResult {
+    let mut result = trace();
+    let model = result.files[0].clone();
+    let each = OPERATIONS / FILES as u64;
+    result.files = (0..FILES)
+        .map(|number| {
+            let mut file = model.clone();
+            file.path = format!("/srv/app/data/{:02}/segment-{number:08}.log", number % 100);
+            file.inode = number as u64;
+            file.writes = Moved {
+                count: each,
+                bytes: each * 4096,
+                time_s: 0.01,
+            };
+            file
+        })
+        .collect();
+    let busy = |step: usize| {
+        (0..BUCKETS)
+            .map(|at| (at * 7919 % step) as u64)
+            .collect::<Vec<_>>()
+    };
+    let calls = |group, step| CallSeries {
+        group,
+        counts: busy(step),
+        bytes: busy(step * 100),
+        time_s: vec![0.001; BUCKETS],
+    };
+    let requests = |cause, step| RequestSeries {
+        cause,
+        counts: busy(step),
+        bytes: busy(step * 100),
+    };
+    result.timeline = Some(Timeline {
+        bucket_s: 0.016_777_216,
+        calls: vec![
+            calls(Purpose::Read, 990),
+            calls(Purpose::Write, 1_777),
+            calls(Purpose::Sync, 13),
+            calls(Purpose::Metadata, 77),
+        ],
+        requests: Some(vec![
+            requests(Cause::Read, 31),
+            requests(Cause::Data, 177),
+            requests(Cause::Journal, 17),
+            requests(Cause::Commit, 5),
+            requests(Cause::Metadata, 9),
+        ]),
+        flushes: Some(busy(7)),
+    });
+    result
+}
+
+#[test]
+fn a_million_operations_are_seen_at_once() {
+    let html = page_of_trace(&large());
+    assert!(html.len() <= LARGEST, "{} bytes", html.len());
+    let Some(mut page) = Page::open("large", &html) else {
+        return;
+    };
+    page.look(DESK, Look::Light);
+    page.load();
+    let painted = "new Promise(done => { const look = () => { \
+        const entry = performance.getEntriesByName('first-contentful-paint')[0]; \
+        entry ? done(entry.startTime) : setTimeout(look, 20); }; look(); })";
+    let first_ms = page.number(painted);
+    eprintln!(
+        "a page of {} bytes, first painted after {first_ms:.0} ms",
+        html.len()
+    );
+    // The one time that a test asserts: it is promised.
+    assert!(first_ms <= FIRST_PAINT.as_secs_f64() * 1e3, "{first_ms} ms");
+    let rows = page.count("document.querySelectorAll('section.files tbody tr')");
+    let rest = page.text("document.querySelector('section.files .rest').textContent");
+    assert!(
+        rows > 100 && rest.contains("more rows"),
+        "{rows} rows; {rest}"
+    );
+    page.is_quiet();
+}

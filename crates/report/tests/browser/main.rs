@@ -1,0 +1,21 @@
+//! The pages of HTML in a real browser: Chromium opens them, looks at them wide and narrow, in
+//! light and dark and on paper, points, clicks and types. Where there is no Chromium, the tests
+//! say so and end.
+//!
+//! With `IOSTRATA_SCREENSHOTS=DIRECTORY` pictures of the pages are left there to look at.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "test helpers, and reasons for what cannot be tested"
+)]
+
+mod charts;
+mod chromium;
+mod hostile;
+mod large;
+mod page;
+mod pages;
+mod results;
+mod tables;
+mod witness;

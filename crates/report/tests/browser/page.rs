@@ -1,0 +1,252 @@
+//! A page in the browser: what a reader does with it, and what can be asked of it.
+
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::chromium::Chromium;
+
+/// How a page is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    Light,
+    Dark,
+    Print,
+}
+
+/// Width of a desk's and a telephone's page, pixels.
+pub(crate) const DESK: u32 = 1280;
+pub(crate) const PHONE: u32 = 390;
+
+/// A page that is open.
+pub(crate) struct Page {
+    browser: Chromium,
+    // The file is there as long as the page is.
+    _directory: tempfile::TempDir,
+    file: PathBuf,
+    name: String,
+}
+
+impl Page {
+    /// Opens a page; `None` where there is no browser.
+    pub(crate) fn open(name: &str, html: &str) -> Option<Self> {
+        let mut page = Self::empty()?;
+        page.turn_to(name, html);
+        Some(page)
+    }
+
+    /// Opens a page in a browser that runs no script.
+    pub(crate) fn open_without_script(name: &str, html: &str) -> Option<Self> {
+        let mut page = Self::empty_without_script()?;
+        page.turn_to(name, html);
+        Some(page)
+    }
+
+    /// Nothing yet.
+    pub(crate) fn empty() -> Option<Self> {
+        Self::with_scripts(true)
+    }
+
+    /// Nothing yet, and no scripts.
+    pub(crate) fn empty_without_script() -> Option<Self> {
+        Self::with_scripts(false)
+    }
+
+    fn with_scripts(scripts: bool) -> Option<Self> {
+        let mut browser = Chromium::start()?;
+        let off = json!({"value": !scripts});
+        browser.call("Emulation.setScriptExecutionDisabled", &off);
+        let directory = tempfile::tempdir().unwrap();
+        let mut page = Self {
+            browser,
+            file: directory.path().join("page.html"),
+            _directory: directory,
+            name: String::new(),
+        };
+        page.look(DESK, Look::Light);
+        Some(page)
+    }
+
+    /// Shows another page.
+    pub(crate) fn turn_to(&mut self, name: &str, html: &str) {
+        std::fs::write(&self.file, html).unwrap();
+        name.clone_into(&mut self.name);
+        self.load();
+    }
+
+    /// Loads the page again.
+    pub(crate) fn load(&mut self) {
+        self.browser.forget_events();
+        let url = format!("file://{}", self.file.display());
+        self.browser.call("Page.navigate", &json!({"url": url}));
+        self.browser.wait_for("Page.loadEventFired");
+    }
+
+    /// Looks at it at a width, in colours or on paper.
+    pub(crate) fn look(&mut self, width: u32, look: Look) {
+        let metrics = json!({
+            "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE,
+        });
+        self.browser
+            .call("Emulation.setDeviceMetricsOverride", &metrics);
+        let (media, scheme) = match look {
+            Look::Light => ("screen", "light"),
+            Look::Dark => ("screen", "dark"),
+            Look::Print => ("print", "light"),
+        };
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        let media = json!({"media": media, "features": features});
+        self.browser.call("Emulation.setEmulatedMedia", &media);
+    }
+
+    /// The value of an expression.
+    pub(crate) fn ask(&mut self, expression: &str) -> Value {
+        let question = json!({
+            "expression": expression, "returnByValue": true, "awaitPromise": true,
+        });
+        let answer = self.browser.call("Runtime.evaluate", &question);
+        let failed = &answer["exceptionDetails"];
+        assert!(failed.is_null(), "{}: {expression}: {failed}", self.name);
+        answer["result"]["value"].clone()
+    }
+
+    /// The value of an expression that is a number.
+    pub(crate) fn number(&mut self, expression: &str) -> f64 {
+        let answer = self.ask(expression);
+        answer
+            .as_f64()
+            .unwrap_or_else(|| panic!("{expression} is {answer}"))
+    }
+
+    /// How many elements a list has that an expression stands for.
+    pub(crate) fn count(&mut self, list: &str) -> u64 {
+        let answer = self.ask(&format!("{list}.length"));
+        answer
+            .as_u64()
+            .unwrap_or_else(|| panic!("{list} is no list but {answer}"))
+    }
+
+    /// The value of an expression that is a text.
+    pub(crate) fn text(&mut self, expression: &str) -> String {
+        let answer = self.ask(expression);
+        let text = answer.as_str().map(str::to_owned);
+        text.unwrap_or_else(|| panic!("{expression} is {answer}"))
+    }
+
+    /// Where an element is, after it was moved into view: its middle.
+    fn middle_of(&mut self, element: &str) -> (f64, f64) {
+        let place = self.ask(&format!(
+            "(() => {{ const e = {element}; e.scrollIntoView({{block: 'center', behavior: 'instant'}}); \
+             const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})()"
+        ));
+        let at = |index: usize| place[index].as_f64().expect("the element is shown");
+        (at(0), at(1))
+    }
+
+    fn mouse(&mut self, kind: &str, (x, y): (f64, f64)) {
+        let button = if kind == "mouseMoved" { "none" } else { "left" };
+        let event = json!({"type": kind, "x": x, "y": y, "button": button, "clickCount": 1});
+        self.browser.call("Input.dispatchMouseEvent", &event);
+    }
+
+    /// Clicks the middle of what a script expression stands for.
+    pub(crate) fn click(&mut self, element: &str) {
+        let place = self.middle_of(element);
+        self.mouse("mousePressed", place);
+        self.mouse("mouseReleased", place);
+    }
+
+    /// Moves the pointer over an element.
+    pub(crate) fn point_at(&mut self, element: &str) {
+        let place = self.middle_of(element);
+        self.mouse("mouseMoved", place);
+    }
+
+    /// Draws with the pressed mouse over an element, from one share of its width to another.
+    pub(crate) fn drag(&mut self, element: &str, from: f64, to: f64) {
+        let (middle, y) = self.middle_of(element);
+        let width = self.number(&format!("{element}.getBoundingClientRect().width"));
+        let at = |share: f64| (middle + (share - 0.5) * width, y);
+        self.mouse("mouseMoved", at(from));
+        self.mouse("mousePressed", at(from));
+        let event = json!({
+            "type": "mouseMoved", "x": at(to).0, "y": y, "button": "left", "buttons": 1,
+        });
+        self.browser.call("Input.dispatchMouseEvent", &event);
+        self.mouse("mouseReleased", at(to));
+    }
+
+    /// Presses a key: a name of the DOM such as `Tab`, or a letter.
+    pub(crate) fn press(&mut self, key: &str) {
+        let code = match key {
+            "Tab" => 9,
+            "Enter" => 13,
+            " " => 32,
+            "End" => 35,
+            "Home" => 36,
+            "ArrowLeft" => 37,
+            "ArrowRight" => 39,
+            _ => 0,
+        };
+        let text = match key {
+            "Enter" => "\r",
+            letter if letter.chars().count() == 1 => letter,
+            _ => "",
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let text = if kind == "keyDown" { text } else { "" };
+            let event = json!({
+                "type": kind, "key": key, "windowsVirtualKeyCode": code, "text": text,
+            });
+            self.browser.call("Input.dispatchKeyEvent", &event);
+        }
+    }
+
+    /// Types a text into what has the focus.
+    pub(crate) fn write(&mut self, text: &str) {
+        self.browser
+            .call("Input.insertText", &json!({"text": text}));
+    }
+
+    /// What went wrong on it so far.
+    pub(crate) fn complaints(&mut self) -> Vec<String> {
+        self.browser.complaints()
+    }
+
+    /// Asserts that nothing went wrong.
+    pub(crate) fn is_quiet(&mut self) {
+        let complaints = self.complaints();
+        assert!(complaints.is_empty(), "{}: {complaints:#?}", self.name);
+    }
+
+    /// Saves a picture of the whole page where `IOSTRATA_SCREENSHOTS` says, for people.
+    pub(crate) fn picture(&mut self, what: &str) {
+        let Some(directory) = std::env::var_os("IOSTRATA_SCREENSHOTS") else {
+            return;
+        };
+        let whole = json!({"captureBeyondViewport": true, "format": "png"});
+        let picture = self.browser.call("Page.captureScreenshot", &whole);
+        let file = PathBuf::from(directory).join(format!("{}-{what}.png", self.name));
+        std::fs::write(
+            file,
+            STANDARD.decode(picture["data"].as_str().unwrap()).unwrap(),
+        )
+        .unwrap();
+    }
+
+    /// Pages that it takes on paper.
+    pub(crate) fn printed_pages(&mut self) -> usize {
+        let printed = self
+            .browser
+            .call("Page.printToPDF", &json!({"printBackground": false}));
+        let file = STANDARD.decode(printed["data"].as_str().unwrap()).unwrap();
+        if let Some(directory) = std::env::var_os("IOSTRATA_SCREENSHOTS") {
+            let path = PathBuf::from(directory).join(format!("{}.pdf", self.name));
+            std::fs::write(path, &file).unwrap();
+        }
+        let text = String::from_utf8_lossy(&file);
+        text.matches("/Type /Page\n").count() + text.matches("/Type /Page/").count()
+    }
+}

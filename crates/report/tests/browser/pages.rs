@@ -1,0 +1,94 @@
+//! Every kind of page: wide and narrow, light and dark, on paper, and without its scripts.
+
+use serde_json::Value;
+
+use crate::page::{DESK, Look, PHONE, Page};
+use crate::results::every_page;
+
+/// Problems that a check in the page found, in words.
+fn problems(page: &mut Page, check: &str) -> Vec<String> {
+    let found = page.ask(check);
+    let found = found.as_array().expect("checks answer with a list");
+    found
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What makes the page wider than its window; what scrolls in a box of its own does not.
+fn beyond(width: u32) -> String {
+    format!(
+        "document.documentElement.scrollWidth <= {width} ? [] : \
+         [...document.querySelectorAll('body *')]\
+         .filter(e => e.getBoundingClientRect().right > {width} && !e.closest('.scroll'))\
+         .map(e => e.outerHTML.slice(0, 150))"
+    )
+}
+
+#[test]
+fn every_page_is_sound_at_every_width_and_colour() {
+    let Some(mut page) = Page::empty() else {
+        return;
+    };
+    for drawing in every_page() {
+        page.turn_to(drawing.name, &drawing.html);
+        for (width, at) in [(DESK, "wide"), (PHONE, "narrow")] {
+            for (look, colours) in [(Look::Light, "light"), (Look::Dark, "dark")] {
+                page.look(width, look);
+                page.load();
+                page.picture(&format!("{at}-{colours}"));
+                let name = format!("{} {at} {colours}", drawing.name);
+                let beyond = problems(&mut page, &beyond(width));
+                assert!(beyond.is_empty(), "{name}: {beyond:#?}");
+                let structure = problems(&mut page, include_str!("structure.js"));
+                assert!(structure.is_empty(), "{name}: {structure:#?}");
+                let contrast = problems(&mut page, include_str!("contrast.js"));
+                assert!(contrast.is_empty(), "{name}: {contrast:#?}");
+                page.is_quiet();
+            }
+        }
+    }
+}
+
+#[test]
+fn on_paper_nothing_is_hidden() {
+    let Some(mut page) = Page::empty() else {
+        return;
+    };
+    for drawing in every_page() {
+        page.turn_to(drawing.name, &drawing.html);
+        page.look(DESK, Look::Print);
+        let hidden = "[...document.querySelectorAll('main table, main p, main dd')]\
+            .filter(e => e.getClientRects().length === 0 && !e.closest('details'))";
+        assert_eq!(page.count(hidden), 0, "{}", drawing.name);
+        let tools = "[...document.querySelectorAll('nav, .tools, .controls, .tip')]\
+            .filter(e => e.getClientRects().length > 0)";
+        assert_eq!(page.count(tools), 0, "{}", drawing.name);
+        assert!(page.printed_pages() > 0, "{}", drawing.name);
+        page.is_quiet();
+    }
+}
+
+#[test]
+fn without_scripts_every_table_and_drawing_is_there() {
+    let counts = "JSON.stringify([...document.querySelectorAll('main table')]\
+        .map(t => [t.id, t.rows.length]))";
+    let drawings = "[...document.querySelectorAll('.drawing > svg')]\
+        .filter(e => e.getBoundingClientRect().height > 50)";
+    let (Some(mut with), Some(mut without)) = (Page::empty(), Page::empty_without_script()) else {
+        return;
+    };
+    for drawing in every_page() {
+        with.turn_to(drawing.name, &drawing.html);
+        without.turn_to(drawing.name, &drawing.html);
+        let controls = "document.querySelectorAll('.tools, .controls, thead button')";
+        assert_eq!(without.count(controls), 0, "scripts are off");
+        assert_eq!(with.text(counts), without.text(counts), "{}", drawing.name);
+        let shown = without.count(drawings);
+        assert_eq!(with.count(drawings), shown, "{}", drawing.name);
+        assert_eq!(shown, without.count("document.querySelectorAll('figure')"));
+        without.picture("no-script");
+        without.is_quiet();
+    }
+}

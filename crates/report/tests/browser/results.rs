@@ -1,0 +1,120 @@
+//! Results that pages are made of: saved from real runs, or made up to be large or hostile.
+
+use iostrata_core::lab::LabResult;
+use iostrata_core::trace::TraceResult;
+use iostrata_report::html::{self, Drawn, Titled};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+const BUFFERING: &str = include_str!("saved/buffering.json");
+const PAGE_CACHE: &str = include_str!("saved/page-cache.json");
+const SYNC: &str = include_str!("saved/sync.json");
+const ATIME: &str = include_str!("saved/atime.json");
+const COPY: &str = include_str!("saved/copy.json");
+const TRACE: &str = include_str!("saved/trace.json");
+
+/// A page with its name.
+pub(crate) struct Drawing {
+    pub(crate) name: &'static str,
+    pub(crate) html: String,
+}
+
+pub(crate) fn lab(saved: &str) -> LabResult {
+    serde_json::from_str(saved).unwrap()
+}
+
+/// The saved trace.
+pub(crate) fn trace() -> TraceResult {
+    serde_json::from_str(TRACE).unwrap()
+}
+
+/// The saved run of `lab sync`.
+pub(crate) fn sync() -> LabResult {
+    lab(SYNC)
+}
+
+pub(crate) fn page_of_lab(result: &LabResult) -> String {
+    page_of(Drawn::Lab(result))
+}
+
+pub(crate) fn page_of_trace(result: &TraceResult) -> String {
+    page_of(Drawn::Trace(result))
+}
+
+fn page_of(result: Drawn<'_>) -> String {
+    html::page(&[Titled {
+        name: Some("run.json".to_owned()),
+        result,
+    }])
+}
+
+/// One page of every kind.
+pub(crate) fn every_page() -> Vec<Drawing> {
+    let experiments = [
+        ("buffering", BUFFERING),
+        ("page-cache", PAGE_CACHE),
+        ("sync", SYNC),
+        ("atime", ATIME),
+        ("copy", COPY),
+    ];
+    let mut pages: Vec<Drawing> = experiments
+        .into_iter()
+        .map(|(name, saved)| Drawing {
+            name,
+            html: page_of_lab(&lab(saved)),
+        })
+        .collect();
+    let trace = trace();
+    pages.push(Drawing {
+        name: "trace",
+        html: page_of_trace(&trace),
+    });
+    let mut both = lab(SYNC);
+    both.experiments.extend(lab(COPY).experiments);
+    let titled = |name: &str, result| Titled {
+        name: Some(name.to_owned()),
+        result,
+    };
+    pages.push(Drawing {
+        name: "several",
+        html: html::page(&[
+            titled("before.json", Drawn::Trace(&trace)),
+            titled("lab.json", Drawn::Lab(&both)),
+            titled("after.json", Drawn::Trace(&trace)),
+        ]),
+    });
+    pages
+}
+
+/// The result with a text in place of every text that it can hold.
+pub(crate) fn with_text<T: DeserializeOwned>(saved: &str, text: &str) -> T {
+    let mut value: Value = serde_json::from_str(saved).unwrap();
+    let mut places = Vec::new();
+    texts(&value, String::new(), &mut places);
+    for place in places {
+        let text = Value::from(text);
+        let before = std::mem::replace(value.pointer_mut(&place).unwrap(), text);
+        // Names of modes and kinds are not free.
+        if T::deserialize(&value).is_err() {
+            *value.pointer_mut(&place).unwrap() = before;
+        }
+    }
+    serde_json::from_value(value).unwrap()
+}
+
+fn texts(value: &Value, at: String, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                texts(field, format!("{at}/{}", name.replace('/', "~1")), found);
+            }
+        }
+        Value::Array(items) => {
+            for (position, item) in items.iter().enumerate() {
+                texts(item, format!("{at}/{position}"), found);
+            }
+        }
+        Value::String(_) => found.push(at),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
