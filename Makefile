@@ -4,10 +4,14 @@
 # for a normal run of all experiments.
 
 LAB_ARGS ?= --quick
+PREFIX ?= /usr/local
+COMPLETIONS_BASH = $(PREFIX)/share/bash-completion/completions
+COMPLETIONS_ZSH = $(PREFIX)/share/zsh/site-functions
+COMPLETIONS_FISH = $(PREFIX)/share/fish/vendor_completions.d
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check bench bpf bpf-check
+.PHONY: help lab test check bench install bpf bpf-check
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +36,16 @@ bench: ## Measure what measuring costs, beside plain C, fio, cp and strace
 	@scripts/deps bench
 	cargo build --release --locked --package iostrata-lab --example workload
 	cargo bench --workspace --locked --bench '*'
+
+install: ## Build, and install program, manual pages and completions below PREFIX (/usr/local)
+	@scripts/deps lab
+	cargo build --release --locked --package iostrata
+	install -D -m 755 $(TARGET_DIR)/release/iostrata $(DESTDIR)$(PREFIX)/bin/iostrata
+	$(TARGET_DIR)/release/iostrata man $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(COMPLETIONS_BASH) $(DESTDIR)$(COMPLETIONS_ZSH) $(DESTDIR)$(COMPLETIONS_FISH)
+	$(TARGET_DIR)/release/iostrata completions bash > $(DESTDIR)$(COMPLETIONS_BASH)/iostrata
+	$(TARGET_DIR)/release/iostrata completions zsh > $(DESTDIR)$(COMPLETIONS_ZSH)/_iostrata
+	$(TARGET_DIR)/release/iostrata completions fish > $(DESTDIR)$(COMPLETIONS_FISH)/iostrata.fish
 
 bpf: ## Compile the eBPF object anew (clang, llvm-strip, libbpf-dev)
 	@scripts/bpf build

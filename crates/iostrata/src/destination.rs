@@ -1,4 +1,4 @@
-//! Where `--json` writes.
+//! Where `--json` and the like write.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -20,8 +20,13 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Opens the file, or standard output for `-`.
+    /// Opens the file of `--json`, or standard output for `-`.
     pub(crate) fn open(path: PathBuf) -> Result<Self, Failure> {
+        Self::open_for("--json", path)
+    }
+
+    /// Opens the file of an option, or standard output for `-`.
+    pub(crate) fn open_for(option: &'static str, path: PathBuf) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             return Ok(Self {
                 path,
@@ -47,7 +52,7 @@ impl Destination {
                 made,
             }),
             Err(error) => Err(Failure::Cannot(format!(
-                "cannot write the result to {}: {error}; name a file that you may write with --json",
+                "cannot write the result to {}: {error}; name a file that you may write with {option}",
                 path.display()
             ))),
         }
@@ -59,16 +64,16 @@ impl Destination {
     }
 
     /// Writes the result.
-    pub(crate) fn save(mut self, json: &str) -> Result<(), Failure> {
+    pub(crate) fn save(mut self, result: &str) -> Result<(), Failure> {
         let Some(mut file) = self.file.take() else {
-            return ui::print(json);
+            return ui::print(result);
         };
         // Of a file, what was in it; a pipe or a device has no length to set.
         let emptied = match file.metadata() {
             Ok(metadata) if metadata.is_file() => file.set_len(0),
             _ => Ok(()),
         };
-        match emptied.and_then(|()| file.write_all(json.as_bytes())) {
+        match emptied.and_then(|()| file.write_all(result.as_bytes())) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 let path = self.path.display();
                 Err(Failure::Cannot(format!(

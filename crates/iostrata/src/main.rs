@@ -7,8 +7,10 @@
 
 mod cli;
 mod commands;
+mod desktop;
 mod destination;
 mod error;
+mod replacement;
 mod ui;
 
 use std::process::ExitCode;

@@ -60,13 +60,20 @@ impl Canvas {
         columns.map_or(WIDTH, usize::from)
     }
 
-    /// Whether colour may be used: a terminal, and `NO_COLOR` (no-color.org) unset or empty.
+    /// Whether colour may be used: `NO_COLOR` (no-color.org) forbids it, `CLICOLOR_FORCE`
+    /// (bixense.com/clicolors) wants it anywhere; else it needs a terminal that is not dumb.
     pub(crate) fn colour(self) -> bool {
         let is_terminal = match self {
             Self::Output => io::stdout().is_terminal(),
             Self::Error => io::stderr().is_terminal(),
         };
-        is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        let is_set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        if is_set("NO_COLOR").is_some() {
+            return false;
+        }
+        let is_forced = is_set("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let is_dumb = is_set("TERM").is_some_and(|name| name == "dumb");
+        is_forced || (is_terminal && !is_dumb)
     }
 }
 

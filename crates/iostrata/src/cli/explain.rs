@@ -1,14 +1,20 @@
 //! Options of `iostrata explain`.
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 
-use crate::commands::explain::ids;
+use crate::commands::explain::Ids;
 
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// Experiment or rule
-    #[arg(value_name = "ID", value_parser = PossibleValuesParser::new(ids()),
-        hide_possible_values = true)]
+    /// Experiment, rule, or term of the glossary
+    #[arg(value_name = "ID", value_parser = Ids, hide_possible_values = true)]
     pub(crate) id: Option<String>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  iostrata explain
+  iostrata explain sync
+  iostrata explain rename-without-fsync
+  iostrata explain write-amplification";

@@ -11,6 +11,7 @@ use iostrata_lab::scratch::{ImageKind, TMPFS};
 use super::atime::AtimeOptions;
 use super::buffering::BufferingOptions;
 use super::copy::CopyOptions;
+use super::html::Html;
 use super::page_cache::PageCacheOptions;
 use super::sync::SyncOptions;
 
@@ -93,6 +94,9 @@ pub(crate) struct Lab {
     /// Also write the result as JSON (iostrata.lab/1); to standard output, and no text, with -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) html: Html,
 
     #[command(flatten)]
     pub(crate) buffering: BufferingOptions,

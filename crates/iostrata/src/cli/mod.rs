@@ -2,39 +2,68 @@
 
 mod atime;
 mod buffering;
+mod cache;
 mod checks;
+mod compare;
 mod copy;
 mod explain;
+mod exports;
+mod html;
 mod lab;
 mod page_cache;
 mod report;
+mod shell;
 mod shown;
 mod sync;
 mod trace;
 
 use std::path::PathBuf;
 
-use clap::builder::styling::Styles;
+use clap::builder::styling::{AnsiColor, Color, Style, Styles};
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use cache::{Cache, CacheAction, CacheFiles};
 pub(crate) use checks::Checks;
+pub(crate) use compare::Compare;
 pub(crate) use explain::Explain;
+pub(crate) use exports::Exports;
+pub(crate) use html::Html;
 pub(crate) use lab::{ExperimentName, Lab, TargetName};
 pub(crate) use report::Report;
+pub(crate) use shell::{Completions, ManPages, Shell};
 pub(crate) use shown::Shown;
 pub(crate) use trace::{Trace, TraceBackend};
 
 /// Shows where a program's file I/O goes, layer by layer: application buffer, system
 /// call, page cache, file system and journal, device; and what each layer costs.
 #[derive(Debug, Parser)]
-#[command(version, styles = Styles::plain(), max_term_width = 100, after_help = EXIT_CODES)]
+#[command(version, styles = STYLES, max_term_width = 100, after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// What to do
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "\
+/// Colour only repeats what position says.
+const STYLES: Styles = Styles::plain()
+    .header(Style::new().bold())
+    .usage(Style::new().bold())
+    .literal(Style::new().bold())
+    .error(
+        Style::new()
+            .fg_color(Some(Color::Ansi(AnsiColor::Red)))
+            .bold(),
+    )
+    .valid(Style::new().fg_color(Some(Color::Ansi(AnsiColor::Green))));
+
+const AFTER_HELP: &str = "\
+Examples:
+  iostrata lab --quick                     what writes, reads and syncs cost on this directory
+  iostrata trace -- make                   where a program's file I/O goes
+  iostrata doctor /srv                     the storage, and what can be seen of it
+  iostrata explain fsync-per-record        what a finding means, and what to do
+  iostrata report trace.json --csv tables  a saved result for other programs
+
 Exit codes: 0 done; 1 found what was asked to fail on; 2 wrong usage; 3 this machine or user
 cannot; 4 unreadable or corrupt file; 70 a bug in iostrata; 128 + N ended by signal N (finished
 rows are still printed and saved). trace passes the program's own exit code on; 125 trace
@@ -46,15 +75,24 @@ pub(crate) enum Command {
     Lab(Box<Lab>),
     /// Run a program, or adopt one that runs, and show where its file I/O goes
     Trace(Box<Trace>),
+    /// Show what of files is in the page cache, bring them in, or let them go
+    Cache(Cache),
     /// Show the storage under a path, and what this kernel and user let iostrata see
     Doctor(Doctor),
-    /// Draw saved results again
+    /// Draw saved results again, or export them as tables and metrics
     Report(Report),
-    /// Print the page of an experiment or a rule; without a name, list them
+    /// Compare two saved results, and say "no difference" where there is none
+    Compare(Compare),
+    /// Print the page of an experiment, a rule or a term; without a name, list them
     Explain(Explain),
+    /// Print what makes a shell complete commands, options and names
+    Completions(Completions),
+    /// Print the manual page, or write those of all commands
+    Man(ManPages),
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
 pub(crate) struct Doctor {
     /// File or directory
     #[arg(default_value = ".")]
@@ -64,6 +102,11 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  iostrata doctor
+  iostrata doctor /var/lib/postgresql --json storage.json";
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{Checks, Shown};
+use super::{Checks, Html, Shown};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -40,6 +40,9 @@ pub(crate) struct Trace {
     /// Also write the result as JSON (iostrata.trace/1); to standard output, and no text, with -
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) html: Html,
 
     /// Also write the operation log: every change to files in order, with its bytes. FILE must
     /// not exist; needs eBPF

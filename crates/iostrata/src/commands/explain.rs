@@ -1,13 +1,18 @@
-//! `iostrata explain`: the page of an experiment or a rule, as it stands in docs/.
+//! `iostrata explain`: the page of an experiment or a rule, or the glossary's words on a term,
+//! as they stand in docs/.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 
-use clap::ValueEnum as _;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, ValueEnum as _};
 use iostrata_core::rules;
+use iostrata_core::suggest::nearest;
 
+use super::glossary;
 use crate::cli::{ExperimentName, Explain};
 use crate::error::Failure;
-use crate::ui;
+use crate::ui::{self, Canvas};
 
 /// Name and text of pages of rules.
 macro_rules! pages {
@@ -61,31 +66,64 @@ const RULES: &[(&str, &str)] = pages![
     "write-amplification",
 ];
 
-/// What can be explained: experiments first, then rules.
-pub(crate) fn ids() -> impl Iterator<Item = &'static str> {
+/// What can be explained: experiments first, then rules, then terms.
+fn ids() -> impl Iterator<Item = &'static str> {
+    let pages: Vec<&str> = pages().map(|(id, _)| id).collect();
+    let terms = glossary::ids();
+    let terms: Vec<&str> = terms.into_iter().filter(|id| !pages.contains(id)).collect();
+    pages.into_iter().chain(terms)
+}
+
+/// Name and text of every page.
+fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
     let experiments = ExperimentName::value_variants().iter();
-    let experiments = experiments.map(|name| name.as_str());
-    experiments.chain(RULES.iter().map(|(id, _)| *id))
+    let experiments = experiments.map(|name| (name.as_str(), name.page()));
+    experiments.chain(RULES.iter().copied())
 }
 
 /// Prints the page, or the list of them.
 pub(crate) fn run(options: &Explain) -> Result<(), Failure> {
     match &options.id {
-        Some(id) => ui::print(page(id)?),
+        Some(id) => ui::print(&explanation(&id.to_lowercase())?),
         None => ui::print(&list()),
     }
 }
 
-fn page(id: &str) -> Result<&'static str, Failure> {
-    let experiments = ExperimentName::value_variants().iter();
-    let experiments = experiments.map(|name| (name.as_str(), name.page()));
-    let mut pages = experiments.chain(RULES.iter().copied());
-    let found = pages.find(|(known, _)| *known == id);
-    found.map(|(_, page)| page).ok_or_else(|| {
-        Failure::Usage(format!(
-            "there is no page {id}; `iostrata explain` lists them"
-        ))
-    })
+/// Takes any name, so that [`run`] can say what was probably meant without listing them all, and
+/// tells shells which there are.
+#[derive(Debug, Clone)]
+pub(crate) struct Ids;
+
+impl TypedValueParser for Ids {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(ids().map(PossibleValue::new)))
+    }
+}
+
+/// The page of that name, and what the glossary says of it.
+fn explanation(id: &str) -> Result<String, Failure> {
+    let page = pages().find(|(known, _)| *known == id);
+    let page = page.map(|(_, page)| page.to_owned());
+    let parts: Vec<String> = page.into_iter().chain(glossary::explained(id)).collect();
+    if parts.is_empty() {
+        let remedy = nearest(id, ids()).map_or_else(
+            || "`iostrata explain` lists them".to_owned(),
+            |known| format!("did you mean {known}?"),
+        );
+        return Err(Failure::Usage(format!("there is no page {id}; {remedy}")));
+    }
+    Ok(parts.join("\n"))
 }
 
 fn list() -> String {
@@ -103,11 +141,32 @@ fn list() -> String {
         let rule = rules::ALL.iter().find(|rule| rule.id == *id);
         line(&mut text, id, rule.map_or("", |rule| rule.looks_for));
     }
+    text.push_str("\nterms\n");
+    for row in wrapped(&glossary::ids()) {
+        // Writing to a String cannot fail.
+        _ = writeln!(text, "  {row}");
+    }
     text
 }
 
+/// Names in rows that fit the terminal.
+fn wrapped(names: &[&str]) -> Vec<String> {
+    let width = Canvas::Output.width().saturating_sub(2);
+    let mut rows: Vec<String> = Vec::new();
+    for name in names {
+        match rows.last_mut() {
+            Some(row) if row.len() + 2 + name.len() <= width => {
+                row.push_str(", ");
+                row.push_str(name);
+            }
+            _ => rows.push((*name).to_owned()),
+        }
+    }
+    rows
+}
+
 fn line(text: &mut String, id: &str, about: &str) {
-    let width = ids().map(str::len).max().unwrap_or(0);
+    let width = pages().map(|(id, _)| id.len()).max().unwrap_or(0);
     let line = format!("  {id:width$}  {about}");
     // Writing to a String cannot fail.
     _ = writeln!(text, "{}", line.trim_end());

@@ -7,8 +7,12 @@
 )]
 
 mod atime;
+mod cache;
+mod compare;
 mod copying;
 mod directories;
+mod exports;
+mod html;
 mod interruption;
 mod names;
 mod output;
@@ -19,6 +23,7 @@ mod results;
 mod rules;
 mod running;
 mod saved;
+mod shells;
 mod sync;
 mod tools;
 mod trace_killed;

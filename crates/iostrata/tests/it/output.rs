@@ -14,7 +14,16 @@ const ENDLESS: &str = "lab --fs host --mode fsync --size 1 --count 100000000 --j
 
 #[test]
 fn a_reader_that_has_gone_is_no_error() {
-    for arguments in [QUICK, "doctor", "doctor --json -", "--help", "lab --help"] {
+    for arguments in [
+        QUICK,
+        "doctor",
+        "doctor --json -",
+        "--help",
+        "lab --help",
+        "explain sync",
+        "completions bash",
+        "man",
+    ] {
         let place = Place::new();
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);

@@ -35,7 +35,7 @@ fn help(arguments: &str) -> Outcome {
 #[test]
 fn help_of_the_program() {
     let place = Place::new();
-    assert_snapshot!(help("--help").text(&place), @r"
+    assert_snapshot!(help("--help").text(&place), @r#"
     exit 0
     --- stdout
     Shows where a program's file I/O goes, layer by layer: application buffer, system call, page cache,
@@ -44,22 +44,33 @@ fn help_of_the_program() {
     Usage: iostrata <COMMAND>
 
     Commands:
-      lab      Run controlled experiments on this machine and answer with evidence
-      trace    Run a program, or adopt one that runs, and show where its file I/O goes
-      doctor   Show the storage under a path, and what this kernel and user let iostrata see
-      report   Draw saved results again
-      explain  Print the page of an experiment or a rule; without a name, list them
-      help     Print this message or the help of the given subcommand(s)
+      lab          Run controlled experiments on this machine and answer with evidence
+      trace        Run a program, or adopt one that runs, and show where its file I/O goes
+      cache        Show what of files is in the page cache, bring them in, or let them go
+      doctor       Show the storage under a path, and what this kernel and user let iostrata see
+      report       Draw saved results again, or export them as tables and metrics
+      compare      Compare two saved results, and say "no difference" where there is none
+      explain      Print the page of an experiment, a rule or a term; without a name, list them
+      completions  Print what makes a shell complete commands, options and names
+      man          Print the manual page, or write those of all commands
+      help         Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help
       -V, --version  Print version
 
+    Examples:
+      iostrata lab --quick                     what writes, reads and syncs cost on this directory
+      iostrata trace -- make                   where a program's file I/O goes
+      iostrata doctor /srv                     the storage, and what can be seen of it
+      iostrata explain fsync-per-record        what a finding means, and what to do
+      iostrata report trace.json --csv tables  a saved result for other programs
+
     Exit codes: 0 done; 1 found what was asked to fail on; 2 wrong usage; 3 this machine or user
     cannot; 4 unreadable or corrupt file; 70 a bug in iostrata; 128 + N ended by signal N (finished
     rows are still printed and saved). trace passes the program's own exit code on; 125 trace
     itself failed, 126 the program cannot be run, 127 it was not found.
-    ");
+    "#);
 }
 
 #[test]
@@ -91,6 +102,10 @@ fn help_of_doctor() {
           --json <FILE>  Also write the result as JSON (iostrata.doctor/1); to standard output, and no
                          text, with -
       -h, --help         Print help
+
+    Examples:
+      iostrata doctor
+      iostrata doctor /var/lib/postgresql --json storage.json
     ");
 }
 
@@ -107,11 +122,87 @@ fn a_page_is_printed_as_it_stands_in_the_documentation() {
 
 #[test]
 fn pages_that_there_are_not() {
-    let outcome = run(Place::new().iostrata("explain bufering")).expect(2);
-    outcome.says(&[
-        "invalid value 'bufering'",
-        "a similar value exists: 'buffering'",
-    ]);
+    assert_snapshot!(refused("explain bufering"), @r"
+    exit 2
+    --- stderr
+    error: there is no page bufering; did you mean buffering?
+    ");
+    assert_snapshot!(refused("explain writebackk"), @r"
+    exit 2
+    --- stderr
+    error: there is no page writebackk; did you mean write-back?
+    ");
+    assert_snapshot!(refused("explain xyz"), @r"
+    exit 2
+    --- stderr
+    error: there is no page xyz; `iostrata explain` lists them
+    ");
+}
+
+#[test]
+fn terms_of_the_glossary_are_explained() {
+    let outcome = run(Place::new().iostrata("explain FUA")).expect(0);
+    assert_snapshot!(outcome.stdout, @r"
+    # FUA
+
+    Forced unit access: a mark on one write that it is complete only on the medium.
+    ");
+    // A page, and below it what the word means.
+    let page = include_str!("../../../../docs/experiments/sync.md");
+    let sync = run(Place::new().iostrata("explain sync")).expect(0).stdout;
+    let term = sync.strip_prefix(page).unwrap();
+    assert!(
+        term.contains("Any call or flag that asks for durability"),
+        "{term}"
+    );
+    let list = run(Place::new().iostrata("explain")).expect(0).stdout;
+    let (_, terms) = list.split_once("\nterms\n").unwrap();
+    assert!(terms.contains(", write-back"), "{terms}");
+    assert!(terms.lines().all(|line| line.len() <= 100), "{terms}");
+}
+
+#[test]
+fn every_help_has_examples() {
+    let help = help("--help").stdout;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| !line.is_empty());
+    let names = commands.filter_map(|line| line.split_whitespace().next());
+    for name in names.filter(|name| *name != "help") {
+        let help = run(Place::new().iostrata(&format!("{name} --help")))
+            .expect(0)
+            .stdout;
+        let (_, examples) = help
+            .split_once("\nExamples:\n")
+            .unwrap_or_else(|| panic!("{name}"));
+        assert!(examples.contains(&format!("iostrata {name}")), "{examples}");
+    }
+}
+
+#[test]
+fn colour_is_asked_for_or_not() {
+    let place = Place::new();
+    let lab = place.path("lab.json");
+    let mut command = place.iostrata("lab --quick --fs host --mode flush --size 1 --count 20");
+    run({
+        command.arg("--json").arg(&lab);
+        command
+    })
+    .expect(0);
+    for (variables, coloured) in [
+        (&[("NO_COLOR", "")][..], false),
+        (&[("NO_COLOR", ""), ("CLICOLOR_FORCE", "1")][..], true),
+        (&[("NO_COLOR", ""), ("CLICOLOR_FORCE", "0")][..], false),
+        (&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")][..], false),
+        (
+            &[("NO_COLOR", ""), ("CLICOLOR_FORCE", "1"), ("TERM", "dumb")][..],
+            true,
+        ),
+    ] {
+        let mut command = place.iostrata("report");
+        command.arg(&lab).envs(variables.iter().copied());
+        let drawn = run(command).expect(0).stdout;
+        assert_eq!(drawn.contains('\x1b'), coloured, "{variables:?}");
+    }
 }
 
 #[test]

@@ -1,9 +1,15 @@
 //! `iostrata trace` on real programs and the real kernel.
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "test helpers")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "test helpers; a test that is skipped says so"
+)]
 
 mod adopted;
 mod analytic;
 mod endings;
+mod languages;
 mod programs;
+mod residency;
 mod traced;

@@ -12,12 +12,14 @@ use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
+use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::machine;
 
 use self::planned::Planned;
 use self::targets::Choice;
+use super::html::Page;
 use super::{deliver, json};
 use crate::WORKLOAD;
 use crate::cli::{ExperimentName, Lab};
@@ -31,6 +33,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let planned = plan(options, effort)?;
     // First of all: mounts become private to this process before it has threads.
     let mut choice = Choice::from_options(options, effort, &planned)?;
+    let page = Page::open(&options.html, options.json.as_deref())?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::Cannot(format!("cannot catch signals: {error}")))?;
@@ -77,9 +80,29 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
         environment,
         experiments,
     };
-    let text = json(&result)?;
-    deliver(destination, &text, || draw(options, &text))?;
+    finish(options, destination, page, &result)?;
     outcome
+}
+
+/// Saves the result, then draws what was saved, so that a drawn result can always be drawn
+/// again. One that cannot be written does not keep the others from being so.
+fn finish(
+    options: &Lab,
+    destination: Option<Destination>,
+    page: Option<Page>,
+    result: &LabResult,
+) -> Result<(), Failure> {
+    let text = json(result)?;
+    let saved: LabResult = serde_json::from_str(&text)
+        .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))?;
+    let delivered = match (&page, destination) {
+        (Some(page), Some(destination)) if page.is_standard_output() => destination.save(&text),
+        (Some(page), None) if page.is_standard_output() => Ok(()),
+        (_, destination) => deliver(destination, &text, || Ok(draw(options, &saved))),
+    };
+    let json = options.json.as_deref();
+    let drawn = page.map_or(Ok(()), |page| page.save_one(Drawn::Lab(&saved), json));
+    delivered.and(drawn)
 }
 
 /// The experiments that were asked for, each once: those that are named; otherwise those
@@ -158,13 +181,10 @@ fn effort(options: &Lab) -> Effort {
     }
 }
 
-/// Draws from what was saved, so that a drawn result can always be drawn again.
-fn draw(options: &Lab, saved: &str) -> Result<String, Failure> {
-    let saved: LabResult = serde_json::from_str(saved)
-        .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))?;
+fn draw(options: &Lab, saved: &LabResult) -> String {
     let style = terminal::lab::Style {
         colour: Canvas::Output.colour(),
         all_rows: options.all_rows,
     };
-    Ok(terminal::lab::draw(&saved, Canvas::Output.width(), style))
+    terminal::lab::draw(saved, Canvas::Output.width(), style)
 }

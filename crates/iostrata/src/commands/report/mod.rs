@@ -1,6 +1,11 @@
 //! `iostrata report`: draws saved results by the code that drew them first.
 
-mod read;
+mod exports;
+pub(super) mod log;
+mod metrics;
+mod page;
+pub(super) mod read;
+mod tables;
 
 use iostrata_report::terminal;
 
@@ -14,13 +19,25 @@ pub(crate) fn run(options: &Report) -> Result<(), Failure> {
     let results = options.paths.iter().map(|path| read::saved(path));
     let results: Vec<Saved> = results.collect::<Result<_, _>>()?;
     check_options(options, &results)?;
-    for (position, (path, result)) in options.paths.iter().zip(&results).enumerate() {
+    if options.html.html.is_some() {
+        page::write(options, &results)?;
+    }
+    if options.exports.is_given() {
+        exports::run(options, &results)?;
+    }
+    if options.html.html.is_some() || options.exports.is_given() {
+        return Ok(());
+    }
+    // What cannot be drawn is told before anything is.
+    let drawn = results.iter().map(|result| draw(options, result));
+    let drawn: Vec<String> = drawn.collect::<Result<_, _>>()?;
+    for (position, (path, text)) in options.paths.iter().zip(&drawn).enumerate() {
         if results.len() > 1 {
             let blank = if position == 0 { "" } else { "\n" };
             let name = iostrata_report::printable(&path.to_string_lossy());
             ui::print(&format!("{blank}==> {name} <==\n"))?;
         }
-        ui::print(&draw(options, result))?;
+        ui::print(text)?;
     }
     Ok(())
 }
@@ -28,9 +45,9 @@ pub(crate) fn run(options: &Report) -> Result<(), Failure> {
 /// An option that means nothing for any of the files is a mistake.
 fn check_options(options: &Report, results: &[Saved]) -> Result<(), Failure> {
     let has = |wanted: fn(&Saved) -> bool| results.iter().any(wanted);
-    if options.all_rows && !has(|saved| matches!(saved, Saved::Lab(_))) {
+    if options.all_rows && !has(|saved| matches!(saved, Saved::Lab(_) | Saved::Cache(_))) {
         return Err(Failure::Usage(
-            "--all-rows is for results of lab, and none of the files is one; leave it out"
+            "--all-rows is for results of lab and cache, and none of the files is one; leave it out"
                 .to_owned(),
         ));
     }
@@ -44,14 +61,19 @@ fn check_options(options: &Report, results: &[Saved]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn draw(options: &Report, result: &Saved) -> String {
+fn draw(options: &Report, result: &Saved) -> Result<String, Failure> {
     let (width, colour) = (Canvas::Output.width(), Canvas::Output.colour());
-    match result {
+    Ok(match result {
         Saved::Lab(result) => {
             let all_rows = options.all_rows;
             terminal::lab::draw(result, width, terminal::lab::Style { colour, all_rows })
         }
         Saved::Trace(result) => terminal::trace::draw(result, width, options.shown.style(colour)),
         Saved::Doctor(result) => terminal::doctor::draw(result, width),
-    }
+        Saved::Cache(result) => {
+            let all_rows = options.all_rows;
+            terminal::cache::draw(result, width, terminal::cache::Style { colour, all_rows })
+        }
+        Saved::Log(log) => return Err(log.not_drawn()),
+    })
 }

@@ -4,13 +4,16 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use iostrata_core::cache::{self, CacheResult};
 use iostrata_core::doctor::{self, DoctorResult};
 use iostrata_core::lab::{self, LabResult};
+use iostrata_core::record::MAGIC;
 use iostrata_core::trace::{self, TraceResult};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
+use super::log::Log;
 use crate::error::Failure;
 
 /// Larger files are refused, as a result is read as a whole: a trace of 10,000 files takes
@@ -22,13 +25,30 @@ const BEGINNING: u64 = 4096;
 
 /// A result as it was saved.
 #[derive(Debug)]
-pub(super) enum Saved {
+pub(in crate::commands) enum Saved {
     /// Of `lab`.
     Lab(Box<LabResult>),
     /// Of `trace`.
     Trace(Box<TraceResult>),
     /// Of `doctor`.
     Doctor(Box<DoctorResult>),
+    /// Of `trace --record`.
+    Log(Log),
+    /// Of `cache`.
+    Cache(Box<CacheResult>),
+}
+
+impl Saved {
+    /// What saved it.
+    pub(in crate::commands) fn kind(&self) -> &'static str {
+        match self {
+            Self::Lab(_) => "lab",
+            Self::Trace(_) => "trace",
+            Self::Doctor(_) => "doctor",
+            Self::Cache(_) => "cache",
+            Self::Log(_) => "trace --record",
+        }
+    }
 }
 
 /// What every result begins with.
@@ -38,7 +58,10 @@ struct Kind {
 }
 
 /// Reads a file; `-` is standard input.
-pub(super) fn saved(path: &Path) -> Result<Saved, Failure> {
+pub(in crate::commands) fn saved(path: &Path) -> Result<Saved, Failure> {
+    if let Some(log) = log(path) {
+        return Ok(Saved::Log(log));
+    }
     let (name, bytes) = if path.as_os_str() == "-" {
         ("standard input".to_owned(), contents(io::stdin().lock()))
     } else {
@@ -50,10 +73,22 @@ pub(super) fn saved(path: &Path) -> Result<Saved, Failure> {
     };
     let bytes = bytes.map_err(|error| {
         Failure::Input(format!(
-            "cannot read {name}: {error}; name a file that lab, trace or doctor has saved"
+            "cannot read {name}: {error}; name a file that lab, trace, doctor or cache has saved"
         ))
     })?;
     parse(&bytes).map_err(|problem| Failure::Input(format!("{name} {problem}")))
+}
+
+/// A file that begins like an operation log.
+fn log(path: &Path) -> Option<Log> {
+    let mut file = File::open(path).ok()?;
+    // Anything else is read only once: a pipe cannot be wound back.
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut magic = [0; MAGIC.len()];
+    file.read_exact(&mut magic).ok()?;
+    (magic == *MAGIC).then(|| Log::new(path, file))
 }
 
 /// All of it, unless its beginning shows that it is no result or it is too large.
@@ -79,6 +114,9 @@ fn check_size(size_bytes: u64) -> io::Result<()> {
 
 /// The result, or what is wrong with the file, as the end of a sentence about it.
 fn parse(bytes: &[u8]) -> Result<Saved, String> {
+    if bytes.starts_with(MAGIC) {
+        return Err("holds an operation log, which is read from a file only; name it".to_owned());
+    }
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err("is empty: nothing was saved in it; run the command again".to_owned());
     }
@@ -93,6 +131,7 @@ fn parse(bytes: &[u8]) -> Result<Saved, String> {
         lab::SCHEMA => read(bytes).map(Saved::Lab),
         trace::SCHEMA => read(bytes).map(Saved::Trace),
         doctor::SCHEMA => read(bytes).map(Saved::Doctor),
+        cache::SCHEMA => read(bytes).map(Saved::Cache),
         other => Err(unknown(other)),
     }
 }
@@ -122,7 +161,7 @@ fn broken(error: &serde_json::Error) -> String {
 
 /// Another kind, or another version of a kind.
 fn unknown(schema: &str) -> String {
-    let known = [lab::SCHEMA, trace::SCHEMA, doctor::SCHEMA].join(", ");
+    let known = [lab::SCHEMA, trace::SCHEMA, doctor::SCHEMA, cache::SCHEMA].join(", ");
     let version = env!("CARGO_PKG_VERSION");
     format!(
         "holds {schema}, which iostrata {version} cannot draw: it draws {known}; use the version \

@@ -22,7 +22,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(10);
 /// While the program runs, its signals are its own: the terminal sends Ctrl-C to it as well,
 /// and what is sent to iostrata alone is passed on. Afterwards, and for an adopted process,
 /// they end the observation.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Ending {
     asked: Arc<AtomicBool>,
     /// The program that signals go to; 0 for none.

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use iostrata_core::environment::Backend;
 use iostrata_core::observe::{Observer as _, Stream};
+use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::program::Blocked;
 
 use super::ending::{self, Ending, PAUSE};
-use super::{Run, itself, now_ns};
+use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
 
@@ -27,7 +28,7 @@ pub(super) fn start(options: &Trace, observer: &mut EbpfObserver) -> Result<Run,
     if status.is_some() && wait_for_others(observer, &ending)? {
         ended_ns = now_ns();
     }
-    finish(observer, status, started_ns, ended_ns)
+    finish(observer, ending, status, (started_ns, ended_ns))
 }
 
 /// Until the program has ended, or the user has seen enough of it.
@@ -70,15 +71,16 @@ pub(super) fn adopt(
     ending::wait_until_enough(&ending, limit, || {
         observer.alive().map_err(|error| itself(&error))
     })?;
-    finish(observer, None, started_ns, now_ns())
+    finish(observer, ending, None, (started_ns, now_ns()))
 }
 
 fn finish(
     observer: &mut EbpfObserver,
+    ending: Ending,
     status: Option<ExitStatus>,
-    started_ns: u64,
-    ended_ns: u64,
+    (started_ns, ended_ns): (u64, u64),
 ) -> Result<Run, Failure> {
+    ending.program_has_ended();
     observer.program_ended().map_err(|error| itself(&error))?;
     let observation = observer.stop().map_err(|error| itself(&error))?;
     Ok(Run {
@@ -86,6 +88,7 @@ fn finish(
         backend: Backend::Ebpf,
         lower: None,
         recorded: None,
+        ending,
         status,
         started_ns,
         ended_ns,

@@ -14,12 +14,14 @@ use iostrata_core::environment::Backend;
 use iostrata_core::observe::Observation;
 use iostrata_core::op::Gap;
 use iostrata_core::trace::{Lower, TraceResult};
+use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::ptrace::front::{self, Side};
 use iostrata_tracer::record::{RecordError, Recorded};
-use rustix::time::{ClockId, clock_gettime};
 
+use self::ending::Ending;
+use super::html::Page;
 use super::json_line;
 use crate::cli::{Trace, TraceBackend};
 use crate::destination::Destination;
@@ -36,6 +38,8 @@ struct Run {
     status: Option<ExitStatus>,
     started_ns: u64,
     ended_ns: u64,
+    /// Whether the user has had enough.
+    ending: Ending,
     /// What came of the operation log.
     recorded: Option<Result<Recorded, RecordError>>,
 }
@@ -63,30 +67,34 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         Some(Side::Behind(behind)) => Some(behind),
         None => None,
     };
+    let page = Page::open(&options.html, options.json.as_deref())?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let (mut run, gap) = observe(options, watcher)?;
     let recorded = run.recorded.take();
     let code = code_of(run.status);
+    let ending = run.ending.clone();
     let mut result = result::assemble(options, run)?;
     result.missing.extend(gap);
     let recorded = recording::told(options, recorded, &mut result);
-    findings::find(&mut result, &options.checks.ignore, &|| false);
+    findings::find(&mut result, &options.checks.ignore, &|| {
+        ending.is_asked_for()
+    });
     let text = json_line(&result)?;
     // Who kills iostrata does not wait for its text.
     let alone = behind.is_some_and(|behind| behind.is_alone());
-    let instead = alone
-        || destination
-            .as_ref()
-            .is_some_and(Destination::is_standard_output);
+    let json_instead = destination
+        .as_ref()
+        .is_some_and(Destination::is_standard_output);
+    let page_instead = page.as_ref().is_some_and(Page::is_standard_output);
     let saved = destination.map_or(Ok(()), |destination| destination.save(&text));
-    if !instead {
-        // A program that was started has standard output for itself.
-        match options.pid {
-            Some(_) => ui::print(&draw(options, &text, Canvas::Output)?)?,
-            None => ui::say_drawn(&draw(options, &text, Canvas::Error)?),
-        }
-    }
+    let drawn = draw(
+        options,
+        &text,
+        !(alone || json_instead || page_instead),
+        page,
+    );
     saved?;
+    drawn?;
     recorded?;
     checked::judge(&result, &options.checks, code)
 }
@@ -158,15 +166,27 @@ fn itself(error: &dyn std::fmt::Display) -> Failure {
     }
 }
 
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
-}
-
 /// Draws from what was saved, so that a drawn result can always be drawn again.
-fn draw(options: &Trace, saved: &str, canvas: Canvas) -> Result<String, Failure> {
+fn draw(options: &Trace, saved: &str, as_text: bool, page: Option<Page>) -> Result<(), Failure> {
+    if !as_text && page.is_none() {
+        return Ok(());
+    }
     let saved: TraceResult = serde_json::from_str(saved)
         .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))?;
-    let style = options.shown.style(canvas.colour());
-    Ok(terminal::trace::draw(&saved, canvas.width(), style))
+    let text = |canvas: Canvas| {
+        let style = options.shown.style(canvas.colour());
+        terminal::trace::draw(&saved, canvas.width(), style)
+    };
+    let printed = match options.pid {
+        _ if !as_text => Ok(()),
+        Some(_) => ui::print(&text(Canvas::Output)),
+        // A program that was started has standard output for itself.
+        None => {
+            ui::say_drawn(&text(Canvas::Error));
+            Ok(())
+        }
+    };
+    let json = options.json.as_deref();
+    let written = page.map_or(Ok(()), |page| page.save_one(Drawn::Trace(&saved), json));
+    printed.and(written)
 }

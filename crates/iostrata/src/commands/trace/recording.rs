@@ -4,10 +4,11 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use iostrata_core::record::{Begin, Completeness};
 use iostrata_core::trace::{RecordingRow, TraceResult};
+use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::record::{RecordError, Recorded, Recording};
 
-use super::{itself, now_ns};
+use super::itself;
 use crate::cli::Trace;
 use crate::error::Failure;
 use crate::ui;

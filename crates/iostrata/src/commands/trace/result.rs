@@ -18,6 +18,7 @@ pub(super) fn assemble(options: &Trace, run: Run) -> Result<TraceResult, Failure
     aftermath::name_mapped(&mut seen, raw.cache.as_deref().unwrap_or(&[]));
     // First of all: the kernel writes it back meanwhile.
     let dirty_bytes = aftermath::dirty_bytes(&seen, raw.cache.as_deref().unwrap_or(&[]));
+    let residency = aftermath::residency(&seen, raw.syscalls.as_deref().unwrap_or(&[]));
     let facts = Facts {
         environment: machine::environment(Path::new("."), run.backend)?,
         command: command(options),
@@ -28,6 +29,7 @@ pub(super) fn assemble(options: &Trace, run: Run) -> Result<TraceResult, Failure
         wall_s: (run.ended_ns - run.started_ns) as f64 / 1e9,
         disks: aftermath::disks(&seen.names),
         dirty_bytes,
+        residency,
         lower: run.lower,
         missing: Vec::new(),
     };

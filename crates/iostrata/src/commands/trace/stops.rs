@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use iostrata_core::environment::Backend;
+use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ptrace::{Outcome, Session, Stops, TraceError};
 
 use super::ending::{self, Ending, PAUSE};
-use super::{Run, itself, now_ns};
+use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
 use crate::ui;
@@ -33,7 +34,7 @@ pub(super) fn start(options: &Trace) -> Result<Run, Failure> {
     if session.status().is_some() {
         ending::wait_for_others(&ending, || Ok(session.alive()))?;
     }
-    finish(session, started_ns)
+    finish(session, ending, started_ns)
 }
 
 /// Observes a process that runs already.
@@ -43,13 +44,14 @@ pub(super) fn adopt(pid: u32, limit: Option<Duration>) -> Result<Run, Failure> {
     let started_ns = now_ns();
     let session = Session::adopt(pid).map_err(failure)?;
     ending::wait_until_enough(&ending, limit, || Ok(session.alive()))?;
-    finish(session, started_ns)
+    finish(session, ending, started_ns)
 }
 
-fn finish(session: Session, started_ns: u64) -> Result<Run, Failure> {
+fn finish(session: Session, ending: Ending, started_ns: u64) -> Result<Run, Failure> {
     let stopped_ns = now_ns();
     let (outcome, rest) = session.stop().map_err(failure)?;
-    let run = run_of(outcome, started_ns, stopped_ns);
+    ending.program_has_ended();
+    let run = run_of(outcome, ending, started_ns, stopped_ns);
     if !rest.is_empty() {
         ui::say(
             "the observation has ended; iostrata stays until the program ends, which could not make its calls without it",
@@ -60,7 +62,7 @@ fn finish(session: Session, started_ns: u64) -> Result<Run, Failure> {
 }
 
 /// The threads' own times are exact; ours are those of looking at them from time to time.
-fn run_of(outcome: Outcome, started_ns: u64, stopped_ns: u64) -> Run {
+fn run_of(outcome: Outcome, ending: Ending, started_ns: u64, stopped_ns: u64) -> Run {
     let tasks = outcome
         .observation
         .seen
@@ -74,6 +76,7 @@ fn run_of(outcome: Outcome, started_ns: u64, stopped_ns: u64) -> Run {
         backend: Backend::Ptrace,
         lower: Some(outcome.lower),
         recorded: None,
+        ending,
         status: outcome.status,
         started_ns: first_ns.unwrap_or(started_ns).max(started_ns),
         ended_ns: last_ns.filter(|_| all_ended).unwrap_or(stopped_ns),

@@ -58,25 +58,33 @@ fn speaking(result: &TraceResult) -> Vec<String> {
     drafts.into_iter().map(|draft| draft.finding.rule).collect()
 }
 
+/// Runs until a rule must have spoken.
+const TRIES: usize = 3;
+
 /// Asserts that the rule speaks of `workloads/rules/RULE.c` and not of the near miss.
 #[track_caller]
 fn assert_told_apart(rule: &str, prepare: bool) {
     if !is_root("observing a program in the kernel") {
         return;
     }
-    for (name, is_expected) in [
-        (rule.to_owned(), true),
-        (format!("{rule}-near-miss"), false),
-    ] {
+    let speaking_of = |name: &str| {
         let place = Place::new();
-        let result = traced(&name, &place, prepare);
-        let speaking = speaking(&result);
-        assert_eq!(
-            speaking.iter().any(|id| id == rule),
-            is_expected,
-            "of {name} these speak: {speaking:?}"
-        );
-    }
+        speaking(&traced(name, &place, prepare))
+    };
+    // A rule is silent about what is less than a hundredth of the run, rightly: on a machine that
+    // does other things a run may take many times as long.
+    let mut spoke = Vec::new();
+    let speaks = (0..TRIES).any(|_| {
+        spoke = speaking_of(rule);
+        spoke.iter().any(|id| id == rule)
+    });
+    assert!(speaks, "of {rule} these speak: {spoke:?}");
+    let near_miss = format!("{rule}-near-miss");
+    let spoke = speaking_of(&near_miss);
+    assert!(
+        spoke.iter().all(|id| id != rule),
+        "of {near_miss} these speak: {spoke:?}"
+    );
 }
 
 #[test]

@@ -1,0 +1,46 @@
+//! Options of `iostrata compare`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use iostrata_core::compare::Limit;
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Compare {
+    /// The result that is compared with, saved by lab or trace; - for standard input
+    #[arg(value_name = "BASE")]
+    pub(crate) base: PathBuf,
+
+    /// The result that is compared; - for standard input
+    #[arg(value_name = "NEW")]
+    pub(crate) new: PathBuf,
+
+    /// Compare even if machines or settings differ
+    #[arg(long)]
+    pub(crate) anyway: bool,
+
+    /// Fail with exit code 1 when something is slower by at least this, beyond the noise; of
+    /// traces, when calls that open, read, write or sync, or their bytes, are more by as much
+    #[arg(long, value_name = "PERCENT", value_parser = Limit::parse,
+        allow_negative_numbers = true)]
+    pub(crate) fail_on: Option<Limit>,
+
+    /// Show every row, and every count that differs
+    #[arg(long)]
+    pub(crate) all_rows: bool,
+
+    /// Print Markdown, for a pull request
+    #[arg(long)]
+    pub(crate) markdown: bool,
+
+    /// Also write the result as JSON (iostrata.compare/1); to standard output, and no text, with -
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  iostrata compare monday.json tuesday.json
+  iostrata compare --fail-on 5% --markdown main.json branch.json
+  iostrata lab sync --quick --json - | iostrata compare before.json -";

@@ -1,0 +1,111 @@
+//! `iostrata cache`.
+
+mod evict;
+mod found;
+mod survey;
+mod warm;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use iostrata_core::Environment;
+use iostrata_core::cache::{Action, CacheFile, CacheResult, Cached, SCHEMA, totals};
+use iostrata_core::environment::Backend;
+use iostrata_lab::interrupt::Interrupt;
+use iostrata_report::terminal;
+use iostrata_report::terminal::cache::Style;
+use iostrata_tracer::machine;
+use iostrata_tracer::page_cache::page_bytes;
+
+use self::survey::Survey;
+use super::{deliver, json_line};
+use crate::cli::{Cache, CacheAction, CacheFiles};
+use crate::destination::Destination;
+use crate::error::Failure;
+use crate::ui::{self, Canvas};
+
+/// What the kernel cannot do, or what could not be verified.
+const NOT_AS_ASKED: u8 = 3;
+
+/// Shows, warms or evicts files, saves the result and draws what was saved.
+pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
+    let (action, files) = match &options.action {
+        CacheAction::Show(files) => (Action::Show, files),
+        CacheAction::Warm(options) => (Action::Warm, &options.files),
+        CacheAction::Evict(options) => (Action::Evict, &options.files),
+    };
+    let destination = files.json.clone().map(Destination::open).transpose()?;
+    let interrupt = Interrupt::install()
+        .map_err(|error| Failure::Cannot(format!("cannot catch signals: {error}")))?;
+    let stop = || interrupt.check().is_err();
+    let mut survey = Survey::of(&files.paths, files.cross, action, &stop)?;
+    match &options.action {
+        CacheAction::Show(_) => {}
+        CacheAction::Warm(options) => warm::all(&mut survey, options.anyway, &stop)?,
+        CacheAction::Evict(options) => evict::all(&mut survey, options.sync, &stop),
+    }
+    let result = result(action, files, survey, &interrupt)?;
+    let text = json_line(&result)?;
+    deliver(destination, &text, || {
+        Ok(terminal::cache::draw(
+            &result,
+            Canvas::Output.width(),
+            Style {
+                colour: Canvas::Output.colour(),
+                all_rows: files.all_rows,
+            },
+        ))
+    })?;
+    if let Err(by) = interrupt.check() {
+        ui::say(&format!("{by}: the result has the files that were done"));
+        let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
+        return Ok(ExitCode::from(code));
+    }
+    Ok(if result.is_as_asked() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(NOT_AS_ASKED)
+    })
+}
+
+fn result(
+    action: Action,
+    options: &CacheFiles,
+    survey: Survey,
+    interrupt: &Interrupt,
+) -> Result<CacheResult, Failure> {
+    let mut files: Vec<CacheFile> = survey.entries.into_iter().map(|entry| entry.row).collect();
+    let resident = |cached: Option<Cached>| cached.map(|cached| cached.resident_bytes);
+    files.sort_by(|a, b| {
+        (resident(b.now()), resident(b.before))
+            .cmp(&(resident(a.now()), resident(a.before)))
+            .then_with(|| a.path.cmp(&b.path))
+    });
+    let page_bytes = page_bytes();
+    Ok(CacheResult {
+        schema: SCHEMA.to_owned(),
+        environment: environment(options)?,
+        action,
+        paths: options
+            .paths
+            .iter()
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect(),
+        page_bytes,
+        totals: totals(&files, page_bytes),
+        files,
+        skipped: survey.skipped,
+        interrupted_by: interrupt.check().err().map(|by| by.signal),
+        missing: survey.missing,
+    })
+}
+
+/// Of the first path that is there; where none is, of the root directory.
+fn environment(options: &CacheFiles) -> Result<Environment, Failure> {
+    let named = options.paths.iter().map(PathBuf::as_path);
+    let mut there = named.filter_map(|path| machine::environment(path, Backend::None).ok());
+    match there.next() {
+        Some(environment) => Ok(environment),
+        None => Ok(machine::environment(Path::new("/"), Backend::None)?),
+    }
+}

@@ -1,0 +1,125 @@
+//! Finding the files under the paths that were named.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use iostrata_core::Gap;
+use iostrata_core::cache::{Action, RANGES_AT_MOST, Skipped};
+use iostrata_tracer::identity::KernelFile;
+use iostrata_tracer::page_cache::{FileSystems, LookedAt, look_at};
+
+use super::found::Entry;
+use crate::error::Failure;
+
+/// What was found, each file once.
+#[derive(Debug)]
+pub(super) struct Survey {
+    pub(super) systems: FileSystems,
+    pub(super) entries: Vec<Entry>,
+    pub(super) skipped: Skipped,
+    pub(super) missing: Vec<Gap>,
+    known: BTreeSet<KernelFile>,
+    ranges: u64,
+}
+
+impl Survey {
+    /// Walks through `paths` and counts what is resident, until `stop` says so.
+    pub(super) fn of(
+        paths: &[PathBuf],
+        cross: bool,
+        action: Action,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, Failure> {
+        let mut survey = Self {
+            systems: FileSystems::read()?,
+            entries: Vec::new(),
+            skipped: Skipped::default(),
+            missing: Vec::new(),
+            known: BTreeSet::new(),
+            // Maps show what is there at the end.
+            ranges: if action == Action::Show {
+                RANGES_AT_MOST
+            } else {
+                1
+            },
+        };
+        for path in paths {
+            survey.named(path, cross, stop);
+        }
+        Ok(survey)
+    }
+
+    /// A path that the user named: a symbolic link means what it points to.
+    fn named(&mut self, path: &Path, cross: bool, stop: &dyn Fn() -> bool) {
+        match look_at(path, true, &mut self.systems) {
+            Ok(LookedAt::Directory(device)) => {
+                let device = (!cross).then_some(device);
+                self.tree(path, device, stop);
+            }
+            Ok(LookedAt::Special | LookedAt::SymbolicLink) => self.miss(
+                path,
+                "it is no regular file and no directory; FIFOs, sockets and devices are not opened",
+            ),
+            found => self.take(path.to_owned(), found, None),
+        }
+    }
+
+    /// All below a directory, without following links, on the file system of `device` if one
+    /// is given.
+    fn tree(&mut self, root: &Path, device: Option<u32>, stop: &dyn Fn() -> bool) {
+        let mut directories = vec![root.to_owned()];
+        while let Some(directory) = directories.pop() {
+            let mut paths = match listed(&directory) {
+                Ok(paths) => paths,
+                Err(error) => {
+                    self.miss(&directory, &format!("it cannot be listed: {error}"));
+                    continue;
+                }
+            };
+            // Of two names of a file the same one is listed each time.
+            paths.sort_unstable();
+            for path in paths {
+                if stop() {
+                    return;
+                }
+                match look_at(&path, false, &mut self.systems) {
+                    Ok(LookedAt::Directory(own)) if device.is_none_or(|wanted| wanted == own) => {
+                        directories.push(path);
+                    }
+                    found => self.take(path, found, device),
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, path: PathBuf, found: io::Result<LookedAt>, device: Option<u32>) {
+        match found {
+            Ok(LookedAt::Regular(regular)) => {
+                // A file can be mounted over another one.
+                if device.is_some_and(|wanted| wanted != regular.identity.device) {
+                    self.skipped.other_file_systems += 1;
+                } else if self.known.insert(regular.identity) {
+                    self.entries.push(Entry::new(path, &regular, self.ranges));
+                } else {
+                    self.skipped.hard_links += 1;
+                }
+            }
+            Ok(LookedAt::Directory(_)) => self.skipped.other_file_systems += 1,
+            Ok(LookedAt::SymbolicLink) => self.skipped.symbolic_links += 1,
+            Ok(LookedAt::Special) => self.skipped.special_files += 1,
+            Err(error) => self.miss(&path, &format!("it cannot be opened: {error}")),
+        }
+    }
+
+    fn miss(&mut self, path: &Path, why: &str) {
+        let what = path.to_string_lossy().into_owned();
+        self.missing.push(Gap::new(what, why));
+    }
+}
+
+fn listed(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory)?;
+    entries.map(|entry| Ok(entry?.path())).collect()
+}

@@ -1,0 +1,67 @@
+//! Where `--html` writes, and what `--open` opens.
+
+use std::path::{Path, PathBuf};
+
+use iostrata_report::html::{self, Drawn, Titled};
+
+use crate::cli::Html;
+use crate::desktop::Desktop;
+use crate::destination::Destination;
+use crate::error::Failure;
+
+/// A page that was asked for. That it can be written, and opened, is known before anything is
+/// measured.
+#[derive(Debug)]
+pub(super) struct Page {
+    destination: Destination,
+    path: PathBuf,
+    /// Where it is to be opened.
+    desktop: Option<Desktop>,
+}
+
+impl Page {
+    /// `None` where none was asked for. `json` is where the result goes.
+    pub(super) fn open(options: &Html, json: Option<&Path>) -> Result<Option<Self>, Failure> {
+        let Some(path) = &options.html else {
+            return Ok(None);
+        };
+        let is_output = path.as_os_str() == "-";
+        if is_output && json.is_some_and(|json| json.as_os_str() == "-") {
+            return Err(Failure::Usage(
+                "--json - and --html - both write to standard output; name a file for one of them"
+                    .to_owned(),
+            ));
+        }
+        if is_output && options.open {
+            return Err(Failure::Usage(
+                "--open needs a file to open, and --html - writes none; name one with --html"
+                    .to_owned(),
+            ));
+        }
+        let desktop = options.open.then(Desktop::find).transpose()?;
+        Ok(Some(Self {
+            destination: Destination::open_for("--html", path.clone())?,
+            path: path.clone(),
+            desktop,
+        }))
+    }
+
+    /// Whether the page takes the place of the text.
+    pub(super) fn is_standard_output(&self) -> bool {
+        self.destination.is_standard_output()
+    }
+
+    /// Draws the results, writes the page and opens it.
+    pub(super) fn save(self, results: &[Titled<'_>]) -> Result<(), Failure> {
+        self.destination.save(&html::page(results))?;
+        self.desktop
+            .map_or(Ok(()), |desktop| desktop.show(&self.path))
+    }
+
+    /// As [`Self::save`], of one result that was just made. `json` is where it was saved.
+    pub(super) fn save_one(self, result: Drawn<'_>, json: Option<&Path>) -> Result<(), Failure> {
+        let file = json.filter(|path| path.as_os_str() != "-");
+        let name = file.map(|path| path.to_string_lossy().into_owned());
+        self.save(&[Titled { name, result }])
+    }
+}

@@ -1,0 +1,167 @@
+//! Operation logs, read as they are exported: memory does not grow with their operations.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use iostrata_core::op::Gap;
+use iostrata_core::record::{self, Completeness, Entry, Paths, ReadError, Reader};
+use iostrata_lab::engine::{Progress as _, Step};
+use iostrata_report::export::{Logged, Recorded};
+
+use crate::error::Failure;
+use crate::ui::Bar;
+
+/// Operations between two looks at how far reading has come.
+const STEP: u64 = 4096;
+
+/// A file that begins like an operation log.
+#[derive(Debug)]
+pub(in crate::commands) struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    pub(super) fn new(path: &Path, file: File) -> Self {
+        Self {
+            path: path.to_owned(),
+            file,
+        }
+    }
+
+    /// Why nothing is drawn of it.
+    pub(super) fn not_drawn(&self) -> Failure {
+        Failure::Usage(format!(
+            "{} is an operation log, which is exported and not drawn; add --parquet DIR or --csv \
+             DIR",
+            self.path.display()
+        ))
+    }
+
+    /// Begins to read it; `result` is the number of its rows' file.
+    pub(super) fn read(&self, result: u64) -> Result<Reading, Failure> {
+        let opened = self.file.try_clone().map_err(ReadError::Io);
+        let reader = opened.and_then(|file| {
+            let bytes = file.metadata()?.len();
+            Ok((Reader::new(BufReader::new(file))?, bytes))
+        });
+        let (reader, bytes) = reader.map_err(|error| self.failed(&error))?;
+        Ok(Reading {
+            result,
+            reader,
+            bytes,
+            paths: Paths::default(),
+            recordings: Vec::new(),
+            failure: None,
+            ended: false,
+            bar: Bar::new(),
+            label: format!("reading {}", self.path.display()),
+        })
+    }
+
+    /// That it could not be read, or not to its end.
+    pub(super) fn failed(&self, error: &ReadError) -> Failure {
+        Failure::Input(format!("{}: {error}", self.path.display()))
+    }
+}
+
+/// A log while it is read.
+pub(super) struct Reading {
+    result: u64,
+    reader: Reader<BufReader<File>>,
+    bytes: u64,
+    paths: Paths,
+    recordings: Vec<Recorded>,
+    failure: Option<ReadError>,
+    ended: bool,
+    bar: Bar,
+    label: String,
+}
+
+impl Reading {
+    /// What came of it: the recordings, and why the log could not be read further.
+    pub(super) fn finish(self) -> (Vec<Recorded>, Option<ReadError>) {
+        (self.recordings, self.failure)
+    }
+
+    /// The next operation; begins and ends of recordings are kept.
+    fn operation(&mut self) -> Result<Option<Logged>, ReadError> {
+        loop {
+            match self.reader.next_entry()? {
+                None => return Ok(None),
+                Some(Entry::Begin(begin)) => self.recordings.push(Recorded {
+                    begin,
+                    end: None,
+                    missing: vec![record::cut_off()],
+                }),
+                Some(Entry::End(end)) => {
+                    if let Some(recording) = self.recordings.last_mut() {
+                        recording.missing = match &end.completeness {
+                            Completeness::Complete => Vec::new(),
+                            Completeness::Incomplete { because } => because.clone(),
+                        };
+                        recording.end = Some(end);
+                    }
+                }
+                Some(Entry::Operation(operation)) => {
+                    let payload = operation.change.payload();
+                    let hash = payload.map(|payload| self.reader.payload_blake3(payload));
+                    let hash = hash.transpose()?.flatten();
+                    if operation.id.is_multiple_of(STEP) {
+                        self.show();
+                    }
+                    return Ok(Some(Logged {
+                        result: self.result,
+                        recording: self.recordings.len() as u64,
+                        path: self.paths.of(&operation).map(<[u8]>::to_vec),
+                        payload_blake3: hash.map(|hash| hash.to_hex().to_string()),
+                        operation,
+                    }));
+                }
+            }
+        }
+    }
+
+    /// How far it has come, in MiB.
+    fn show(&mut self) {
+        let mebibytes = |bytes: u64| usize::try_from(bytes >> 20).unwrap_or(usize::MAX);
+        self.bar.step(&Step {
+            label: &self.label,
+            done: mebibytes(self.reader.position().offset),
+            total: mebibytes(self.bytes),
+        });
+    }
+
+    fn end(&mut self, failure: Option<ReadError>) {
+        self.ended = true;
+        self.bar.finished();
+        let open = self.recordings.last_mut();
+        if let (Some(error), Some(recording)) = (&failure, open) {
+            let gap = Gap::new("the rest of the operation log", error.to_string());
+            recording.missing.push(gap);
+        }
+        self.failure = failure;
+    }
+}
+
+impl Iterator for Reading {
+    type Item = Logged;
+
+    fn next(&mut self) -> Option<Logged> {
+        if self.ended {
+            return None;
+        }
+        match self.operation() {
+            Ok(Some(operation)) => Some(operation),
+            Ok(None) => {
+                self.end(None);
+                None
+            }
+            Err(error) => {
+                self.end(Some(error));
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `iostrata report --html`: one page of all the files.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use iostrata_report::html::{Drawn, Titled};
+
+use super::read::Saved;
+use crate::cli::Report;
+use crate::commands::html::Page;
+use crate::error::Failure;
+
+/// Writes the page instead of text.
+pub(super) fn write(options: &Report, results: &[Saved]) -> Result<(), Failure> {
+    if options.all_rows || options.shown.is_given() {
+        return Err(Failure::Usage(
+            "--all-rows, --findings, --files, --calls and --by choose what the text holds, and \
+             --html writes a page that holds all of it; leave them out"
+                .to_owned(),
+        ));
+    }
+    if let Some(out) = &options.html.html {
+        let is_same = |path: &&PathBuf| is_same_file(path, out);
+        if let Some(path) = options.paths.iter().find(is_same) {
+            return Err(Failure::Usage(format!(
+                "--html would write over {}, which holds the result; name another file",
+                path.display()
+            )));
+        }
+    }
+    let files = options.paths.iter().zip(results);
+    let titled = files.map(|(path, saved)| {
+        Ok(Titled {
+            name: Some(name(path)),
+            result: match saved {
+                Saved::Lab(result) => Drawn::Lab(result),
+                Saved::Trace(result) => Drawn::Trace(result),
+                Saved::Doctor(result) => Drawn::Doctor(result),
+                Saved::Cache(result) => Drawn::Cache(result),
+                Saved::Log(log) => return Err(log.not_drawn()),
+            },
+        })
+    });
+    let titled: Vec<Titled<'_>> = titled.collect::<Result<_, Failure>>()?;
+    match Page::open(&options.html, None)? {
+        Some(page) => page.save(&titled),
+        None => Ok(()),
+    }
+}
+
+fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" {
+        "standard input".to_owned()
+    } else {
+        path.to_string_lossy().into_owned()
+    }
+}
+
+/// Whatever they are called.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| {
+        let metadata = path.metadata().ok().filter(Metadata::is_file)?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    identity(one).is_some_and(|one| identity(other) == Some(one))
+}

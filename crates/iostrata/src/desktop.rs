@@ -1,0 +1,115 @@
+//! The desktop of the user, for `--open`.
+
+use std::env;
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::Failure;
+
+/// Opens files with the program that the desktop has for them (xdg-utils).
+const OPENER: &str = "xdg-open";
+
+/// A desktop that was found.
+#[derive(Debug)]
+pub(crate) struct Desktop {
+    opener: PathBuf,
+}
+
+impl Desktop {
+    /// Looks for a display and for what opens files on it.
+    pub(crate) fn find() -> Result<Self, Failure> {
+        let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+        if !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
+            return Err(Failure::Cannot(
+                "cannot open the page: there is no desktop here, as neither DISPLAY nor \
+                 WAYLAND_DISPLAY is set; leave --open out and take the file to a browser"
+                    .to_owned(),
+            ));
+        }
+        let directories = env::var_os("PATH").unwrap_or_default();
+        let mut candidates = env::split_paths(&directories).map(|one| one.join(OPENER));
+        let opener = candidates.find(|candidate| candidate.is_file());
+        opener.map(|opener| Self { opener }).ok_or_else(|| {
+            Failure::Cannot(format!(
+                "cannot open the page: {OPENER} is not on the PATH; install xdg-utils, or leave \
+                 --open out and open the file in a browser"
+            ))
+        })
+    }
+
+    /// Hands the file over and does not wait.
+    pub(crate) fn show(&self, path: &Path) -> Result<(), Failure> {
+        let failed = |error: std::io::Error| {
+            let path = path.display();
+            Failure::Cannot(format!(
+                "cannot open {path}: {error}; it is written, open it in a browser"
+            ))
+        };
+        let mut command = Command::new(&self.opener);
+        // A relative path could be taken for an option.
+        command.arg(path.canonicalize().map_err(failed)?);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
+        if let Some(user) = User::behind_sudo() {
+            user.take_over(&mut command);
+        }
+        command.spawn().map(drop).map_err(failed)
+    }
+}
+
+/// Who ran sudo: a browser is not for root.
+#[derive(Debug, PartialEq, Eq)]
+struct User {
+    uid: u32,
+    gid: u32,
+}
+
+impl User {
+    fn behind_sudo() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let number = |name| env::var(name).ok()?.parse().ok();
+        Some(Self {
+            uid: number("SUDO_UID")?,
+            gid: number("SUDO_GID")?,
+        })
+    }
+
+    fn take_over(&self, command: &mut Command) {
+        command.uid(self.uid).gid(self.gid);
+        command.env("XDG_RUNTIME_DIR", format!("/run/user/{}", self.uid));
+        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        match home(&users, self.uid) {
+            Some(home) => command.env("HOME", home),
+            None => command.env_remove("HOME"),
+        };
+    }
+}
+
+/// The directory of a user in the lines of passwd(5).
+fn home(users: &str, uid: u32) -> Option<&str> {
+    let mut lines = users
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>());
+    let line = lines.find(|fields| fields.get(2) == Some(&uid.to_string().as_str()))?;
+    line.get(5).copied().filter(|home| !home.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn homes_are_found_by_user() {
+        let users =
+            "root:x:0:0:root:/root:/bin/sh\nbroken\nada:x:1000:1000:A,,:/home/ada:/bin/sh\n";
+        assert_eq!(home(users, 1000), Some("/home/ada"));
+        assert_eq!(home(users, 7), None);
+    }
+}

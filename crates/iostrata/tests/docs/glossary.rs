@@ -1,0 +1,172 @@
+//! Every word at the head of a table has an entry in the glossary.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+use crate::links::anchor;
+use crate::page::{Page, root};
+
+/// Heads that mean what the words mean in any text.
+const PLAIN: &[&str] = &[
+    "",
+    "  count",
+    "%",
+    "10 × 1 KiB, close",
+    "3 writes, flush",
+    "IOPS",
+    "MB/s",
+    "MiB",
+    "MiB/s",
+    "after",
+    "by",
+    "bytes",
+    "calls, and the milliseconds inside them",
+    "check: this device",
+    "count",
+    "device",
+    "error",
+    "errors",
+    "file",
+    "files",
+    "from s",
+    "from to",
+    "in all",
+    "looked for and not found",
+    "mean ms",
+    "measured/s",
+    "method",
+    "mount",
+    "moved on",
+    "name",
+    "of",
+    "of which",
+    "parser, size",
+    "runtime",
+    "size",
+    "state, size",
+    "stayed on",
+    "time",
+    "timed rows",
+    "times",
+    "times as long",
+    "way",
+    "what",
+    "writes by",
+    "writes/s",
+];
+
+/// Words of the output, apart from heads that stand in the source as they are.
+const ALSO: &[&str] = &[
+    "amplification",
+    "blocked",
+    "commit",
+    "dirty",
+    "events lost",
+    "flushes",
+    "journal",
+    "metadata",
+    "missed",
+    "n/a",
+    "neither",
+    "not seen",
+    "on CPU",
+    "others",
+    "prefetched",
+    "resident",
+    "syncs",
+    "unpaid",
+    "wall",
+    "would save",
+];
+
+/// Id and text of each entry, and the id that each word of the output leads to.
+struct Glossary {
+    entries: BTreeMap<String, String>,
+    words: BTreeMap<String, String>,
+}
+
+fn glossary() -> Glossary {
+    let page = Page::read(Path::new("docs/glossary.md"));
+    let text = page.lines.join("\n");
+    let mut glossary = Glossary {
+        entries: BTreeMap::new(),
+        words: BTreeMap::new(),
+    };
+    for section in text.split("\n### ").skip(1) {
+        let (heading, body) = section.split_once('\n').unwrap();
+        let body = body.split("\n## ").next().unwrap().trim();
+        let id = anchor(heading);
+        let twice = glossary.entries.insert(id.clone(), body.to_owned());
+        assert_eq!(twice, None, "{heading} has two entries");
+        glossary.words.insert(heading.to_lowercase(), id.clone());
+        let also = body.lines().next().unwrap_or_default();
+        let also = also.strip_prefix("In output: ").unwrap_or_default();
+        for word in also.split('`').skip(1).step_by(2) {
+            let word = word.to_owned();
+            glossary.words.entry(word).or_insert_with(|| id.clone());
+        }
+    }
+    glossary
+}
+
+/// Heads of tables as they stand in the source of the renderers.
+fn heads() -> BTreeMap<String, PathBuf> {
+    let head = Regex::new(r#"Column::\w+\(\s*"([^"]*)""#).unwrap();
+    let mut heads = BTreeMap::new();
+    let mut directories = vec![root().join("crates/report/src")];
+    while let Some(directory) = directories.pop() {
+        for entry in directory.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let source = text.split("#[cfg(test)]").next().unwrap();
+                for found in head.captures_iter(source) {
+                    heads.insert(found[1].to_owned(), path.clone());
+                }
+            }
+        }
+    }
+    heads
+}
+
+#[test]
+fn words_of_the_output_have_an_entry() {
+    let glossary = glossary();
+    let heads = heads();
+    assert!(heads.len() > 50, "only {} heads were found", heads.len());
+    let plain: BTreeSet<&str> = PLAIN.iter().copied().collect();
+    // `syncs/s` and `real µs` are known as such; of others the unit is left out.
+    let has = |word: &str| {
+        let stem = word
+            .trim_end_matches(" µs")
+            .trim_end_matches(" ms")
+            .trim_end_matches(" s");
+        [word, stem].iter().any(|word| {
+            glossary.words.contains_key(&word.to_lowercase()) || glossary.words.contains_key(*word)
+        })
+    };
+    let unknown = heads
+        .iter()
+        .filter(|(head, _)| !plain.contains(head.as_str()) && !has(head));
+    let unknown: Vec<_> = unknown.collect();
+    assert!(
+        unknown.is_empty(),
+        "no entry in docs/glossary.md: {unknown:#?}"
+    );
+    for word in ALSO {
+        assert!(has(word), "no entry in docs/glossary.md: {word}");
+    }
+}
+
+#[test]
+fn an_entry_explains() {
+    for (id, text) in glossary().entries {
+        let words = text.split_whitespace().count();
+        assert!(words >= 4, "{id}: {text:?}");
+        assert!(text.ends_with('.'), "{id}: {text:?}");
+    }
+}

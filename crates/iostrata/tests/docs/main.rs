@@ -1,0 +1,15 @@
+//! The documentation says what the program says: its outputs, words and links.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "test helpers; what could not be checked is said"
+)]
+
+mod compare;
+mod glossary;
+mod links;
+mod masks;
+mod outputs;
+mod page;
+mod session;

@@ -1,0 +1,188 @@
+//! What of an output may differ from run to run. Everything else has to be as on the page.
+//! `docs/outputs.md` tells readers the same.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// What is looked for, and what stands in its place when outputs are compared.
+static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    let number = r"\d[\d,]*(?:\.\d+)?";
+    let mask = |pattern: &str, name: &'static str| {
+        let pattern = pattern.replace("NUMBER", number);
+        (Regex::new(&pattern).unwrap(), name)
+    };
+    vec![
+        mask(r"\bNUMBER (?:ns|µs|ms|s|min|h)\b", "<time>"),
+        mask(r"[−-]?\bNUMBER %", "<percent>"),
+        mask(r"×NUMBER", "<ratio>"),
+        mask(r"[█▒░]{2,}", "<bar>"),
+        mask(r"done again \d+ times", "done again <n> times"),
+        mask(r"\bprocess \d+", "process <pid>"),
+        mask(r"\bloop\d+", "<loop device>"),
+    ]
+});
+
+/// How bad a finding is: a share of the time. Masked when asked for.
+static SEVERITY: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(?:high|medium|low|info) +([a-z-]+ · )").unwrap());
+
+/// Asks for that.
+const SEVERITIES: &str = "severity";
+
+/// The rest of the time is told when it is more than one per cent of it.
+const NEITHER: &[&str] = &["·", "░", "neither", "<time>"];
+
+/// Metadata of the disk under the page's file system is written when others have changed it.
+const METADATA: &[&str] = &["metadata", "<figure>,"];
+
+/// A figure with its unit, in lines of which every figure varies.
+static FIGURE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\d[\d,]*(?:\.\d+)?(?: (?:B|KiB|MiB|GiB|TiB)\b)?").unwrap());
+
+/// The words of each line, figures that may differ masked.
+///
+/// `varies` are the beginnings of entries of which every figure may differ; an entry goes on
+/// as long as its lines stand further right.
+pub(crate) fn words(lines: &[String], varies: &[String]) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    let mut is_machine = false;
+    let mut varied: Option<usize> = None;
+    for line in lines {
+        let text = line.trim_start();
+        let indent = line.len() - text.len();
+        if text.is_empty() {
+            is_machine = false;
+        }
+        if is_machine {
+            all.push(Vec::new());
+            continue;
+        }
+        // The directory, its file system and disk, the kernel, the processors.
+        if line.starts_with("in /") {
+            is_machine = true;
+            all.push(vec!["<machine>".to_owned()]);
+            continue;
+        }
+        if varied.is_some_and(|start| indent <= start || text.is_empty()) {
+            varied = None;
+        }
+        if varies.iter().any(|start| text.starts_with(start.as_str())) {
+            varied = Some(indent);
+        }
+        let mut masked = masked(text, varied.is_some());
+        if varies.iter().any(|start| start == SEVERITIES) {
+            masked = SEVERITY.replace(&masked, "<severity> $1").into_owned();
+        }
+        all.push(masked.split_whitespace().map(str::to_owned).collect());
+    }
+    leave_out(&mut all, NEITHER);
+    leave_out(&mut all, METADATA);
+    all
+}
+
+/// Removes each occurrence of these words in a row, on whatever lines they are.
+fn leave_out(lines: &mut [Vec<String>], phrase: &[&str]) {
+    let places = lines.iter().enumerate();
+    let places = places.flat_map(|(line, words)| (0..words.len()).map(move |word| (line, word)));
+    let places: Vec<(usize, usize)> = places.collect();
+    let is_phrase = |places: &&[(usize, usize)]| {
+        let mut words = places.iter().map(|&(line, word)| &lines[line][word]);
+        phrase
+            .iter()
+            .all(|wanted| words.next().is_some_and(|word| word == wanted))
+    };
+    let found: Vec<(usize, usize)> = places
+        .windows(phrase.len())
+        .filter(is_phrase)
+        .flatten()
+        .copied()
+        .collect();
+    for (line, word) in found.into_iter().rev() {
+        lines[line].remove(word);
+    }
+}
+
+fn masked(text: &str, is_varied: bool) -> String {
+    // Units are kept together by unbreakable spaces.
+    let mut text = text.replace('\u{a0}', " ");
+    for (pattern, name) in MASKS.iter() {
+        text = pattern.replace_all(&text, *name).into_owned();
+    }
+    if is_varied {
+        text = FIGURE.replace_all(&text, "<figure>").into_owned();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masked_lines(text: &str, varies: &[&str]) -> Vec<String> {
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let varies: Vec<String> = varies.iter().map(|&start| start.to_owned()).collect();
+        let words = words(&lines, &varies);
+        words.iter().map(|words| words.join(" ")).collect()
+    }
+
+    #[test]
+    fn counts_and_words_stay() {
+        let text =
+            "  300 syncs of 4.3 KiB · cost 221 ms, 12.5 % · would save 1.20 s, measured here";
+        assert_eq!(
+            masked_lines(text, &[]),
+            ["300 syncs of 4.3 KiB · cost <time>, <percent> · would save <time>, measured here"]
+        );
+        assert_eq!(
+            masked_lines("fsync × 300 · ×2.20 · sums of 2 threads", &[]),
+            ["fsync × 300 · <ratio> · sums of 2 threads"]
+        );
+    }
+
+    #[test]
+    fn the_machine_is_one_word_up_to_the_empty_line() {
+        let text = "app · exit 0\nin /mnt on ext4 on loop0 · 2 CPUs ·\nvirtual\n\nfindings: none";
+        assert_eq!(
+            masked_lines(text, &[]),
+            ["app · exit 0", "<machine>", "", "", "findings: none"]
+        );
+    }
+
+    #[test]
+    fn the_rest_of_the_time_may_be_told_or_not() {
+        let told = "wall  █▒▒  █ on CPU 1 s · ▒ blocked 2 s · ░\nneither\n3 ms\n  read  9 B";
+        assert_eq!(
+            masked_lines(told, &[]),
+            [
+                "wall <bar> █ on CPU <time> · ▒ blocked <time>",
+                "",
+                "",
+                "read 9 B"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_entry_that_varies_keeps_its_words() {
+        let text = "  read     device 4.0 KiB → 12 pages\n           of 7\n  unpaid   9 B";
+        assert_eq!(
+            masked_lines(text, &["read "]),
+            [
+                "read device <figure> → <figure> pages",
+                "of <figure>",
+                "unpaid 9 B"
+            ]
+        );
+    }
+
+    #[test]
+    fn severities_vary_where_that_is_said() {
+        let text = "  high    small-writes · out.log";
+        assert_eq!(masked_lines(text, &[]), ["high small-writes · out.log"]);
+        assert_eq!(
+            masked_lines(text, &["severity"]),
+            ["<severity> small-writes · out.log"]
+        );
+    }
+}

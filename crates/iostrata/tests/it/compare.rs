@@ -1,0 +1,246 @@
+//! Two saved results, compared.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::place::{Outcome, Place, is_root, run, with_path};
+use crate::results::valid;
+
+const SCHEMA: &str = "iostrata.compare-1.schema.json";
+
+/// A result that was saved once.
+fn saved(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/saved");
+    serde_json::from_str(&fs::read_to_string(path.join(name)).unwrap()).unwrap()
+}
+
+/// Saves a result in the place.
+fn save(place: &Place, name: &str, result: &Value) {
+    fs::write(place.path(name), result.to_string()).unwrap();
+}
+
+/// Makes every time of a lab result so many times as long.
+fn slow_down(result: &mut Value, factor: f64) {
+    for experiment in result["experiments"].as_array_mut().unwrap() {
+        for row in experiment["rows"].as_array_mut().unwrap() {
+            let samples = row.pointer_mut("/timing/samples_s");
+            for sample in samples.and_then(Value::as_array_mut).into_iter().flatten() {
+                *sample = json!(sample.as_f64().unwrap() * factor);
+            }
+        }
+    }
+}
+
+fn compare(place: &Place, options: &str, names: [&str; 2]) -> Command {
+    let mut command = place.iostrata("compare");
+    command.args(options.split_whitespace());
+    command.args(names.map(|name| place.path(name)));
+    command
+}
+
+fn compared(place: &Place, options: &str, names: [&str; 2]) -> Outcome {
+    run(compare(place, options, names))
+}
+
+/// A result of a real run, beside one that is 10 % slower.
+fn measured(place: &Place) -> Value {
+    let lab = "lab --quick --fs host --mode buffered,flush --size 1,100 --count 200";
+    let lab = with_path(place.iostrata(lab), "--json", place.path("base.json"));
+    run(lab).expect(0);
+    let text = fs::read_to_string(place.path("base.json")).unwrap();
+    let mut result: Value = serde_json::from_str(&text).unwrap();
+    let base = result.clone();
+    slow_down(&mut result, 1.1);
+    save(place, "slow.json", &result);
+    base
+}
+
+#[test]
+fn a_real_result_and_itself_and_one_slowed_down() {
+    let place = Place::new();
+    measured(&place);
+    let same = compared(&place, "--fail-on 5%", ["base.json", "base.json"]).expect(0);
+    assert!(
+        same.stdout.contains("\n  no difference in time"),
+        "{}",
+        same.stdout
+    );
+    assert!(
+        same.stdout.contains("nothing is slower by 5 % or more"),
+        "{}",
+        same.stdout
+    );
+    let slow = compared(&place, "", ["base.json", "slow.json"]).expect(0);
+    assert!(slow.stdout.contains("\n  slower; "), "{}", slow.stdout);
+    assert!(
+        slow.stdout.contains("takes 1.10 times as long"),
+        "{}",
+        slow.stdout
+    );
+    let fast = compared(&place, "--fail-on 5%", ["slow.json", "base.json"]).expect(0);
+    assert!(fast.stdout.contains("\n  faster; "), "{}", fast.stdout);
+    let failed = compared(&place, "--fail-on 5% --json -", ["base.json", "slow.json"]).expect(1);
+    assert_eq!(failed.stderr, "");
+    let result = valid(SCHEMA, &failed.stdout);
+    assert_eq!(result["judgement"], "slower");
+    assert_eq!(
+        result["fail_on"]["exceeded"][0]["what"],
+        "buffering as a whole"
+    );
+    compared(&place, "--fail-on 20%", ["base.json", "slow.json"]).expect(0);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn other_machines_and_settings_are_refused_and_listed() {
+    let place = Place::new();
+    let mut other = saved("lab.json");
+    save(&place, "base.json", &other);
+    other["environment"]["kernel"] = json!("5.4.0");
+    other["environment"]["cpus"] = json!(64);
+    other["experiments"][0]["method"]["timing_runs"] = json!([10, 30]);
+    save(&place, "other.json", &other);
+    let json = place.path("out.json");
+    let command = compare(&place, "", ["base.json", "other.json"]);
+    let command = with_path(command, "--json", &json);
+    let refused = run(command).expect(3);
+    assert_eq!(refused.stdout, "");
+    refused.says(&[
+        "kernel: ",
+        " → 5.4.0",
+        "CPUs: ",
+        "timing runs of ",
+        "--anyway",
+    ]);
+    assert!(!json.exists());
+    let anyway = compared(&place, "--anyway", ["base.json", "other.json"]).expect(0);
+    assert!(
+        anyway.stdout.contains("not the same conditions"),
+        "{}",
+        anyway.stdout
+    );
+    assert!(anyway.stdout.contains(" → 5.4.0"), "{}", anyway.stdout);
+}
+
+#[test]
+fn another_version_of_iostrata_is_only_named() {
+    let place = Place::new();
+    let mut other = saved("lab.json");
+    save(&place, "base.json", &other);
+    other["environment"]["iostrata_version"] = json!("9.9.9");
+    save(&place, "other.json", &other);
+    let outcome = compared(&place, "", ["base.json", "other.json"]).expect(0);
+    assert!(outcome.stdout.contains(" → 9.9.9"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("not the same conditions"));
+}
+
+#[test]
+fn what_has_nothing_in_common_is_refused() {
+    let place = Place::new();
+    let mut other = saved("lab.json");
+    save(&place, "base.json", &other);
+    other["experiments"] = json!([]);
+    save(&place, "other.json", &other);
+    save(&place, "trace.json", &saved("trace.json"));
+    save(&place, "doctor.json", &saved("doctor.json"));
+    fs::write(place.path("cut.json"), "{\"schema\": \"iostrata.lab/1\",").unwrap();
+    let outcome = compared(&place, "--anyway", ["base.json", "other.json"]).expect(3);
+    outcome.says(&["nothing can be compared"]);
+    let outcome = compared(&place, "", ["base.json", "trace.json"]).expect(2);
+    outcome.says(&["a result of lab with one of trace"]);
+    compared(&place, "", ["doctor.json", "doctor.json"]).expect(2);
+    let outcome = compared(&place, "", ["base.json", "cut.json"]).expect(4);
+    outcome.says(&["cut.json ends too early"]);
+    compared(&place, "", ["base.json", "missing.json"]).expect(4);
+    run(place.iostrata("compare - -")).expect(2);
+    run(place.iostrata("compare only-one.json")).expect(2);
+    let outcome = compared(&place, "--fail-on a-lot", ["base.json", "base.json"]).expect(2);
+    outcome.says(&["`a-lot` is not a number of per cent"]);
+}
+
+#[test]
+fn one_side_is_read_from_standard_input() {
+    let place = Place::new();
+    save(&place, "base.json", &saved("lab.json"));
+    let mut command = place.iostrata("compare -");
+    command.arg(place.path("base.json"));
+    command.stdin(fs::File::open(place.path("base.json")).unwrap());
+    let outcome = Outcome::from(command.output().unwrap()).expect(0);
+    assert!(outcome.stdout.starts_with("- → /"), "{}", outcome.stdout);
+}
+
+#[test]
+fn single_runs_hold_no_limit() {
+    let place = Place::new();
+    let mut single = saved("lab.json");
+    for experiment in single["experiments"].as_array_mut().unwrap() {
+        for row in experiment["rows"].as_array_mut().unwrap() {
+            if let Some(samples) = row.pointer_mut("/timing/samples_s") {
+                samples.as_array_mut().unwrap().truncate(1);
+            }
+        }
+    }
+    save(&place, "single.json", &single);
+    let outcome = compared(&place, "--fail-on 5%", ["single.json", "single.json"]).expect(3);
+    assert!(
+        outcome.stdout.contains("times are not judged"),
+        "{}",
+        outcome.stdout
+    );
+    outcome.says(&["nothing could be judged"]);
+}
+
+#[test]
+fn traces_have_their_counts_compared() {
+    if !is_root("eBPF") {
+        return;
+    }
+    let place = Place::new();
+    for (name, script) in [
+        ("one", "echo 1 > a; sync a"),
+        ("two", "echo 1 > a; sync a; sync a"),
+    ] {
+        fs::write(place.path("script"), script).unwrap();
+        let mut command = place.iostrata("trace -o");
+        command.arg(place.path(format!("{name}.json")));
+        command.args(["--", "sh"]).arg(place.path("script"));
+        command.env("PATH", "/usr/bin:/bin");
+        run(command).expect(0);
+    }
+    let same = compared(&place, "--fail-on 1%", ["one.json", "one.json"]).expect(0);
+    assert!(
+        same.stdout.contains("times are not judged; the same calls"),
+        "{}",
+        same.stdout
+    );
+    let twice = compared(&place, "--fail-on 50% --json -", ["one.json", "two.json"]).expect(1);
+    let result = valid(SCHEMA, &twice.stdout);
+    assert_eq!(result["calls_differ"], true);
+    let exceeded = result["fail_on"]["exceeded"].as_array().unwrap();
+    let fsync = exceeded
+        .iter()
+        .find(|one| one["what"] == "fsync calls")
+        .unwrap();
+    assert_eq!(fsync["counts"], json!({ "base": 1.0, "new": 2.0 }));
+    assert_eq!(fsync["percent"], 100.0);
+}
+
+#[test]
+fn markdown_is_for_reading_only() {
+    let place = Place::new();
+    let mut trace = saved("trace.json");
+    save(&place, "base.json", &trace);
+    trace["files"][0]["path"] = json!("/srv/|x|`<b>@everyone\n# big");
+    save(&place, "new.json", &trace);
+    let outcome = compared(&place, "--markdown", ["base.json", "new.json"]).expect(0);
+    assert!(
+        outcome
+            .stdout
+            .starts_with("### iostrata: times are not judged")
+    );
+    assert!(!outcome.stdout.contains('@') && !outcome.stdout.contains("<b>"));
+    assert!(!outcome.stdout.contains("\n# big"), "{}", outcome.stdout);
+}
