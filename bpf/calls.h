@@ -114,7 +114,6 @@ static __noinline int name_file(__u64 open_file, struct file_key *key)
 static __always_inline void prepare_history(struct task_state *state, struct task_struct *task,
 					    struct pt_regs *regs)
 {
-	state->argument[3] = regs->r10;
 	state->argument[4] = regs->r8;
 	state->source.inode = 0;
 	state->source.device = 0;
@@ -156,6 +155,7 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 	state->argument[0] = regs->di;
 	state->argument[1] = regs->si;
 	state->argument[2] = regs->dx;
+	state->argument[3] = regs->r10;
 	if (call & CALL_FD_FIRST)
 		resolve(state, task, regs->di);
 	else if (call & CALL_FD_THIRD)

@@ -1,6 +1,6 @@
 /* Page cache: what reads asked for, waited for, brought in; what writes dirtied. */
 #pragma once
-#include "maps.h"
+#include "calls.h"
 
 static __always_inline struct cache_value *cache_entry(struct cache_key *key)
 {
@@ -72,6 +72,29 @@ static __always_inline __u64 last_page(struct inode *inode)
 	return size > 0 ? (size - 1) >> PAGE_SHIFT : 0;
 }
 
+/* The first page of the range that a call has not been counted for. A call that reads takes
+ * one page after the other, but not every batch is announced: one whose last folio is still
+ * being filled is given out without it, and without the event (filemap_get_pages,
+ * mm/filemap.c). So the pages since the last event, or since the position at which the call
+ * began, were looked up as well. */
+static __always_inline __u64 not_counted(struct task_state *state, struct address_space *mapping,
+					 struct inode *inode, __u64 index)
+{
+	__u64 begin;
+
+	if (state->looked_up_in == (__u64)mapping) {
+		if ((state->call & CALL_READS) || index < state->looked_up_to)
+			return state->looked_up_to;
+		return index;
+	}
+	if (state->looked_up_in || !state->entered_ns || !(state->call & CALL_READS) ||
+	    (state->call & CALL_WRITES) || !(state->call & (CALL_OFFSET | CALL_POSITION)) ||
+	    state->file.inode != BPF_CORE_READ(inode, i_ino))
+		return index;
+	begin = offset_of(state, 0) >> PAGE_SHIFT;
+	return begin < index ? begin : index;
+}
+
 /* Fires once per batch: when a batch is shorter than the request, again with the rest
  * of the same range. Only pages above the highest one counted in this call are new. */
 SEC("tp_btf/mm_filemap_get_pages")
@@ -80,7 +103,7 @@ int BPF_PROG(looked_up, struct address_space *mapping, unsigned long index, unsi
 	struct task_state *state = current_state();
 	struct cache_value *sum;
 	struct inode *inode;
-	__u64 first = index, end;
+	__u64 first, end;
 
 	if (!state || !mapping)
 		return 0;
@@ -91,8 +114,7 @@ int BPF_PROG(looked_up, struct address_space *mapping, unsigned long index, unsi
 	if (last < end)
 		end = last;
 	end++;
-	if (state->looked_up_in == (__u64)mapping && first < state->looked_up_to)
-		first = state->looked_up_to;
+	first = not_counted(state, mapping, inode, index);
 	if (first >= end)
 		return 0;
 	sum = cache_of(state, inode);

@@ -66,6 +66,26 @@ fn a_cold_sequential_read_is_prefetched_not_missed() {
     assert_eq!(evidence.syscalls.unwrap()["pread64"].count, PAGES);
 }
 
+/// A batch whose last folio the device still fills is not announced by the kernel.
+#[test]
+fn large_reads_look_up_every_page_once_while_read_ahead_is_under_way() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = dir.path().join("data");
+    for block in ["ibs=64K", "ibs=1M", "ibs=1000K"] {
+        for _ in 0..4 {
+            cold(&path);
+            let mut observer = EbpfObserver::open().unwrap();
+            let mut program = Command::new("dd");
+            program.arg(format!("if={}", path.display()));
+            program.args(["of=/dev/null", "status=none", block]);
+            let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
+            assert!(status.success());
+            let cache = charged(&seen, &[&path], Vec::new()).cache;
+            assert_eq!(cache.lookups_pages, Some(PAGES), "{block}");
+        }
+    }
+}
+
 #[test]
 fn cold_random_reads_all_miss() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
