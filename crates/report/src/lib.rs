@@ -5,8 +5,10 @@ mod compared;
 pub mod export;
 mod format;
 pub mod html;
+mod json;
 pub mod markdown;
 pub mod terminal;
 mod view;
 
 pub use format::printable;
+pub use json::Json;

@@ -14,6 +14,8 @@ mod trace;
 
 use std::process::ExitCode;
 
+use iostrata_report::Json;
+
 use crate::cli::{Arguments, Command};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -36,18 +38,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// A result as it is saved.
-fn json(result: &impl serde::Serialize) -> Result<String, Failure> {
-    saved(serde_json::to_string_pretty(result))
-}
-
-/// As [`json`], on one line: a trace has as many rows as the program had files.
-fn json_line(result: &impl serde::Serialize) -> Result<String, Failure> {
-    saved(serde_json::to_string(result))
-}
-
-fn saved(text: serde_json::Result<String>) -> Result<String, Failure> {
-    text.map(|text| text + "\n")
+fn json(result: &impl Json) -> Result<String, Failure> {
+    result
+        .to_json()
         .map_err(|error| Failure::Cannot(format!("cannot write the result as JSON: {error}")))
+}
+
+/// What was just saved: drawn is what others will read, so that it can always be drawn again.
+fn read_back<T: Json>(saved: &str) -> Result<T, Failure> {
+    T::from_json(saved.as_bytes())
+        .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))
 }
 
 /// Saves a result and draws it, unless it was saved to standard output.

@@ -134,6 +134,7 @@ fn what_makes_no_sense_is_refused() {
         ("lab atime --operation reed", "invalid value 'reed'"),
         ("lab atime --mount atime", "invalid value 'atime'"),
         ("lab atime --loop two_files", "invalid value 'two_files'"),
+        ("lab atime --size 1KiB", "leave --size out"),
         ("lab buffering --mount noatime", "--mount is for atime"),
     ] {
         run(place.iostrata(options)).expect(2).says(&[word]);

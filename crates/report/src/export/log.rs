@@ -63,7 +63,7 @@ pub fn recordings<'a>(logs: &'a [(u64, Vec<Recorded>)]) -> Table<'a> {
 }
 
 /// Every operation. Memory does not grow with their number.
-pub fn operations<'a>(rows: impl Iterator<Item = Logged> + 'a) -> Table<'a> {
+pub fn operations<'a>(rows: Box<dyn Iterator<Item = Logged> + 'a>) -> Table<'a> {
     let columns = Columns::<Logged>::new()
         .count("result", |row| row.result)
         .count("recording", |row| row.recording)

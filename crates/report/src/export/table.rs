@@ -75,7 +75,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// When `output` takes no more.
-    pub fn write(self, format: Format, output: impl Write + Send) -> io::Result<()> {
+    pub fn write(self, format: Format, output: &mut (dyn Write + Send)) -> io::Result<()> {
         match format {
             Format::Parquet => {
                 let mut table = ParquetTable::new(output, &self.heads)?;
@@ -232,7 +232,9 @@ mod tests {
             let mut whole = Vec::new();
             table(extremes()).write(format, &mut whole).unwrap();
             for room in 0..whole.len() {
-                let error = table(extremes()).write(format, Full(room)).unwrap_err();
+                let error = table(extremes())
+                    .write(format, &mut Full(room))
+                    .unwrap_err();
                 assert_eq!(
                     error.kind(),
                     io::ErrorKind::StorageFull,

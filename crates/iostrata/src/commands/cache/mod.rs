@@ -18,7 +18,7 @@ use iostrata_tracer::machine;
 use iostrata_tracer::page_cache::page_bytes;
 
 use self::survey::Survey;
-use super::{deliver, json_line};
+use super::{deliver, json};
 use crate::cli::{Cache, CacheAction, CacheFiles};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
         CacheAction::Evict(options) => evict::all(&mut survey, options.sync, &stop),
     }
     let result = result(action, files, survey, &interrupt)?;
-    let text = json_line(&result)?;
+    let text = json(&result)?;
     deliver(destination, &text, || {
         Ok(terminal::cache::draw(
             &result,

@@ -20,7 +20,7 @@ use iostrata_tracer::machine;
 use self::planned::Planned;
 use self::targets::Choice;
 use super::html::Page;
-use super::{deliver, json};
+use super::{deliver, json, read_back};
 use crate::WORKLOAD;
 use crate::cli::{ExperimentName, Lab};
 use crate::destination::Destination;
@@ -84,8 +84,8 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     outcome
 }
 
-/// Saves the result, then draws what was saved, so that a drawn result can always be drawn
-/// again. One that cannot be written does not keep the others from being so.
+/// Saves the result, then draws what was saved. One that cannot be written does not keep the
+/// others from being so.
 fn finish(
     options: &Lab,
     destination: Option<Destination>,
@@ -93,8 +93,7 @@ fn finish(
     result: &LabResult,
 ) -> Result<(), Failure> {
     let text = json(result)?;
-    let saved: LabResult = serde_json::from_str(&text)
-        .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))?;
+    let saved: LabResult = read_back(&text)?;
     let delivered = match (&page, destination) {
         (Some(page), Some(destination)) if page.is_standard_output() => destination.save(&text),
         (Some(page), None) if page.is_standard_output() => Ok(()),
@@ -123,6 +122,11 @@ fn plan(options: &Lab, effort: Effort) -> Result<Vec<Planned>, Failure> {
         return Err(Failure::Usage(format!(
             "{given} is for {name}, which is not among the experiments; name it too, or leave {given} out"
         )));
+    }
+    if wanted == [ExperimentName::Atime] && !options.size.is_empty() {
+        let why = "--size is for the other experiments; atime reads files whose sizes are its own: \
+                   leave --size out";
+        return Err(Failure::Usage(why.to_owned()));
     }
     let wanted = all.iter().filter(|name| wanted.contains(name));
     wanted

@@ -48,7 +48,7 @@ fn write_tables(
     let mut files = Directory::open(dir, format)?;
     if !readings.is_empty() {
         let operations = readings.iter_mut().flat_map(Iterator::by_ref);
-        files.write(export::operations(operations))?;
+        files.write(export::operations(Box::new(operations)))?;
     }
     let finished = readings.into_iter().map(Reading::finish);
     let (recordings, failures): (Vec<_>, Vec<_>) = finished.unzip();

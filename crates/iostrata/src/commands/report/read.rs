@@ -9,8 +9,8 @@ use iostrata_core::doctor::{self, DoctorResult};
 use iostrata_core::lab::{self, LabResult};
 use iostrata_core::record::MAGIC;
 use iostrata_core::trace::{self, TraceResult};
+use iostrata_report::Json;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
 use super::log::Log;
@@ -136,8 +136,8 @@ fn parse(bytes: &[u8]) -> Result<Saved, String> {
     }
 }
 
-fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Box<T>, String> {
-    serde_json::from_slice(bytes)
+fn read<T: Json>(bytes: &[u8]) -> Result<Box<T>, String> {
+    T::from_json(bytes)
         .map(Box::new)
         .map_err(|error| broken(&error))
 }

@@ -52,7 +52,7 @@ impl Directory {
     pub(super) fn write(&mut self, table: Table<'_>) -> Result<(), Failure> {
         let path = self.file(table.name());
         let written = Replacement::begin(&path).and_then(|replacement| {
-            table.write(self.format, replacement.file())?;
+            table.write(self.format, &mut replacement.file())?;
             Ok(replacement)
         });
         let replacement = written.map_err(|error| cannot(&path, &error))?;
@@ -100,7 +100,7 @@ impl Directory {
 /// The names of all tables that there are.
 fn names() -> Vec<&'static str> {
     let of_logs = [
-        export::operations(std::iter::empty()),
+        export::operations(Box::new(std::iter::empty())),
         export::recordings(&[]),
     ];
     let tables = lab::tables(&[]).into_iter().chain(trace::tables(&[]));

@@ -22,7 +22,7 @@ use iostrata_tracer::record::{RecordError, Recorded};
 
 use self::ending::Ending;
 use super::html::Page;
-use super::json_line;
+use super::{json, read_back};
 use crate::cli::{Trace, TraceBackend};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -79,7 +79,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     findings::find(&mut result, &options.checks.ignore, &|| {
         ending.is_asked_for()
     });
-    let text = json_line(&result)?;
+    let text = json(&result)?;
     // Who kills iostrata does not wait for its text.
     let alone = behind.is_some_and(|behind| behind.is_alone());
     let json_instead = destination
@@ -166,13 +166,12 @@ fn itself(error: &dyn std::fmt::Display) -> Failure {
     }
 }
 
-/// Draws from what was saved, so that a drawn result can always be drawn again.
+/// Draws from what was saved.
 fn draw(options: &Trace, saved: &str, as_text: bool, page: Option<Page>) -> Result<(), Failure> {
     if !as_text && page.is_none() {
         return Ok(());
     }
-    let saved: TraceResult = serde_json::from_str(saved)
-        .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))?;
+    let saved: TraceResult = read_back(saved)?;
     let text = |canvas: Canvas| {
         let style = options.shown.style(canvas.colour());
         terminal::trace::draw(&saved, canvas.width(), style)
