@@ -66,7 +66,10 @@ struct task_state {
 	__u32 call;           /* CALL_* bits of nr */
 	__u64 looked_up_to;   /* pages below are counted for this call */
 	__u64 looked_up_in;   /* ... of this mapping */
-	__u64 faulted_in;     /* mapping of the last fault on file contents */
+	__u64 awaited_in;     /* inode of which the call waits for pages, 0 for none: */
+	__u64 awaited_from;   /* the first */
+	__u64 awaited_to;     /* ... and the one after the last */
+	__u64 faulted_in;     /* inode of the last fault on file contents */
 	__u64 faulted_page;   /* ... and its page */
 	__u64 on_cpu_base_ns;
 	__u64 minor_base;

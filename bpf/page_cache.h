@@ -124,22 +124,34 @@ int BPF_PROG(looked_up, struct address_space *mapping, unsigned long index, unsi
 	return 0;
 }
 
-/* Synchronous read-ahead is what a read waits for: its first pages were not resident. */
+/* Synchronous read-ahead is what a read waits for: its first page was not resident. `wanted`
+ * goes to the end of what the call reads, but of the pages after the first some may be
+ * resident, and read-ahead may bring fewer: which are missed is known when they are added. */
 SEC("tp_btf/page_cache_sync_ra")
 int BPF_PROG(missed, struct inode *inode, unsigned long index, struct file_ra_state *ra,
 	     unsigned long wanted)
 {
 	struct task_state *state = current_state();
-	__u64 end;
 
-	if (!state || !inode)
+	if (!state || !state->entered_ns)
 		return 0;
-	end = last_page(inode) + 1;
-	if (index >= end)
+	/* That of a fault brings one page that the program waits for: is_faulted. */
+	if (state->faulted_in == (__u64)inode && state->faulted_page == index)
 		return 0;
-	if (wanted > end - index)
-		wanted = end - index;
-	cache_of(state, inode)->missed_pages += wanted;
+	state->awaited_in = (__u64)inode;
+	state->awaited_from = index;
+	state->awaited_to = index + wanted;
+	return 0;
+}
+
+/* From here on pages are brought in before anybody waits for them. */
+SEC("tp_btf/page_cache_async_ra")
+int BPF_PROG(fetched_ahead, struct inode *inode)
+{
+	struct task_state *state = current_state();
+
+	if (state)
+		state->awaited_in = 0;
 	return 0;
 }
 
@@ -156,7 +168,7 @@ int BPF_PROG(faulted, struct address_space *mapping, unsigned long index)
 	if (!inode)
 		return 0;
 	cache_of(state, inode)->lookups_pages += 1;
-	state->faulted_in = (__u64)mapping;
+	state->faulted_in = (__u64)inode;
 	state->faulted_page = index;
 	return 0;
 }
@@ -184,9 +196,33 @@ static __always_inline bool is_faulted(struct task_state *state, struct folio *f
 	__u64 first = BPF_CORE_READ(folio, index);
 
 	return !state->entered_ns && state->faulted_in &&
-	       state->faulted_in == (__u64)BPF_CORE_READ(folio, mapping) &&
+	       state->faulted_in == (__u64)BPF_CORE_READ(folio, mapping, host) &&
 	       state->faulted_page >= first &&
 	       state->faulted_page < first + (folio_bytes(folio) >> PAGE_SHIFT);
+}
+
+/* Pages of the folio that the call waits for. */
+static __always_inline __u64 awaited_pages(struct task_state *state, struct folio *folio)
+{
+	__u64 from = BPF_CORE_READ(folio, index);
+	__u64 to = from + (folio_bytes(folio) >> PAGE_SHIFT);
+
+	if (!state->entered_ns || !state->awaited_in ||
+	    state->awaited_in != (__u64)BPF_CORE_READ(folio, mapping, host))
+		return 0;
+	if (from < state->awaited_from)
+		from = state->awaited_from;
+	if (to > state->awaited_to)
+		to = state->awaited_to;
+	return from < to ? to - from : 0;
+}
+
+/* Whether the call that the task is in writes to the inode: folios that it adds are about
+ * to be overwritten, not read. */
+static __always_inline bool overwrites(struct task_state *state, struct inode *inode)
+{
+	return (state->call & CALL_WRITES) && state->file.inode == BPF_CORE_READ(inode, i_ino) &&
+	       state->file.device == BPF_CORE_READ(inode, i_sb, s_dev);
 }
 
 SEC("tp_btf/mm_filemap_add_to_page_cache")
@@ -195,17 +231,20 @@ int BPF_PROG(filled, struct folio *folio)
 	struct task_state *state = current_state();
 	struct cache_value *sum;
 	struct inode *inode;
+	__u64 awaited;
 
 	if (!state || !folio)
-		return 0;
-	/* Folios added inside a write are about to be overwritten, not read. */
-	if (state->entered_ns && !(state->call & CALL_READS))
 		return 0;
 	inode = BPF_CORE_READ(folio, mapping, host);
 	if (!inode)
 		return 0;
+	awaited = awaited_pages(state, folio);
+	if (state->entered_ns && (overwrites(state, inode) ||
+				  (!awaited && !(state->call & CALL_READS))))
+		return 0;
 	sum = cache_of(state, inode);
 	sum->filled_pages += folio_bytes(folio) >> PAGE_SHIFT;
+	sum->missed_pages += awaited;
 	if (is_faulted(state, folio)) {
 		sum->missed_pages += 1;
 		state->faulted_in = 0;

@@ -60,12 +60,13 @@ impl Stratum {
 }
 
 /// Program in the object, tracepoint it is attached to, what it is for.
-const PROGRAMS: [(&str, &str, Stratum); 17] = [
+const PROGRAMS: [(&str, &str, Stratum); 18] = [
     ("queued", "block_bio_queue", Stratum::Device),
     ("issued", "block_rq_issue", Stratum::Device),
     ("completed", "block_rq_complete", Stratum::Device),
     ("looked_up", "mm_filemap_get_pages", Stratum::PageCache),
     ("missed", "page_cache_sync_ra", Stratum::PageCache),
+    ("fetched_ahead", "page_cache_async_ra", Stratum::PageCache),
     ("faulted", "mm_filemap_fault", Stratum::PageCache),
     ("mapped", "mm_filemap_map_pages", Stratum::PageCache),
     ("filled", "mm_filemap_add_to_page_cache", Stratum::PageCache),

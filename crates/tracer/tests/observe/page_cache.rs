@@ -9,7 +9,7 @@ use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::Command;
 
-use iostrata_core::evidence::Evidence;
+use iostrata_core::evidence::{Cache, Evidence};
 use iostrata_core::observe::Stream;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::kernel::cachestat;
@@ -84,6 +84,57 @@ fn large_reads_look_up_every_page_once_while_read_ahead_is_under_way() {
             assert_eq!(cache.lookups_pages, Some(PAGES), "{block}");
         }
     }
+}
+
+/// A call asks for everything up to its end, and misses only what is not there.
+#[test]
+fn only_the_holes_of_a_file_are_missed() {
+    const EVERY: u64 = 8;
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = dir.path().join("data");
+    cold(&path);
+    let file = File::open(&path).unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
+    for page in (0..PAGES).step_by(usize::try_from(EVERY).unwrap()) {
+        assert_eq!(rustix::io::pread(&file, &mut [0; 1], page * 4096), Ok(1));
+    }
+    let resident = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
+    assert_eq!(resident, PAGES / EVERY, "the holes must be known");
+    let mut observer = EbpfObserver::open().unwrap();
+    let mut program = Command::new("dd");
+    program.arg(format!("if={}", path.display()));
+    program.args(["of=/dev/null", "status=none", "ibs=16M"]);
+    let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
+    assert!(status.success());
+    let cache = charged(&seen, &[&path], Vec::new()).cache;
+    assert_eq!(cache.lookups_pages, Some(PAGES));
+    let brought = cache.missed_pages.unwrap() + cache.prefetched_pages.unwrap();
+    assert_eq!(brought, PAGES - resident, "{cache:?}");
+}
+
+/// Copies its first argument to its second.
+const COPY: &str = "import os, sys
+source = os.open(sys.argv[1], os.O_RDONLY)
+target = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT)
+while os.copy_file_range(source, target, 1 << 30): pass";
+
+/// Both files are in the cache of one call: one because it is read, the other to be written.
+#[test]
+fn the_target_of_a_copy_is_not_read() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (from, to) = (dir.path().join("data"), dir.path().join("copy"));
+    cold(&from);
+    let mut observer = EbpfObserver::open().unwrap();
+    let mut program = Command::new("python3");
+    program.args(["-c", COPY]).arg(&from).arg(&to);
+    let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
+    assert!(status.success());
+    let cache = |path: &Path| charged(&seen, &[path], Vec::new()).cache;
+    let brought = |cache: &Cache| cache.missed_pages.unwrap() + cache.prefetched_pages.unwrap();
+    let (source, target) = (cache(&from), cache(&to));
+    assert_eq!(brought(&source), PAGES, "{source:?}");
+    assert_eq!((brought(&target), target.lookups_pages), (0, Some(0)));
+    assert_eq!(target.dirtied_bytes, Some(PAGES * 4096));
 }
 
 #[test]
