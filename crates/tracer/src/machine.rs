@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use iostrata_core::Environment;
-use iostrata_core::doctor::{self, DoctorResult, Setting, Stack, WritebackSettings};
+use iostrata_core::doctor::{self, DoctorResult, PageOut, Setting, Stack, WritebackSettings};
 use iostrata_core::environment::Backend;
 
+use crate::page_cache::page_outs;
 use crate::permission::{self, Known};
 use crate::stack::{self, Roots, StackError};
 
@@ -43,11 +44,13 @@ pub fn doctor(
     let stack = stack::inspect(path, &roots)?;
     let environment = describe(path, backend, &stack, &roots);
     let virtual_machine = virtualization(&roots).hypervisor.is_some();
+    let mut warnings = doctor::warnings(&stack, virtual_machine);
+    warnings.extend(page_outs(&roots).iter().map(PageOut::in_words));
     Ok(DoctorResult {
         schema: doctor::SCHEMA.to_owned(),
         settings: doctor::settings(&stack, &writeback(&roots)),
         abilities: permission::abilities(&roots, known),
-        warnings: doctor::warnings(&stack, virtual_machine),
+        warnings,
         environment,
         stack,
     })

@@ -1,5 +1,6 @@
 //! The result of `iostrata doctor`: `iostrata.doctor/1`.
 
+mod page_out;
 mod settings;
 mod stack;
 mod warnings;
@@ -7,6 +8,7 @@ mod warnings;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
+pub use page_out::{PageOut, Scheme};
 pub use settings::{WritebackSettings, settings};
 pub use stack::{DeviceNumber, Journal, Layer, LayerKind, Mount, Queue, Stack};
 pub use warnings::warnings;

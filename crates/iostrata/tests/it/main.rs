@@ -28,4 +28,6 @@ mod sync;
 mod tools;
 mod trace_killed;
 mod trouble;
+#[path = "../../../tracer/tests/observe/undisturbed.rs"]
+mod undisturbed;
 mod usage;

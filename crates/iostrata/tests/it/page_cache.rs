@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::place::{Place, is_root, run, with_own_mounts};
 use crate::running::Running;
+use crate::undisturbed::undisturbed;
 
 const ONE: &str = "lab page-cache --quick --fs host --state cold,warm --reader read --size 1MiB";
 
@@ -114,16 +115,18 @@ fn memory_has_nothing_cold() {
 
 #[test]
 fn pauses_show_each_read_on_standard_error() {
-    let place = Place::new();
-    let outcome = run(place.iostrata(&format!("{ONE} --sleep 0"))).expect(0);
-    let reads = outcome
-        .stderr
-        .lines()
-        .filter(|line| line.contains(": read "));
-    // Two cases, one warm-up and five runs, three reads each.
-    assert_eq!(reads.count(), 2 * 6 * 3, "{}", outcome.stderr);
-    assert!(outcome.stdout.contains("1 cold read"), "{}", outcome.stdout);
-    place.assert_nothing_left();
+    undisturbed(|| {
+        let place = Place::new();
+        let outcome = run(place.iostrata(&format!("{ONE} --sleep 0"))).expect(0);
+        let reads = outcome
+            .stderr
+            .lines()
+            .filter(|line| line.contains(": read "));
+        // Two cases, one warm-up and five runs, three reads each.
+        assert_eq!(reads.count(), 2 * 6 * 3, "{}", outcome.stderr);
+        assert!(outcome.stdout.contains("1 cold read"), "{}", outcome.stdout);
+        place.assert_nothing_left();
+    });
 }
 
 #[test]
@@ -140,21 +143,23 @@ fn an_end_in_the_middle() {
 
 #[test]
 fn nobody_gets_times_residency_and_what_storage_gave() {
-    if !is_root("becoming another user") {
-        return;
-    }
-    let place = Place::new();
-    fs::set_permissions(place.dir(), fs::Permissions::from_mode(0o777)).unwrap();
-    let outcome = run(place.iostrata_of_nobody(&format!("{ONE} --json -"))).expect(0);
-    let result: Value = serde_json::from_str(&outcome.stdout).unwrap();
-    let rows = result["experiments"][0]["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 2);
-    for (row, fetched, resident) in [(&rows[0], 1 << 20, 0), (&rows[1], 0, 1 << 20)] {
-        assert_eq!(row["evidence"]["device"], Value::Null);
-        assert_eq!(row["storage_read_bytes"], fetched);
-        assert_eq!(row["evidence"]["cache"]["resident_before_bytes"], resident);
-    }
-    place.assert_nothing_left();
+    undisturbed(|| {
+        if !is_root("becoming another user") {
+            return;
+        }
+        let place = Place::new();
+        fs::set_permissions(place.dir(), fs::Permissions::from_mode(0o777)).unwrap();
+        let outcome = run(place.iostrata_of_nobody(&format!("{ONE} --json -"))).expect(0);
+        let result: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let rows = result["experiments"][0]["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), 2);
+        for (row, fetched, resident) in [(&rows[0], 1 << 20, 0), (&rows[1], 0, 1 << 20)] {
+            assert_eq!(row["evidence"]["device"], Value::Null);
+            assert_eq!(row["storage_read_bytes"], fetched);
+            assert_eq!(row["evidence"]["cache"]["resident_before_bytes"], resident);
+        }
+        place.assert_nothing_left();
+    });
 }
 
 /// The shortest program that keeps a file in the cache.
@@ -171,38 +176,40 @@ time.sleep(60)
 
 #[test]
 fn a_file_that_something_keeps_is_not_called_cold() {
-    let place = Place::new();
-    let mut holder = Command::new("python3")
-        .args(["-c", HOLD])
-        .arg(place.dir())
-        .spawn()
-        .unwrap();
-    // Pauses: the first reads may come before the file is held.
-    let options = format!(
-        "{ONE} --sleep 0.1 --json {}",
-        place.path("r.json").display()
-    );
-    let outcome = run(place.iostrata(&options));
-    holder.kill().unwrap();
-    holder.wait().unwrap();
-    let text = outcome.expect(0).stdout.replace('\n', " ");
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text = words.join(" ");
-    let mapped = format!("mapped by process {} (python3)", holder.id());
-    for said in [
-        "not cold asked to evict",
-        "100 % stayed resident:",
-        &mapped,
-        "reported as warm",
-    ] {
-        assert!(text.contains(said), "{said}: {text}");
-    }
-    let saved = fs::read_to_string(place.path("r.json")).unwrap();
-    let result: Value = serde_json::from_str(&saved).unwrap();
-    let row = &result["experiments"][0]["rows"][0];
-    assert_eq!(
-        (&row["case"]["state"], &row["asked_state"]),
-        (&"warm".into(), &"cold".into())
-    );
-    place.assert_nothing_left();
+    undisturbed(|| {
+        let place = Place::new();
+        let mut holder = Command::new("python3")
+            .args(["-c", HOLD])
+            .arg(place.dir())
+            .spawn()
+            .unwrap();
+        // Pauses: the first reads may come before the file is held.
+        let options = format!(
+            "{ONE} --sleep 0.1 --json {}",
+            place.path("r.json").display()
+        );
+        let outcome = run(place.iostrata(&options));
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        let text = outcome.expect(0).stdout.replace('\n', " ");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let text = words.join(" ");
+        let mapped = format!("mapped by process {} (python3)", holder.id());
+        for said in [
+            "not cold asked to evict",
+            "100 % stayed resident:",
+            &mapped,
+            "reported as warm",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        let saved = fs::read_to_string(place.path("r.json")).unwrap();
+        let result: Value = serde_json::from_str(&saved).unwrap();
+        let row = &result["experiments"][0]["rows"][0];
+        assert_eq!(
+            (&row["case"]["state"], &row["asked_state"]),
+            (&"warm".into(), &"cold".into())
+        );
+        place.assert_nothing_left();
+    });
 }

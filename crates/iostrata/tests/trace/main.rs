@@ -13,3 +13,5 @@ mod languages;
 mod programs;
 mod residency;
 mod traced;
+#[path = "../../../tracer/tests/observe/undisturbed.rs"]
+mod undisturbed;

@@ -3,7 +3,9 @@
 use std::fs;
 
 use iostrata_core::buffering::Method;
+use iostrata_core::doctor::PageOut;
 use iostrata_core::page_cache::{PageCacheRow, Reader};
+use iostrata_tracer::page_cache::page_out;
 
 use crate::target::Target;
 
@@ -37,6 +39,7 @@ pub(super) fn caveats(
             target.name
         )
     }));
+    caveats.extend(page_out().iter().map(PageOut::in_words));
     let huge = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     caveats.extend(huge.ok().as_deref().and_then(huge_pages));
     caveats.extend(own_cost(rows, method));
@@ -84,7 +87,9 @@ mod tests {
             &Method::default(),
         );
         assert!(
-            found.iter().all(|caveat| caveat.contains("huge pages")),
+            found
+                .iter()
+                .all(|caveat| caveat.contains("huge pages") || caveat.contains("DAMON")),
             "{found:?}"
         );
     }

@@ -56,6 +56,14 @@ pub(super) struct Taken {
     pub(super) copy: Option<Sample>,
 }
 
+impl Taken {
+    /// Whether pages of a file that was resident were gone before they were read. Pages of the
+    /// program that had to come from storage while it was timed count as well.
+    pub(super) fn was_cooled(&self) -> bool {
+        self.found.state == State::Warm && self.first.storage_read_bytes > Some(0)
+    }
+}
+
 impl Item<'_> {
     /// For progress: `cold read 1 MiB on host`.
     pub(super) fn label(&self) -> String {

@@ -1,5 +1,6 @@
 //! Rows made of the timing runs and the observed one.
 
+use iostrata_core::evidence::Evidence;
 use iostrata_core::lab::{Interference, Row};
 use iostrata_core::page_cache::{Case, Figures, PageCacheRow, SeriesRead, State};
 use iostrata_core::timing::{Sample, Timing};
@@ -29,7 +30,7 @@ pub(super) fn row(
         });
     let same: Vec<&Taken> = taken
         .iter()
-        .filter(|taken| taken.found.state == found.state)
+        .filter(|taken| taken.found.state == found.state && !taken.was_cooled())
         .collect();
     let timing = timing(same.iter().map(|taken| taken.first.work.sample));
     let mut notes = notes(taken, &same, &found, timing.as_ref(), rules);
@@ -79,10 +80,18 @@ fn notes(
     rules: &Rules,
 ) -> Vec<String> {
     let mut notes = Vec::new();
-    if same.len() < taken.len() {
+    let cooled = taken.iter().filter(|taken| taken.was_cooled()).count();
+    if cooled > 0 {
         notes.push(format!(
-            "{} of {} timing runs found the file in another state than {} and are left out",
-            taken.len() - same.len(),
+            "{cooled} of {} timing runs fetched bytes from storage although all of the file was \
+             resident right before, and are left out",
+            taken.len()
+        ));
+    }
+    let others = taken.len() - same.len() - cooled;
+    if others > 0 {
+        notes.push(format!(
+            "{others} of {} timing runs found the file in another state than {} and are left out",
             taken.len(),
             found.state.as_str()
         ));
@@ -100,14 +109,23 @@ fn notes(
     notes
 }
 
+/// Pages of the file that the observed read brought into the cache, as far as is known.
+pub(super) fn brought_pages(evidence: &Evidence) -> u64 {
+    let pages = [evidence.cache.missed_pages, evidence.cache.prefetched_pages];
+    pages.into_iter().flatten().sum()
+}
+
 /// What a state promises of the cache afterwards and did not keep.
-fn said_by_after(
-    case: Case,
-    found: &Found,
-    evidence: &iostrata_core::evidence::Evidence,
-) -> Option<String> {
+fn said_by_after(case: Case, found: &Found, evidence: &Evidence) -> Option<String> {
     let before = evidence.cache.resident_before_bytes?;
     let after = evidence.cache.resident_after_bytes?;
+    if found.state == State::Warm && brought_pages(evidence) > 0 {
+        return Some(format!(
+            "all of the file was resident right before the observed read, which had to bring in \
+             {} of its pages: the evidence is not that of a warm read",
+            brought_pages(evidence)
+        ));
+    }
     let uncached = matches!(case.state, State::Direct | State::Dontcache);
     if found.state == State::Direct && before > 0 {
         return Some(format!(
@@ -182,7 +200,7 @@ fn median(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 mod tests {
     use std::path::Path;
 
-    use iostrata_core::evidence::{Cache, Evidence};
+    use iostrata_core::evidence::Cache;
     use iostrata_core::page_cache::{Parse, Reader};
 
     use super::super::job::ReadFileReport;
@@ -214,7 +232,7 @@ mod tests {
                 read_bytes: 8192,
                 reading_s: None,
                 parsing_s: None,
-                storage_read_bytes: Some(8192),
+                storage_read_bytes: Some(if state == State::Warm { 0 } else { 8192 }),
                 latencies: vec![(100, 2)],
             },
             series: vec![again(1), again(2)],
@@ -263,6 +281,45 @@ mod tests {
         );
         assert_eq!(held.not_as_asked.as_deref(), Some("mapped"));
         assert_eq!(held.row.timing.unwrap().samples_s, [1.0]);
+    }
+
+    #[test]
+    fn warm_runs_that_had_to_read_storage_are_left_out_and_counted() {
+        let mut cooled = taken(State::Warm, 9.0);
+        cooled.first.storage_read_bytes = Some(4096);
+        let runs = [
+            taken(State::Warm, 1.0),
+            cooled.clone(),
+            taken(State::Cold, 3.0),
+        ];
+        let row = made(&runs, Some(State::Warm)).row;
+        assert_eq!(row.timing.unwrap().samples_s, [1.0]);
+        assert!(row.notes[0].starts_with("1 of 3 timing runs fetched"));
+        assert!(row.notes[1].starts_with("1 of 3 timing runs found the file in another"));
+        assert_eq!(made(&[cooled], Some(State::Warm)).row.timing, None);
+    }
+
+    #[test]
+    fn a_warm_read_that_brings_pages_in_is_told() {
+        let case = Case {
+            state: State::Warm,
+            reader: Reader::Read,
+            size_bytes: 8192,
+            parse: Parse::None,
+        };
+        let evidence = |missed| Evidence {
+            cache: Cache {
+                resident_before_bytes: Some(8192),
+                resident_after_bytes: Some(8192),
+                missed_pages: Some(missed),
+                prefetched_pages: Some(0),
+                ..Cache::default()
+            },
+            ..Evidence::default()
+        };
+        let said = |missed| said_by_after(case, &taken(State::Warm, 1.0).found, &evidence(missed));
+        assert_eq!(said(0), None);
+        assert!(said(1).unwrap().contains("had to bring in 1 of its pages"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::places::{launcher, target};
+use crate::undisturbed::undisturbed;
 use iostrata_core::buffering::{BufferingResult, Mode};
 use iostrata_lab::buffering::{Selection, run};
 use iostrata_lab::engine::{EngineError, FailureKind, Progress, Rules, Silent, Step};
@@ -57,55 +58,57 @@ fn is_empty(dir: &Path) -> bool {
 
 #[test]
 fn every_mode_is_timed_and_what_is_unknown_is_null() {
-    let (a, b) = (
-        tempfile::tempdir_in("/var/tmp").unwrap(),
-        tempfile::tempdir().unwrap(),
-    );
-    let targets = [
-        target("host", a.path(), "ext4"),
-        target("other", b.path(), "ext4"),
-    ];
-    let result = run_on(&targets, &|| false).unwrap();
-    assert!(is_empty(a.path()) && is_empty(b.path()), "nothing stays");
+    undisturbed(|| {
+        let (a, b) = (
+            tempfile::tempdir_in("/var/tmp").unwrap(),
+            tempfile::tempdir().unwrap(),
+        );
+        let targets = [
+            target("host", a.path(), "ext4"),
+            target("other", b.path(), "ext4"),
+        ];
+        let result = run_on(&targets, &|| false).unwrap();
+        assert!(is_empty(a.path()) && is_empty(b.path()), "nothing stays");
 
-    assert_eq!(result.rows.len(), 2 * 2 * Mode::ALL.len());
-    assert_eq!(result.rows[0].row.target, "host");
-    for row in &result.rows {
-        let evidence = &row.row.evidence;
-        let timing = row.row.timing.as_ref().unwrap();
-        assert!((2..=3).contains(&timing.samples_s.len()));
-        assert!(row.per_write.writes_per_s.is_some_and(|rate| rate > 0.0));
-        assert_eq!((&evidence.syscalls, &evidence.device), (&None, &None));
-        assert_eq!(row.per_write.flushes, None);
+        assert_eq!(result.rows.len(), 2 * 2 * Mode::ALL.len());
+        assert_eq!(result.rows[0].row.target, "host");
+        for row in &result.rows {
+            let evidence = &row.row.evidence;
+            let timing = row.row.timing.as_ref().unwrap();
+            assert!((2..=3).contains(&timing.samples_s.len()));
+            assert!(row.per_write.writes_per_s.is_some_and(|rate| rate > 0.0));
+            assert_eq!((&evidence.syscalls, &evidence.device), (&None, &None));
+            assert_eq!(row.per_write.flushes, None);
+            assert!(
+                evidence
+                    .missing
+                    .iter()
+                    .any(|gap| gap.what == "system calls" && gap.why == WHY)
+            );
+            assert_eq!(evidence.cache.resident_before_bytes, Some(0));
+            let pages = (row.row.case.size_bytes * row.row.case.count).div_ceil(4096);
+            assert_eq!(evidence.cache.resident_after_bytes, Some(pages * 4096));
+            assert!(evidence.faults.minor.is_some() && evidence.on_cpu_s.is_some());
+            assert!(row.memory.is_some());
+            assert!(row.row.interference.steal_s.is_some());
+        }
+        assert!(result.runtimes.is_empty());
         assert!(
-            evidence
+            result
                 .missing
                 .iter()
-                .any(|gap| gap.what == "system calls" && gap.why == WHY)
+                .any(|gap| gap.what == "kernel evidence")
         );
-        assert_eq!(evidence.cache.resident_before_bytes, Some(0));
-        let pages = (row.row.case.size_bytes * row.row.case.count).div_ceil(4096);
-        assert_eq!(evidence.cache.resident_after_bytes, Some(pages * 4096));
-        assert!(evidence.faults.minor.is_some() && evidence.on_cpu_s.is_some());
-        assert!(row.memory.is_some());
-        assert!(row.row.interference.steal_s.is_some());
-    }
-    assert!(result.runtimes.is_empty());
-    assert!(
-        result
-            .missing
-            .iter()
-            .any(|gap| gap.what == "kernel evidence")
-    );
-    assert!(
-        result
-            .missing
-            .iter()
-            .any(|gap| gap.what == "buffers of language runtimes")
-    );
-    assert_eq!(result.method.warm_up_runs, 40);
-    assert!(result.method.own_cost_ns.is_some_and(|ns| ns > 0.0));
-    assert!(!result.method.interrupted);
+        assert!(
+            result
+                .missing
+                .iter()
+                .any(|gap| gap.what == "buffers of language runtimes")
+        );
+        assert_eq!(result.method.warm_up_runs, 40);
+        assert!(result.method.own_cost_ns.is_some_and(|ns| ns > 0.0));
+        assert!(!result.method.interrupted);
+    });
 }
 
 #[test]

@@ -19,6 +19,7 @@ use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::stack::{Roots, inspect};
 
 use crate::places::{launcher, target, workload_program};
+use crate::undisturbed::undisturbed;
 
 /// Neither whole pages nor whole buffers.
 const SIZE_BYTES: u64 = 300_001;
@@ -311,32 +312,34 @@ fn a_durable_copy_writes_the_file_once_and_a_reflink_nothing() {
 
 #[test]
 fn a_cold_source_is_read_from_the_device_and_a_warm_one_is_not() {
-    let selection = Selection {
-        methods: vec![Method::ReadWrite],
-        sources: Source::ALL.to_vec(),
-        buffers: vec![Buffer::Bytes(1 << 20)],
-        sizes_bytes: vec![8 << 20],
-        named_images: true,
-        ..Selection::default()
-    };
-    with_images(&[ImageKind::Ext4], |images| {
-        let targets: Vec<Target> = images.iter().map(image_target).collect();
-        let mut observer = EbpfObserver::open().unwrap();
-        let cases = selection.cases().unwrap();
-        let settings = settings(&targets[0].dir);
-        let observer = Some(&mut observer as &mut dyn iostrata_core::observe::Observer);
-        let result = run(&cases, &settings, &targets, observer, &mut Silent, &never).unwrap();
-        for row in &result.rows {
-            let read = row.row.evidence.device.unwrap().reads.bytes;
-            let before = row.row.evidence.cache.resident_before_bytes;
-            match row.row.case.source {
-                Source::Warm => assert_eq!((read, before), (0, Some(8 << 20))),
-                Source::Cold => {
-                    assert!(read >= 8 << 20, "{read}");
-                    assert_eq!(before, Some(0));
+    undisturbed(|| {
+        let selection = Selection {
+            methods: vec![Method::ReadWrite],
+            sources: Source::ALL.to_vec(),
+            buffers: vec![Buffer::Bytes(1 << 20)],
+            sizes_bytes: vec![8 << 20],
+            named_images: true,
+            ..Selection::default()
+        };
+        with_images(&[ImageKind::Ext4], |images| {
+            let targets: Vec<Target> = images.iter().map(image_target).collect();
+            let mut observer = EbpfObserver::open().unwrap();
+            let cases = selection.cases().unwrap();
+            let settings = settings(&targets[0].dir);
+            let observer = Some(&mut observer as &mut dyn iostrata_core::observe::Observer);
+            let result = run(&cases, &settings, &targets, observer, &mut Silent, &never).unwrap();
+            for row in &result.rows {
+                let read = row.row.evidence.device.unwrap().reads.bytes;
+                let before = row.row.evidence.cache.resident_before_bytes;
+                match row.row.case.source {
+                    Source::Warm => assert_eq!((read, before), (0, Some(8 << 20))),
+                    Source::Cold => {
+                        assert!(read >= 8 << 20, "{read}");
+                        assert_eq!(before, Some(0));
+                    }
                 }
             }
-        }
+        });
     });
 }
 

@@ -12,3 +12,5 @@ mod page_cache;
 mod page_cache_observed;
 mod places;
 mod replay;
+#[path = "../../../tracer/tests/observe/undisturbed.rs"]
+mod undisturbed;

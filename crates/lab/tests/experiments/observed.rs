@@ -11,6 +11,7 @@ use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::stack::{Roots, inspect};
 
 use crate::places::launcher;
+use crate::undisturbed::undisturbed;
 
 const RECORDS: u64 = 20;
 
@@ -77,50 +78,52 @@ fn observed_run(modes: &[Mode]) -> BufferingResult {
 
 #[test]
 fn every_layer_is_counted_and_charged_to_the_case() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: eBPF and loop devices need root");
-        return;
-    }
-    let modes = [Mode::Buffered, Mode::Fsync, Mode::RwfDsync];
-    let result = observed_run(&modes);
-    for (row, mode) in result.rows.iter().zip(modes) {
-        let evidence = &row.row.evidence;
-        assert_eq!((row.row.case.mode, evidence.lost_events), (mode, 0));
-        let odd = |note: &&String| note.contains("were counted");
-        assert_eq!(
-            row.row.notes.iter().find(odd),
-            None,
-            "the calls are the expected ones"
-        );
-        assert!(
-            !evidence.syscalls.as_ref().unwrap().contains_key("read"),
-            "the pipe is not the case's"
-        );
-        assert!(
-            row.memory
-                .unwrap()
-                .after
-                .device_pages_bytes
-                .is_some_and(|bytes| bytes > 0)
-        );
-        let device = evidence.device.unwrap();
-        let seen = (device.data.count, device.journal.count, device.commit.count);
-        if mode == Mode::Buffered {
-            assert_eq!(
-                (seen, device.flushes),
-                ((0, 0, 0), 0),
-                "nothing while it ran"
-            );
-            assert_eq!(evidence.device_after_exit.unwrap().data.count, 1);
-        } else {
-            // One data block, one journal write and one commit block a sync, with a
-            // flush before the commit block and one after it.
-            assert_eq!(seen, (RECORDS, RECORDS, RECORDS), "{mode:?}");
-            assert!(device.flushes >= 2 * RECORDS, "{} flushes", device.flushes);
+    undisturbed(|| {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: eBPF and loop devices need root");
+            return;
         }
-    }
-    check_timelines(&result);
-    check_runtimes(&result);
+        let modes = [Mode::Buffered, Mode::Fsync, Mode::RwfDsync];
+        let result = observed_run(&modes);
+        for (row, mode) in result.rows.iter().zip(modes) {
+            let evidence = &row.row.evidence;
+            assert_eq!((row.row.case.mode, evidence.lost_events), (mode, 0));
+            let odd = |note: &&String| note.contains("were counted");
+            assert_eq!(
+                row.row.notes.iter().find(odd),
+                None,
+                "the calls are the expected ones"
+            );
+            assert!(
+                !evidence.syscalls.as_ref().unwrap().contains_key("read"),
+                "the pipe is not the case's"
+            );
+            assert!(
+                row.memory
+                    .unwrap()
+                    .after
+                    .device_pages_bytes
+                    .is_some_and(|bytes| bytes > 0)
+            );
+            let device = evidence.device.unwrap();
+            let seen = (device.data.count, device.journal.count, device.commit.count);
+            if mode == Mode::Buffered {
+                assert_eq!(
+                    (seen, device.flushes),
+                    ((0, 0, 0), 0),
+                    "nothing while it ran"
+                );
+                assert_eq!(evidence.device_after_exit.unwrap().data.count, 1);
+            } else {
+                // One data block, one journal write and one commit block a sync, with a
+                // flush before the commit block and one after it.
+                assert_eq!(seen, (RECORDS, RECORDS, RECORDS), "{mode:?}");
+                assert!(device.flushes >= 2 * RECORDS, "{} flushes", device.flushes);
+            }
+        }
+        check_timelines(&result);
+        check_runtimes(&result);
+    });
 }
 
 fn check_timelines(result: &BufferingResult) {

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::places::{launcher, target};
+use crate::undisturbed::undisturbed;
 use iostrata_core::Verdict;
 use iostrata_core::page_cache::{PageCacheResult, Parse, Reader, State};
 use iostrata_lab::engine::{Progress, Rules, Silent, Step};
@@ -72,71 +73,75 @@ fn is_empty(dir: &Path) -> bool {
 
 #[test]
 fn every_state_is_verified_and_every_read_counted() {
-    let dir = on_disk();
-    let plan = plan(&State::ALL, &Reader::ALL, &[MIB], &[]);
-    let target = target("host", dir.path(), "ext4");
-    let result = run_on(&plan, target, &mut Silent, &|| false).unwrap();
-    assert!(is_empty(dir.path()), "nothing stays");
-    assert_eq!(result.rows.len(), 4 + 4 + 2 + 4 + 3);
-    for row in &result.rows {
-        let (case, cache) = (row.row.case, row.row.evidence.cache);
-        assert!(row.is_as_asked(), "{row:?}");
-        assert_eq!(row.row.timing.as_ref().unwrap().samples_s.len(), 4);
-        assert_eq!(row.read_bytes, MIB, "{case:?}");
-        let before = if case.state == State::Warm { MIB } else { 0 };
-        assert_eq!(cache.resident_before_bytes, Some(before), "{case:?}");
-        let fetched = row.storage_read_bytes.unwrap();
-        match case.state {
-            State::Warm => assert_eq!(fetched, 0, "{case:?}"),
-            // Reading at random may read ahead.
-            _ if case.reader == Reader::PreadRandom => assert!(fetched >= MIB, "{case:?}"),
-            _ => assert_eq!(fetched, MIB, "{case:?}"),
+    undisturbed(|| {
+        let dir = on_disk();
+        let plan = plan(&State::ALL, &Reader::ALL, &[MIB], &[]);
+        let target = target("host", dir.path(), "ext4");
+        let result = run_on(&plan, target, &mut Silent, &|| false).unwrap();
+        assert!(is_empty(dir.path()), "nothing stays");
+        assert_eq!(result.rows.len(), 4 + 4 + 2 + 4 + 3);
+        for row in &result.rows {
+            let (case, cache) = (row.row.case, row.row.evidence.cache);
+            assert!(row.is_as_asked(), "{row:?}");
+            assert_eq!(row.row.timing.as_ref().unwrap().samples_s.len(), 4);
+            assert_eq!(row.read_bytes, MIB, "{case:?}");
+            let before = if case.state == State::Warm { MIB } else { 0 };
+            assert_eq!(cache.resident_before_bytes, Some(before), "{case:?}");
+            let fetched = row.storage_read_bytes.unwrap();
+            match case.state {
+                State::Warm => assert_eq!(fetched, 0, "{case:?}"),
+                // Reading at random may read ahead.
+                _ if case.reader == Reader::PreadRandom => assert!(fetched >= MIB, "{case:?}"),
+                _ => assert_eq!(fetched, MIB, "{case:?}"),
+            }
+            if case.state == State::Direct {
+                assert_eq!(cache.resident_after_bytes, Some(0));
+            }
+            let percentiles = row.latency_s.map(|latency| latency.count);
+            let operations = (case.reader == Reader::PreadRandom).then_some(4 * 256);
+            assert_eq!(percentiles, operations);
+            assert_eq!(row.row.evidence.device, None, "unknown, not 0: {case:?}");
         }
-        if case.state == State::Direct {
-            assert_eq!(cache.resident_after_bytes, Some(0));
-        }
-        let percentiles = row.latency_s.map(|latency| latency.count);
-        let operations = (case.reader == Reader::PreadRandom).then_some(4 * 256);
-        assert_eq!(percentiles, operations);
-        assert_eq!(row.row.evidence.device, None, "unknown, not 0: {case:?}");
-    }
-    let cold = &result.rows[0];
-    let resident: Vec<u64> = cold
-        .series
-        .iter()
-        .map(|read| read.resident_before_bytes)
-        .collect();
-    assert_eq!(resident, [0, MIB, MIB], "the first read fills the cache");
-    let fetched: Vec<Option<u64>> = cold
-        .series
-        .iter()
-        .map(|read| read.storage_read_bytes)
-        .collect();
-    assert_eq!(fetched, [Some(MIB), Some(0), Some(0)]);
-    let verdict = |part: &str| {
-        let found = result
-            .answers
+        let cold = &result.rows[0];
+        let resident: Vec<u64> = cold
+            .series
             .iter()
-            .find(|answer| answer.claim.contains(part));
-        found.unwrap().verdict
-    };
-    assert_eq!(verdict("leaves all of it in the cache"), Verdict::Holds);
-    assert_eq!(verdict("what is called cold came from"), Verdict::Holds);
-    assert!(result.method.own_cost_ns.is_some_and(|ns| ns > 0.0));
+            .map(|read| read.resident_before_bytes)
+            .collect();
+        assert_eq!(resident, [0, MIB, MIB], "the first read fills the cache");
+        let fetched: Vec<Option<u64>> = cold
+            .series
+            .iter()
+            .map(|read| read.storage_read_bytes)
+            .collect();
+        assert_eq!(fetched, [Some(MIB), Some(0), Some(0)]);
+        let verdict = |part: &str| {
+            let found = result
+                .answers
+                .iter()
+                .find(|answer| answer.claim.contains(part));
+            found.unwrap().verdict
+        };
+        assert_eq!(verdict("leaves all of it in the cache"), Verdict::Holds);
+        assert_eq!(verdict("what is called cold came from"), Verdict::Holds);
+        assert!(result.method.own_cost_ns.is_some_and(|ns| ns > 0.0));
+    });
 }
 
 #[test]
 fn a_parser_is_told_from_the_reading() {
-    let dir = on_disk();
-    let plan = plan(&[], &[], &[20_000], &Parse::ALL);
-    let target = target("host", dir.path(), "ext4");
-    let result = run_on(&plan, target, &mut Silent, &|| false).unwrap();
-    let parsers: Vec<Parse> = result.parsing.iter().map(|line| line.parse).collect();
-    assert_eq!(parsers, &Parse::ALL[1..]);
-    for line in &result.parsing {
-        assert!((0.0..=1.0).contains(&line.warm_reading_share), "{line:?}");
-        assert!(line.parser_bytes_per_s > 0.0);
-    }
+    undisturbed(|| {
+        let dir = on_disk();
+        let plan = plan(&[], &[], &[20_000], &Parse::ALL);
+        let target = target("host", dir.path(), "ext4");
+        let result = run_on(&plan, target, &mut Silent, &|| false).unwrap();
+        let parsers: Vec<Parse> = result.parsing.iter().map(|line| line.parse).collect();
+        assert_eq!(parsers, &Parse::ALL[1..]);
+        for line in &result.parsing {
+            assert!((0.0..=1.0).contains(&line.warm_reading_share), "{line:?}");
+            assert!(line.parser_bytes_per_s > 0.0);
+        }
+    });
 }
 
 /// Another process that maps the file as soon as it is there, and keeps all of it.
@@ -197,40 +202,42 @@ impl Progress for Until<'_> {
 
 #[test]
 fn a_file_that_another_process_maps_is_not_called_cold() {
-    let dir = on_disk();
-    let (holder, ready) = Holder::of(dir.path(), &format!("data-{MIB}"));
-    let states = [State::Cold, State::Warm, State::Dontcache];
-    let plan = plan(&states, &[Reader::Read], &[MIB], &[]);
-    let target = target("host", dir.path(), "ext4");
-    let result = run_on(&plan, target, &mut Until(&ready), &|| false).unwrap();
-    let pid = holder.0.id();
-    drop(holder);
-    for row in result
-        .rows
-        .iter()
-        .filter(|row| row.asked_state != State::Warm)
-    {
-        assert_eq!(row.row.case.state, State::Warm, "{row:?}");
-        assert_eq!(row.row.evidence.cache.resident_before_bytes, Some(MIB));
-        let why = row.not_as_asked.as_deref().unwrap();
-        let due = format!("but 100 % stayed resident: mapped by process {pid} (python3)");
-        assert!(
-            why.starts_with("asked to evict /var/tmp/") && why.ends_with(&due),
-            "{why}"
+    undisturbed(|| {
+        let dir = on_disk();
+        let (holder, ready) = Holder::of(dir.path(), &format!("data-{MIB}"));
+        let states = [State::Cold, State::Warm, State::Dontcache];
+        let plan = plan(&states, &[Reader::Read], &[MIB], &[]);
+        let target = target("host", dir.path(), "ext4");
+        let result = run_on(&plan, target, &mut Until(&ready), &|| false).unwrap();
+        let pid = holder.0.id();
+        drop(holder);
+        for row in result
+            .rows
+            .iter()
+            .filter(|row| row.asked_state != State::Warm)
+        {
+            assert_eq!(row.row.case.state, State::Warm, "{row:?}");
+            assert_eq!(row.row.evidence.cache.resident_before_bytes, Some(MIB));
+            let why = row.not_as_asked.as_deref().unwrap();
+            let due = format!("but 100 % stayed resident: mapped by process {pid} (python3)");
+            assert!(
+                why.starts_with("asked to evict /var/tmp/") && why.ends_with(&due),
+                "{why}"
+            );
+        }
+        let saved = serde_json::to_value(&result).unwrap();
+        let row = &saved["rows"][0];
+        assert_eq!(
+            (&row["case"]["state"], &row["asked_state"]),
+            (&"warm".into(), &"cold".into())
         );
-    }
-    let saved = serde_json::to_value(&result).unwrap();
-    let row = &saved["rows"][0];
-    assert_eq!(
-        (&row["case"]["state"], &row["asked_state"]),
-        (&"warm".into(), &"cold".into())
-    );
-    let faster = &result.answers[0];
-    assert_eq!(faster.verdict, Verdict::Inconclusive);
-    assert!(
-        faster.because.contains("was to be cold and is warm"),
-        "{faster:?}"
-    );
+        let faster = &result.answers[0];
+        assert_eq!(faster.verdict, Verdict::Inconclusive);
+        assert!(
+            faster.because.contains("was to be cold and is warm"),
+            "{faster:?}"
+        );
+    });
 }
 
 #[test]
@@ -278,23 +285,25 @@ impl Progress for Lines {
 
 #[test]
 fn whoever_asks_for_pauses_sees_each_read() {
-    let dir = on_disk();
-    let mut plan = plan(&[State::Cold], &[Reader::Read], &[MIB], &[]);
-    plan.sleep = Some(Duration::from_millis(1));
-    let mut lines = Lines::default();
-    let target = target("host", dir.path(), "ext4");
-    run_on(&plan, target, &mut lines, &|| false).unwrap();
-    assert_eq!(lines.0.len(), (1 + 4) * 3);
-    let first = &lines.0[0];
-    assert!(
-        first.starts_with("cold read 1 MiB on host: read 1 "),
-        "{first}"
-    );
-    assert!(
-        first.ends_with("from storage 1.0 MiB, resident 1.0 MiB of 1.0 MiB"),
-        "{first}"
-    );
-    assert!(lines.0[1].contains("from storage 0 B"), "{}", lines.0[1]);
+    undisturbed(|| {
+        let dir = on_disk();
+        let mut plan = plan(&[State::Cold], &[Reader::Read], &[MIB], &[]);
+        plan.sleep = Some(Duration::from_millis(1));
+        let mut lines = Lines::default();
+        let target = target("host", dir.path(), "ext4");
+        run_on(&plan, target, &mut lines, &|| false).unwrap();
+        assert_eq!(lines.0.len(), (1 + 4) * 3);
+        let first = &lines.0[0];
+        assert!(
+            first.starts_with("cold read 1 MiB on host: read 1 "),
+            "{first}"
+        );
+        assert!(
+            first.ends_with("from storage 1.0 MiB, resident 1.0 MiB of 1.0 MiB"),
+            "{first}"
+        );
+        assert!(lines.0[1].contains("from storage 0 B"), "{}", lines.0[1]);
+    });
 }
 
 #[test]

@@ -1,15 +1,18 @@
 //! The page cache of single files: counting what is there, bringing in, letting go, and
-//! finding out who holds what stays.
+//! finding out who holds what stays and who takes what was there.
 
 mod count;
 mod holders;
 mod looked_at;
 mod moving;
+mod page_out;
 
 pub use count::{Counted, NotTold, count, count_by_cachestat};
 pub use holders::{Mappers, loop_devices, mappers};
 pub use looked_at::{FileSystems, LookedAt, Regular, look_at};
 pub use moving::{let_go, read_through, spare_access_time};
+pub use page_out::page_out;
+pub(crate) use page_out::page_outs;
 
 /// Bytes of a base page, in which everything here is counted whatever the folios are.
 pub fn page_bytes() -> u64 {

@@ -8,4 +8,5 @@ mod page_cache;
 mod record;
 mod session;
 mod sites;
+mod undisturbed;
 mod witness;

@@ -15,6 +15,7 @@ use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::kernel::cachestat;
 
 use crate::session::{charged, observe, workload};
+use crate::undisturbed::undisturbed;
 
 const PAGES: u64 = 4096;
 const BYTES: usize = 4096 * 4096;
@@ -50,66 +51,72 @@ fn read(path: &Path, order: &str) -> Evidence {
 
 #[test]
 fn a_cold_sequential_read_is_prefetched_not_missed() {
-    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-    let path = dir.path().join("data");
-    cold(&path);
-    let evidence = read(&path, "sequential");
-    let cache = evidence.cache;
-    assert_eq!(cache.lookups_pages, Some(PAGES));
-    // One read waited; read-ahead brought everything else. A hit ratio would say 99.98 %.
-    assert!((1..=4).contains(&cache.missed_pages.unwrap()), "{cache:?}");
-    assert_eq!(
-        cache.missed_pages.unwrap() + cache.prefetched_pages.unwrap(),
-        PAGES
-    );
-    assert_eq!(evidence.device.unwrap().reads.bytes, PAGES * 4096);
-    assert_eq!(evidence.syscalls.unwrap()["pread64"].count, PAGES);
+    undisturbed(|| {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("data");
+        cold(&path);
+        let evidence = read(&path, "sequential");
+        let cache = evidence.cache;
+        assert_eq!(cache.lookups_pages, Some(PAGES));
+        // One read waited; read-ahead brought everything else. A hit ratio would say 99.98 %.
+        assert!((1..=4).contains(&cache.missed_pages.unwrap()), "{cache:?}");
+        assert_eq!(
+            cache.missed_pages.unwrap() + cache.prefetched_pages.unwrap(),
+            PAGES
+        );
+        assert_eq!(evidence.device.unwrap().reads.bytes, PAGES * 4096);
+        assert_eq!(evidence.syscalls.unwrap()["pread64"].count, PAGES);
+    });
 }
 
 /// A batch whose last folio the device still fills is not announced by the kernel.
 #[test]
 fn large_reads_look_up_every_page_once_while_read_ahead_is_under_way() {
-    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-    let path = dir.path().join("data");
-    for block in ["ibs=64K", "ibs=1M", "ibs=1000K"] {
-        for _ in 0..4 {
-            cold(&path);
-            let mut observer = EbpfObserver::open().unwrap();
-            let mut program = Command::new("dd");
-            program.arg(format!("if={}", path.display()));
-            program.args(["of=/dev/null", "status=none", block]);
-            let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
-            assert!(status.success());
-            let cache = charged(&seen, &[&path], Vec::new()).cache;
-            assert_eq!(cache.lookups_pages, Some(PAGES), "{block}");
+    undisturbed(|| {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("data");
+        for block in ["ibs=64K", "ibs=1M", "ibs=1000K"] {
+            for _ in 0..4 {
+                cold(&path);
+                let mut observer = EbpfObserver::open().unwrap();
+                let mut program = Command::new("dd");
+                program.arg(format!("if={}", path.display()));
+                program.args(["of=/dev/null", "status=none", block]);
+                let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
+                assert!(status.success());
+                let cache = charged(&seen, &[&path], Vec::new()).cache;
+                assert_eq!(cache.lookups_pages, Some(PAGES), "{block}");
+            }
         }
-    }
+    });
 }
 
 /// A call asks for everything up to its end, and misses only what is not there.
 #[test]
 fn only_the_holes_of_a_file_are_missed() {
-    const EVERY: u64 = 8;
-    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-    let path = dir.path().join("data");
-    cold(&path);
-    let file = File::open(&path).unwrap();
-    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
-    for page in (0..PAGES).step_by(usize::try_from(EVERY).unwrap()) {
-        assert_eq!(rustix::io::pread(&file, &mut [0; 1], page * 4096), Ok(1));
-    }
-    let resident = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
-    assert_eq!(resident, PAGES / EVERY, "the holes must be known");
-    let mut observer = EbpfObserver::open().unwrap();
-    let mut program = Command::new("dd");
-    program.arg(format!("if={}", path.display()));
-    program.args(["of=/dev/null", "status=none", "ibs=16M"]);
-    let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
-    assert!(status.success());
-    let cache = charged(&seen, &[&path], Vec::new()).cache;
-    assert_eq!(cache.lookups_pages, Some(PAGES));
-    let brought = cache.missed_pages.unwrap() + cache.prefetched_pages.unwrap();
-    assert_eq!(brought, PAGES - resident, "{cache:?}");
+    undisturbed(|| {
+        const EVERY: u64 = 8;
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("data");
+        cold(&path);
+        let file = File::open(&path).unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
+        for page in (0..PAGES).step_by(usize::try_from(EVERY).unwrap()) {
+            assert_eq!(rustix::io::pread(&file, &mut [0; 1], page * 4096), Ok(1));
+        }
+        let resident = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
+        assert_eq!(resident, PAGES / EVERY, "the holes must be known");
+        let mut observer = EbpfObserver::open().unwrap();
+        let mut program = Command::new("dd");
+        program.arg(format!("if={}", path.display()));
+        program.args(["of=/dev/null", "status=none", "ibs=16M"]);
+        let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
+        assert!(status.success());
+        let cache = charged(&seen, &[&path], Vec::new()).cache;
+        assert_eq!(cache.lookups_pages, Some(PAGES));
+        let brought = cache.missed_pages.unwrap() + cache.prefetched_pages.unwrap();
+        assert_eq!(brought, PAGES - resident, "{cache:?}");
+    });
 }
 
 /// Copies its first argument to its second.
@@ -121,55 +128,61 @@ while os.copy_file_range(source, target, 1 << 30): pass";
 /// Both files are in the cache of one call: one because it is read, the other to be written.
 #[test]
 fn the_target_of_a_copy_is_not_read() {
-    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-    let (from, to) = (dir.path().join("data"), dir.path().join("copy"));
-    cold(&from);
-    let mut observer = EbpfObserver::open().unwrap();
-    let mut program = Command::new("python3");
-    program.args(["-c", COPY]).arg(&from).arg(&to);
-    let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
-    assert!(status.success());
-    let cache = |path: &Path| charged(&seen, &[path], Vec::new()).cache;
-    let brought = |cache: &Cache| cache.missed_pages.unwrap() + cache.prefetched_pages.unwrap();
-    let (source, target) = (cache(&from), cache(&to));
-    assert_eq!(brought(&source), PAGES, "{source:?}");
-    assert_eq!((brought(&target), target.lookups_pages), (0, Some(0)));
-    assert_eq!(target.dirtied_bytes, Some(PAGES * 4096));
+    undisturbed(|| {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let (from, to) = (dir.path().join("data"), dir.path().join("copy"));
+        cold(&from);
+        let mut observer = EbpfObserver::open().unwrap();
+        let mut program = Command::new("python3");
+        program.args(["-c", COPY]).arg(&from).arg(&to);
+        let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
+        assert!(status.success());
+        let cache = |path: &Path| charged(&seen, &[path], Vec::new()).cache;
+        let brought = |cache: &Cache| cache.missed_pages.unwrap() + cache.prefetched_pages.unwrap();
+        let (source, target) = (cache(&from), cache(&to));
+        assert_eq!(brought(&source), PAGES, "{source:?}");
+        assert_eq!((brought(&target), target.lookups_pages), (0, Some(0)));
+        assert_eq!(target.dirtied_bytes, Some(PAGES * 4096));
+    });
 }
 
 #[test]
 fn cold_random_reads_all_miss() {
-    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-    let path = dir.path().join("data");
-    cold(&path);
-    let evidence = read(&path, "random");
-    let cache = evidence.cache;
-    assert_eq!(cache.lookups_pages, Some(PAGES));
-    assert_eq!(
-        (cache.missed_pages, cache.prefetched_pages),
-        (Some(PAGES), Some(0))
-    );
-    let reads = evidence.device.unwrap().reads;
-    assert_eq!((reads.count, reads.bytes), (PAGES, PAGES * 4096));
+    undisturbed(|| {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("data");
+        cold(&path);
+        let evidence = read(&path, "random");
+        let cache = evidence.cache;
+        assert_eq!(cache.lookups_pages, Some(PAGES));
+        assert_eq!(
+            (cache.missed_pages, cache.prefetched_pages),
+            (Some(PAGES), Some(0))
+        );
+        let reads = evidence.device.unwrap().reads;
+        assert_eq!((reads.count, reads.bytes), (PAGES, PAGES * 4096));
+    });
 }
 
 #[test]
 fn a_warm_read_asks_the_device_for_nothing() {
-    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-    let path = dir.path().join("data");
-    std::fs::write(&path, vec![9_u8; BYTES]).unwrap();
-    let file = File::open(&path).unwrap();
-    rustix::fs::fsync(&file).unwrap();
-    let resident = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
-    assert_eq!(
-        resident, PAGES,
-        "the file must be warm for the figures to be known"
-    );
-    let evidence = read(&path, "sequential");
-    assert_eq!(evidence.cache.lookups_pages, Some(PAGES));
-    assert_eq!(
-        (evidence.cache.missed_pages, evidence.cache.prefetched_pages),
-        (Some(0), Some(0))
-    );
-    assert_eq!(evidence.device.unwrap().reads.count, 0);
+    undisturbed(|| {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("data");
+        std::fs::write(&path, vec![9_u8; BYTES]).unwrap();
+        let file = File::open(&path).unwrap();
+        rustix::fs::fsync(&file).unwrap();
+        let resident = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
+        assert_eq!(
+            resident, PAGES,
+            "the file must be warm for the figures to be known"
+        );
+        let evidence = read(&path, "sequential");
+        assert_eq!(evidence.cache.lookups_pages, Some(PAGES));
+        assert_eq!(
+            (evidence.cache.missed_pages, evidence.cache.prefetched_pages),
+            (Some(0), Some(0))
+        );
+        assert_eq!(evidence.device.unwrap().reads.count, 0);
+    });
 }

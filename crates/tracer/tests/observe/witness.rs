@@ -14,6 +14,7 @@ use iostrata_tracer::kernel::cachestat;
 use std::os::fd::AsFd as _;
 
 use crate::session::{observe, workload};
+use crate::undisturbed::undisturbed;
 
 /// Calls by name as `strace -f -c` counts them.
 fn strace(program: &Path, arguments: &[&str], dir: &Path) -> BTreeMap<String, u64> {
@@ -104,25 +105,27 @@ fn agrees_with_strace_on_synced_writes() {
 
 #[test]
 fn residency_agrees_with_fincore() {
-    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-    let path = dir.path().join("data");
-    std::fs::write(&path, vec![7_u8; 300 * 4096]).unwrap();
-    let file = std::fs::File::open(&path).unwrap();
-    rustix::fs::fsync(&file).unwrap();
-    // Half of it is evicted, so that the figure is neither nothing nor everything.
-    let half = std::num::NonZeroU64::new(150 * 4096);
-    rustix::fs::fadvise(&file, 0, half, rustix::fs::Advice::DontNeed).unwrap();
+    undisturbed(|| {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("data");
+        std::fs::write(&path, vec![7_u8; 300 * 4096]).unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        rustix::fs::fsync(&file).unwrap();
+        // Half of it is evicted, so that the figure is neither nothing nor everything.
+        let half = std::num::NonZeroU64::new(150 * 4096);
+        rustix::fs::fadvise(&file, 0, half, rustix::fs::Advice::DontNeed).unwrap();
 
-    let ours = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
-    let fincore = Command::new("fincore")
-        .args(["--bytes", "--noheadings", "-o", "PAGES"])
-        .arg(&path)
-        .output()
-        .unwrap();
-    let theirs: u64 = String::from_utf8(fincore.stdout)
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap();
-    assert_eq!(ours, theirs);
+        let ours = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
+        let fincore = Command::new("fincore")
+            .args(["--bytes", "--noheadings", "-o", "PAGES"])
+            .arg(&path)
+            .output()
+            .unwrap();
+        let theirs: u64 = String::from_utf8(fincore.stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        assert_eq!(ours, theirs);
+    });
 }

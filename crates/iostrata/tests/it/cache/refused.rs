@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{PAGE, cache, cache_of, fincore, kinds, row, stored};
 use crate::place::{Place, is_root, run, with_own_mounts, with_path};
+use crate::undisturbed::undisturbed;
 
 /// Runs a program of which the kernel refuses cachestat (451): a classic BPF filter for
 /// seccomp(2) that loads the number, compares it, and answers with the error.
@@ -55,28 +56,30 @@ fn half(path: &Path) {
 
 #[test]
 fn without_cachestat_mincore_tells_of_own_files() {
-    let place = Place::new();
-    let path = place.path("dir/f");
-    half(&path);
-    for error in [EPERM, ENOSYS] {
-        let command = filtered(error, &place.iostrata("cache"));
-        let result = cache_of(command, "show", &path, 0);
-        let row = row(&result, "f");
-        assert_eq!(row["source"], "mincore");
-        assert_eq!(row["before"]["resident_bytes"], fincore(&path));
-        for unknown in ["dirty_bytes", "writeback_bytes", "evicted_bytes"] {
-            assert_eq!(row["before"][unknown], Value::Null);
-            assert_eq!(result["totals"]["before"][unknown], Value::Null);
+    undisturbed(|| {
+        let place = Place::new();
+        let path = place.path("dir/f");
+        half(&path);
+        for error in [EPERM, ENOSYS] {
+            let command = filtered(error, &place.iostrata("cache"));
+            let result = cache_of(command, "show", &path, 0);
+            let row = row(&result, "f");
+            assert_eq!(row["source"], "mincore");
+            assert_eq!(row["before"]["resident_bytes"], fincore(&path));
+            for unknown in ["dirty_bytes", "writeback_bytes", "evicted_bytes"] {
+                assert_eq!(row["before"][unknown], Value::Null);
+                assert_eq!(result["totals"]["before"][unknown], Value::Null);
+            }
+            assert_eq!(row["map"]["resident_bytes"][63], 0);
+            assert_eq!(row["map"]["dirty_bytes"], Value::Null);
         }
-        assert_eq!(row["map"]["resident_bytes"][63], 0);
-        assert_eq!(row["map"]["dirty_bytes"], Value::Null);
-    }
-    let command = filtered(ENOSYS, &place.iostrata("cache"));
-    let result = cache_of(command, "evict --sync", &path, 0);
-    assert_eq!(
-        (&row(&result, "f")["outcome"], fincore(&path)),
-        (&"done".into(), 0)
-    );
+        let command = filtered(ENOSYS, &place.iostrata("cache"));
+        let result = cache_of(command, "evict --sync", &path, 0);
+        assert_eq!(
+            (&row(&result, "f")["outcome"], fincore(&path)),
+            (&"done".into(), 0)
+        );
+    });
 }
 
 #[test]
@@ -155,43 +158,45 @@ fn what_cannot_be_opened_is_named() {
 /// Pages of an overlay are those of the file below: cachestat would say that none is there.
 #[test]
 fn files_of_an_overlay_are_told_by_mincore() {
-    if !is_root("mounting") {
-        return;
-    }
-    let place = Place::new();
-    with_own_mounts(|| {
-        let names = ["lower", "upper", "work", "merged"];
-        for name in names {
-            fs::create_dir(place.path(name)).unwrap();
+    undisturbed(|| {
+        if !is_root("mounting") {
+            return;
         }
-        half(&place.path("lower/f"));
-        let [lower, upper, work, merged] = names.map(|name| place.path(name));
-        let data = format!(
-            "lowerdir={},upperdir={},workdir={}",
-            lower.display(),
-            upper.display(),
-            work.display()
-        );
-        let data = std::ffi::CString::new(data).unwrap();
-        mount(
-            "none",
-            &merged,
-            "overlay",
-            MountFlags::empty(),
-            data.as_c_str(),
-        )
-        .unwrap();
-        let path = merged.join("f");
-        let expected = fincore(&lower.join("f"));
-        assert!(expected >= 32 * PAGE);
-        let result = cache(&place, "show", &path, 0);
-        let row = row(&result, "f");
-        assert_eq!(
-            (&row["filesystem"], &row["source"]),
-            (&"overlay".into(), &"mincore".into())
-        );
-        assert_eq!(row["before"]["resident_bytes"], expected);
-        cache(&place, "evict", &path, 0);
-        assert_eq!(fincore(&lower.join("f")), 0);
+        let place = Place::new();
+        with_own_mounts(|| {
+            let names = ["lower", "upper", "work", "merged"];
+            for name in names {
+                fs::create_dir(place.path(name)).unwrap();
+            }
+            half(&place.path("lower/f"));
+            let [lower, upper, work, merged] = names.map(|name| place.path(name));
+            let data = format!(
+                "lowerdir={},upperdir={},workdir={}",
+                lower.display(),
+                upper.display(),
+                work.display()
+            );
+            let data = std::ffi::CString::new(data).unwrap();
+            mount(
+                "none",
+                &merged,
+                "overlay",
+                MountFlags::empty(),
+                data.as_c_str(),
+            )
+            .unwrap();
+            let path = merged.join("f");
+            let expected = fincore(&lower.join("f"));
+            assert!(expected >= 32 * PAGE);
+            let result = cache(&place, "show", &path, 0);
+            let row = row(&result, "f");
+            assert_eq!(
+                (&row["filesystem"], &row["source"]),
+                (&"overlay".into(), &"mincore".into())
+            );
+            assert_eq!(row["before"]["resident_bytes"], expected);
+            cache(&place, "evict", &path, 0);
+            assert_eq!(fincore(&lower.join("f")), 0);
+        });
     });
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::{PAGE, cache, fincore, row, stored};
 use crate::place::{Place, is_root, run, with_own_mounts, with_path};
+use crate::undisturbed::undisturbed;
 
 /// A file that is there, one that is there in part, one with a hole, and an empty one.
 fn files(dir: &Path) {
@@ -53,32 +54,34 @@ fn agrees(result: &Value, least: usize) {
 
 #[test]
 fn counts_equal_those_of_fincore_on_every_file_system() {
-    if !is_root("mounting images") {
-        return;
-    }
-    let place = Place::new();
-    let kinds = [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs];
-    super::with_images(&place, &kinds, |prepared| {
-        for image in prepared.images() {
-            files(image.path());
-            let result = cache(&place, "show", image.path(), 0);
-            agrees(&result, 4);
-            let name = image.kind().filesystem();
-            assert_eq!(row(&result, "whole")["filesystem"], name);
-            let part = &row(&result, "part")["before"];
-            // Whole folios may come in, but not a file 25 times as long.
-            let resident = part["resident_bytes"].as_u64().unwrap();
-            assert!((300_000..4 << 20).contains(&resident), "{name}: {part}");
-            assert_eq!(part["dirty_bytes"], 0);
-            let map = &row(&result, "part")["map"];
-            assert_eq!(map["range_bytes"], 16 * PAGE, "{name}");
-            assert_eq!(map["resident_bytes"][0], 0);
-            assert_eq!(map["resident_bytes"][33], 16 * PAGE, "{map}");
-            assert_eq!(row(&result, "holed")["size_bytes"], 4 << 20);
-            let stored = row(&result, "holed")["allocated_bytes"].as_u64().unwrap();
-            assert!(stored < 1 << 20, "{name}: {stored}");
-            assert_eq!(row(&result, "empty")["map"], Value::Null);
+    undisturbed(|| {
+        if !is_root("mounting images") {
+            return;
         }
+        let place = Place::new();
+        let kinds = [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs];
+        super::with_images(&place, &kinds, |prepared| {
+            for image in prepared.images() {
+                files(image.path());
+                let result = cache(&place, "show", image.path(), 0);
+                agrees(&result, 4);
+                let name = image.kind().filesystem();
+                assert_eq!(row(&result, "whole")["filesystem"], name);
+                let part = &row(&result, "part")["before"];
+                // Whole folios may come in, but not a file 25 times as long.
+                let resident = part["resident_bytes"].as_u64().unwrap();
+                assert!((300_000..4 << 20).contains(&resident), "{name}: {part}");
+                assert_eq!(part["dirty_bytes"], 0);
+                let map = &row(&result, "part")["map"];
+                assert_eq!(map["range_bytes"], 16 * PAGE, "{name}");
+                assert_eq!(map["resident_bytes"][0], 0);
+                assert_eq!(map["resident_bytes"][33], 16 * PAGE, "{map}");
+                assert_eq!(row(&result, "holed")["size_bytes"], 4 << 20);
+                let stored = row(&result, "holed")["allocated_bytes"].as_u64().unwrap();
+                assert!(stored < 1 << 20, "{name}: {stored}");
+                assert_eq!(row(&result, "empty")["map"], Value::Null);
+            }
+        });
     });
 }
 
@@ -94,31 +97,33 @@ fn memory_is_counted_too() {
 
 #[test]
 fn dirty_pages_are_where_they_are() {
-    let place = Place::new();
-    let path = place.path("dir/f");
-    let file = stored(&path, 64 * 4096);
-    // One page alone is a folio of its own, and only it turns dirty.
-    cache(&place, "evict", &path, 0);
-    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
-    file.read_exact_at(&mut [0; 4096], 0).unwrap();
-    file.write_all_at(&[1; 4096], 63 * PAGE).unwrap();
-    let result = cache(&place, "show", &path, 0);
-    let row = row(&result, "f");
-    let unwritten = |value: &Value, at: Option<usize>| {
-        let of = |name: &str| match at {
-            None => value[name].as_u64().unwrap(),
-            Some(at) => value[name][at].as_u64().unwrap(),
+    undisturbed(|| {
+        let place = Place::new();
+        let path = place.path("dir/f");
+        let file = stored(&path, 64 * 4096);
+        // One page alone is a folio of its own, and only it turns dirty.
+        cache(&place, "evict", &path, 0);
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
+        file.read_exact_at(&mut [0; 4096], 0).unwrap();
+        file.write_all_at(&[1; 4096], 63 * PAGE).unwrap();
+        let result = cache(&place, "show", &path, 0);
+        let row = row(&result, "f");
+        let unwritten = |value: &Value, at: Option<usize>| {
+            let of = |name: &str| match at {
+                None => value[name].as_u64().unwrap(),
+                Some(at) => value[name][at].as_u64().unwrap(),
+            };
+            of("dirty_bytes") + of("writeback_bytes")
         };
-        of("dirty_bytes") + of("writeback_bytes")
-    };
-    assert_eq!(unwritten(&row["before"], None), PAGE, "{row}");
-    assert_eq!(row["before"]["resident_bytes"], 2 * PAGE);
-    let map = &row["map"];
-    assert_eq!(map["range_bytes"], PAGE);
-    assert_eq!(
-        (unwritten(map, Some(63)), unwritten(map, Some(0))),
-        (PAGE, 0)
-    );
+        assert_eq!(unwritten(&row["before"], None), PAGE, "{row}");
+        assert_eq!(row["before"]["resident_bytes"], 2 * PAGE);
+        let map = &row["map"];
+        assert_eq!(map["range_bytes"], PAGE);
+        assert_eq!(
+            (unwritten(map, Some(63)), unwritten(map, Some(0))),
+            (PAGE, 0)
+        );
+    });
 }
 
 #[test]
@@ -143,87 +148,95 @@ fn a_sparse_tebibyte_is_asked_at_once() {
 
 #[test]
 fn a_tree_is_walked_without_links_and_each_file_once() {
-    let place = Place::new();
-    let dir = place.dir();
-    fs::create_dir_all(dir.join("a/b")).unwrap();
-    stored(&dir.join("a/b/file"), 5000);
-    fs::hard_link(dir.join("a/b/file"), dir.join("a/other")).unwrap();
-    symlink("..", dir.join("a/up")).unwrap();
-    symlink("/dev/zero", dir.join("zero")).unwrap();
-    let fifo = std::process::Command::new("mkfifo")
-        .arg(dir.join("fifo"))
-        .status();
-    assert!(fifo.unwrap().success());
-    let result = cache(&place, "show", &dir, 0);
-    assert_eq!(result["totals"]["files"], 1);
-    assert_eq!(
-        row(&result, "other")["path"],
-        dir.join("a/other").to_str().unwrap()
-    );
-    let skipped = &result["skipped"];
-    assert_eq!(skipped["hard_links"], 1);
-    assert_eq!(skipped["symbolic_links"], 2);
-    assert_eq!(skipped["special_files"], 1);
-    // A link that is named means what it points to.
-    let result = cache(&place, "show", &dir.join("a/up/a"), 0);
-    assert_eq!(result["totals"]["files"], 1);
+    undisturbed(|| {
+        let place = Place::new();
+        let dir = place.dir();
+        fs::create_dir_all(dir.join("a/b")).unwrap();
+        stored(&dir.join("a/b/file"), 5000);
+        fs::hard_link(dir.join("a/b/file"), dir.join("a/other")).unwrap();
+        symlink("..", dir.join("a/up")).unwrap();
+        symlink("/dev/zero", dir.join("zero")).unwrap();
+        let fifo = std::process::Command::new("mkfifo")
+            .arg(dir.join("fifo"))
+            .status();
+        assert!(fifo.unwrap().success());
+        let result = cache(&place, "show", &dir, 0);
+        assert_eq!(result["totals"]["files"], 1);
+        assert_eq!(
+            row(&result, "other")["path"],
+            dir.join("a/other").to_str().unwrap()
+        );
+        let skipped = &result["skipped"];
+        assert_eq!(skipped["hard_links"], 1);
+        assert_eq!(skipped["symbolic_links"], 2);
+        assert_eq!(skipped["special_files"], 1);
+        // A link that is named means what it points to.
+        let result = cache(&place, "show", &dir.join("a/up/a"), 0);
+        assert_eq!(result["totals"]["files"], 1);
+    });
 }
 
 #[test]
 fn other_file_systems_are_entered_when_asked() {
-    if !is_root("mounting") {
-        return;
-    }
-    let place = Place::new();
-    with_own_mounts(|| {
-        let inner = place.path("dir/inner");
-        fs::create_dir(&inner).unwrap();
-        mount("none", &inner, "tmpfs", MountFlags::empty(), None).unwrap();
-        fs::write(inner.join("f"), "x").unwrap();
-        let result = cache(&place, "show", &place.dir(), 0);
-        assert_eq!(result["totals"]["files"], 0);
-        assert_eq!(result["skipped"]["other_file_systems"], 1);
-        let result = cache(&place, "show --cross", &place.dir(), 0);
-        assert_eq!(row(&result, "f")["filesystem"], "tmpfs");
+    undisturbed(|| {
+        if !is_root("mounting") {
+            return;
+        }
+        let place = Place::new();
+        with_own_mounts(|| {
+            let inner = place.path("dir/inner");
+            fs::create_dir(&inner).unwrap();
+            mount("none", &inner, "tmpfs", MountFlags::empty(), None).unwrap();
+            fs::write(inner.join("f"), "x").unwrap();
+            let result = cache(&place, "show", &place.dir(), 0);
+            assert_eq!(result["totals"]["files"], 0);
+            assert_eq!(result["skipped"]["other_file_systems"], 1);
+            let result = cache(&place, "show --cross", &place.dir(), 0);
+            assert_eq!(row(&result, "f")["filesystem"], "tmpfs");
+        });
     });
 }
 
 #[test]
 fn hostile_names_are_shown_escaped_and_kept_in_hexadecimal() {
-    let place = Place::new();
-    let name = OsStr::from_bytes(b"\x1b[31m\n\xff\xe2\x80\xae");
-    stored(&place.path("dir").join(name), 10);
-    let outcome = run(with_path(
-        place.iostrata("cache show --all-rows"),
-        "--",
-        place.dir(),
-    ))
-    .expect(0);
-    let acts = |char: char| (char.is_control() && char != '\n') || char == '\u{202e}';
-    assert!(!outcome.stdout.contains(acts), "{:?}", outcome.stdout);
-    assert!(
-        outcome.stdout.contains("\\u{1b}[31m\\n"),
-        "{}",
-        outcome.stdout
-    );
-    let result = cache(&place, "show", &place.dir(), 0);
-    let hex = result["files"][0]["path_hex"].as_str().unwrap();
-    assert!(hex.ends_with("1b5b33316d0affe280ae"), "{hex}");
+    undisturbed(|| {
+        let place = Place::new();
+        let name = OsStr::from_bytes(b"\x1b[31m\n\xff\xe2\x80\xae");
+        stored(&place.path("dir").join(name), 10);
+        let outcome = run(with_path(
+            place.iostrata("cache show --all-rows"),
+            "--",
+            place.dir(),
+        ))
+        .expect(0);
+        let acts = |char: char| (char.is_control() && char != '\n') || char == '\u{202e}';
+        assert!(!outcome.stdout.contains(acts), "{:?}", outcome.stdout);
+        assert!(
+            outcome.stdout.contains("\\u{1b}[31m\\n"),
+            "{}",
+            outcome.stdout
+        );
+        let result = cache(&place, "show", &place.dir(), 0);
+        let hex = result["files"][0]["path_hex"].as_str().unwrap();
+        assert!(hex.ends_with("1b5b33316d0affe280ae"), "{hex}");
+    });
 }
 
 #[test]
 fn what_is_not_there_is_named_and_the_rest_is_shown() {
-    let place = Place::new();
-    stored(&place.path("dir/f"), 10);
-    let outcome = run(place.iostrata("cache show none /dev/zero f")).expect(3);
-    for said in [
-        "cache show · 1 file",
-        "none       it cannot be opened: No such file or directory",
-        "/dev/zero  it is no regular file and no directory",
-    ] {
-        assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
-    }
-    assert_eq!(outcome.stderr, "");
+    undisturbed(|| {
+        let place = Place::new();
+        stored(&place.path("dir/f"), 10);
+        let outcome = run(place.iostrata("cache show none /dev/zero f")).expect(3);
+        for said in [
+            "cache show · 1 file",
+            "none       it cannot be opened: No such file or directory",
+            "/dev/zero  it is no regular file and no directory",
+        ] {
+            assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
+        }
+        assert_eq!(outcome.stderr, "");
+    });
 }
 
 #[test]

@@ -12,31 +12,34 @@ use super::{PAGE, cache, fincore, kinds, row, stored};
 use crate::place::{Place, is_root, run, until};
 use crate::results::valid;
 use crate::running::Running;
+use crate::undisturbed::undisturbed;
 
 /// Takes the program a while to read, and little storage.
 const LONG_BYTES: u64 = 6 << 30;
 
 #[test]
 fn files_are_in_on_every_file_system_holes_too() {
-    if !is_root("mounting images") {
-        return;
-    }
-    let place = Place::new();
-    let kinds = [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs];
-    super::with_images(&place, &kinds, |prepared| {
-        for image in prepared.images() {
-            let path = image.path().join("f");
-            let file = stored(&path, 1_000_001);
-            file.set_len(3_000_000).unwrap();
-            file.sync_all().unwrap();
-            cache(&place, "evict", &path, 0);
-            let result = cache(&place, "warm", &path, 0);
-            let row = row(&result, "f");
-            assert_eq!((&row["outcome"], kinds_of(row)), (&"done".into(), 0));
-            assert_eq!(row["before"]["resident_bytes"], 0);
-            assert_eq!(row["after"]["resident_bytes"], 733 * PAGE);
-            assert_eq!(fincore(&path), 733 * PAGE);
+    undisturbed(|| {
+        if !is_root("mounting images") {
+            return;
         }
+        let place = Place::new();
+        let kinds = [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs];
+        super::with_images(&place, &kinds, |prepared| {
+            for image in prepared.images() {
+                let path = image.path().join("f");
+                let file = stored(&path, 1_000_001);
+                file.set_len(3_000_000).unwrap();
+                file.sync_all().unwrap();
+                cache(&place, "evict", &path, 0);
+                let result = cache(&place, "warm", &path, 0);
+                let row = row(&result, "f");
+                assert_eq!((&row["outcome"], kinds_of(row)), (&"done".into(), 0));
+                assert_eq!(row["before"]["resident_bytes"], 0);
+                assert_eq!(row["after"]["resident_bytes"], 733 * PAGE);
+                assert_eq!(fincore(&path), 733 * PAGE);
+            }
+        });
     });
 }
 
@@ -46,17 +49,19 @@ fn kinds_of(row: &Value) -> usize {
 
 #[test]
 fn the_access_time_of_an_own_file_stays() {
-    let place = Place::new();
-    let path = place.path("dir/f");
-    let file = stored(&path, 5000);
-    cache(&place, "evict", &path, 0);
-    file.set_times(fs::FileTimes::new().set_accessed(UNIX_EPOCH))
-        .unwrap();
-    cache(&place, "warm", &path, 0);
-    assert_eq!(
-        (fs::metadata(&path).unwrap().atime(), fincore(&path)),
-        (0, 2 * PAGE)
-    );
+    undisturbed(|| {
+        let place = Place::new();
+        let path = place.path("dir/f");
+        let file = stored(&path, 5000);
+        cache(&place, "evict", &path, 0);
+        file.set_times(fs::FileTimes::new().set_accessed(UNIX_EPOCH))
+            .unwrap();
+        cache(&place, "warm", &path, 0);
+        assert_eq!(
+            (fs::metadata(&path).unwrap().atime(), fincore(&path)),
+            (0, 2 * PAGE)
+        );
+    });
 }
 
 #[test]
@@ -95,26 +100,28 @@ fn an_end_in_the_middle_lists_what_was_done() {
 
 #[test]
 fn a_file_that_is_cut_meanwhile_is_judged_by_what_is_left() {
-    let place = Place::new();
-    let long = place.path("dir/f");
-    let file = File::create(&long).unwrap();
-    file.set_len(LONG_BYTES).unwrap();
-    file.write_all_at(&[1; 10], 0).unwrap();
-    let command = place.iostrata("cache warm --anyway --json ../result.json f");
-    let running = Running::start(&place, "run", command);
-    until("nothing is read", || {
-        (fincore(&long) > 1 << 20).then_some(())
+    undisturbed(|| {
+        let place = Place::new();
+        let long = place.path("dir/f");
+        let file = File::create(&long).unwrap();
+        file.set_len(LONG_BYTES).unwrap();
+        file.write_all_at(&[1; 10], 0).unwrap();
+        let command = place.iostrata("cache warm --anyway --json ../result.json f");
+        let running = Running::start(&place, "run", command);
+        until("nothing is read", || {
+            (fincore(&long) > 1 << 20).then_some(())
+        });
+        file.set_len(5000).unwrap();
+        running.finish().expect(0);
+        let saved = fs::read_to_string(place.path("result.json")).unwrap();
+        let result = valid(super::SCHEMA, &saved);
+        let row = row(&result, "f");
+        assert_eq!(
+            (&row["size_bytes"], &row["outcome"]),
+            (&5000.into(), &"done".into())
+        );
+        assert_eq!(row["after"]["resident_bytes"], 2 * PAGE);
     });
-    file.set_len(5000).unwrap();
-    running.finish().expect(0);
-    let saved = fs::read_to_string(place.path("result.json")).unwrap();
-    let result = valid(super::SCHEMA, &saved);
-    let row = row(&result, "f");
-    assert_eq!(
-        (&row["size_bytes"], &row["outcome"]),
-        (&5000.into(), &"done".into())
-    );
-    assert_eq!(row["after"]["resident_bytes"], 2 * PAGE);
 }
 
 #[test]

@@ -1,0 +1,73 @@
+//! A kernel that takes cached pages away before memory is short.
+
+/// A thread of DAMON that pages out file pages which seem unused: proactive reclamation
+/// (Documentation/mm/damon/design.rst, "DAMON-based Operation Schemes").
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageOut {
+    /// Its name, `kdamond.0`.
+    pub thread: String,
+    /// What it does.
+    pub scheme: Scheme,
+}
+
+/// What is known of the work of such a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scheme {
+    /// It takes file pages.
+    Files {
+        /// How long they have to seem unused, seconds.
+        unused_s: f64,
+        /// Whether it waits until free memory is below a mark.
+        waits_for_low_memory: bool,
+    },
+    /// Its settings are root's to read.
+    Hidden,
+}
+
+impl PageOut {
+    /// What follows for who measures.
+    pub fn in_words(&self) -> String {
+        let thread = &self.thread;
+        match self.scheme {
+            Scheme::Files {
+                unused_s,
+                waits_for_low_memory,
+            } => {
+                let when = if waits_for_low_memory {
+                    "when free memory falls below its mark"
+                } else {
+                    "however much memory is free"
+                };
+                format!(
+                    "{thread} (DAMON) takes file pages out of the page cache that seem unused for \
+                     {unused_s} s, {when}; it judges whole regions by a page of each, so what was \
+                     just read may go with its neighbours, and /proc/vmstat does not count it"
+                )
+            }
+            Scheme::Hidden => format!(
+                "{thread} (DAMON) watches how memory is used, and may take file pages out of the \
+                 page cache that seem unused; root can read whether it does"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_when_pages_go() {
+        let of = |scheme| {
+            let thread = "kdamond.0".to_owned();
+            PageOut { thread, scheme }.in_words()
+        };
+        let files = |waits_for_low_memory| Scheme::Files {
+            unused_s: 30.0,
+            waits_for_low_memory,
+        };
+        assert!(of(files(false)).contains("unused for 30 s, however much memory is free"));
+        assert!(of(files(true)).contains("when free memory falls below"));
+        assert!(of(Scheme::Hidden).contains("root can read"));
+    }
+}
