@@ -5,6 +5,7 @@
 use std::sync::Mutex;
 use std::thread;
 
+use iostrata_tracer::page_cache::page_out;
 use rustix::process::geteuid;
 
 use crate::compare::{Differences, renewed};
@@ -44,7 +45,7 @@ fn outputs_are_those_of_the_program() {
             scope.spawn(|| {
                 while let Some(page) = { queue.lock().unwrap().next() } {
                     // A thread of its own has mounts of its own.
-                    let checked = thread::scope(|scope| scope.spawn(|| check(page)).join());
+                    let checked = thread::scope(|scope| scope.spawn(|| check(&page)).join());
                     wrong.lock().unwrap().extend(checked.unwrap());
                 }
             });
@@ -81,8 +82,20 @@ fn no_output_stands_unchecked() {
     }
 }
 
+/// A page is checked at most so often where the kernel takes pages out of the page cache that
+/// nobody asked it to: files that its commands have read may be cold again at the next.
+const TRIES: usize = 5;
+
 /// Checks one page, or writes it anew. Gives what is wrong with it.
-fn check(mut page: Page) -> Vec<String> {
+fn check(page: &Page) -> Vec<String> {
+    let is_disturbed = !page_out().is_empty() && std::env::var_os("UPDATE_DOCS").is_none();
+    let again = if is_disturbed { TRIES - 1 } else { 0 };
+    let wrong = (0..again).map(|_| check_once(page.clone()));
+    let undisturbed = wrong.into_iter().find(Vec::is_empty);
+    undisturbed.unwrap_or_else(|| check_once(page.clone()))
+}
+
+fn check_once(mut page: Page) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut session = None;
     let mut changed: Vec<(std::ops::Range<usize>, Vec<String>)> = Vec::new();

@@ -60,7 +60,7 @@ pub(crate) struct Block {
 }
 
 /// A page in lines.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Page {
     pub(crate) path: PathBuf,
     pub(crate) lines: Vec<String>,

@@ -10,6 +10,7 @@ use super::flow::{Arrow, Part, Stratum, Times, Way};
 use super::lanes::{Lane, Lanes};
 use super::strips::Strip;
 use crate::format::{counted, or_not_seen, size};
+use crate::view::trace::of_calls;
 
 /// Bytes down and up through the strata; a way on which nothing went is left out.
 pub(super) fn ways(result: &TraceResult) -> Vec<Way> {
@@ -40,6 +41,7 @@ fn written(result: &TraceResult) -> Way {
         });
     }
     let times = |stratum: Option<u64>| match (stratum, bytes.written_bytes) {
+        _ if result.other_calls > 0 => Times::Unknown,
         (None, _) => Times::Unknown,
         (_, 0) => Times::None,
         (Some(stratum), written) => Times::Are(stratum as f64 / written as f64),
@@ -47,7 +49,10 @@ fn written(result: &TraceResult) -> Way {
     Way {
         title: "Written, bytes go down".to_owned(),
         strata: vec![
-            stratum("application", Some(bytes.written_bytes), "calls", "written"),
+            Stratum {
+                words: of_calls(result, bytes.written_bytes),
+                ..stratum("application", Some(bytes.written_bytes), "calls", "written")
+            },
             cached,
             Stratum {
                 name: "device",
@@ -101,7 +106,10 @@ fn read(result: &TraceResult) -> Way {
                 words: or_not_seen(asked, |pages| format!("{} asked for", counted_pages(pages))),
                 parts,
             },
-            stratum("application", Some(bytes.read_bytes), "calls", "read"),
+            Stratum {
+                words: of_calls(result, bytes.read_bytes),
+                ..stratum("application", Some(bytes.read_bytes), "calls", "read")
+            },
         ],
         arrows: vec![
             Arrow {
@@ -111,6 +119,7 @@ fn read(result: &TraceResult) -> Way {
             Arrow {
                 by: "system calls",
                 times: match bytes.device_read_bytes {
+                    _ if result.other_calls > 0 => Times::Unknown,
                     None => Times::Unknown,
                     Some(0) => Times::None,
                     Some(device) => Times::Are(bytes.read_bytes as f64 / device as f64),

@@ -2,6 +2,7 @@
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::DeviceCounts;
+use iostrata_core::trace::TraceResult;
 
 use super::View;
 use super::wall::COLUMN;
@@ -33,15 +34,24 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     }
 }
 
+/// Bytes of calls, which are those on files that found room in the tables.
+pub(crate) fn of_calls(result: &TraceResult, bytes: u64) -> String {
+    let at_least = if result.other_calls > 0 {
+        "at least "
+    } else {
+        ""
+    };
+    format!("{at_least}{}", size(bytes))
+}
+
 fn written(view: &View<'_>) -> String {
     let bytes = &view.result.bytes;
     let device = view.result.evidence.device.as_ref();
     let mut facts = Vec::new();
-    facts.extend(
-        bytes
-            .amplification()
-            .map(|times| format!("×{}", number(times))),
-    );
+    let amplification = bytes
+        .amplification()
+        .filter(|_| view.result.other_calls == 0);
+    facts.extend(amplification.map(|times| format!("×{}", number(times))));
     let causes = device.map(causes).unwrap_or_default();
     if !causes.is_empty() {
         facts.push(causes);
@@ -53,7 +63,7 @@ fn written(view: &View<'_>) -> String {
     };
     format!(
         "application {} → page cache {} → device {}{facts}",
-        size(bytes.written_bytes),
+        of_calls(view.result, bytes.written_bytes),
         or_not_seen(bytes.dirtied_bytes, size),
         or_not_seen(bytes.device_written_bytes, size),
     )
@@ -100,7 +110,7 @@ fn read(view: &View<'_>) -> String {
     format!(
         "device {} → {pages} → application {}",
         or_not_seen(bytes.device_read_bytes, size),
-        size(bytes.read_bytes),
+        of_calls(view.result, bytes.read_bytes),
     )
 }
 
