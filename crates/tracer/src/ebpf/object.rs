@@ -99,7 +99,10 @@ pub(super) struct Object {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No type information: kernels are built without it, or `/sys` is not mounted.
-    #[error("the kernel gives no type information (/sys/kernel/btf/vmlinux): {0}")]
+    #[error(
+        "the kernel gives no type information ({0}); mount sysfs on /sys, or run a kernel built \
+         with CONFIG_DEBUG_INFO_BTF"
+    )]
     NoBtf(String),
     /// Tracing programs are root's.
     #[error(
@@ -108,10 +111,16 @@ pub enum OpenError {
     )]
     NotPermitted(String),
     /// The object could not be loaded at all.
-    #[error("the kernel refused the eBPF maps: {0}")]
+    #[error("the kernel refused the eBPF maps: {0}; iostrata doctor tells what it allows")]
     Maps(String),
+    /// Programs of any kind.
+    #[error("the kernel refused the least eBPF program; iostrata doctor tells what it allows")]
+    Programs,
     /// The programs that follow the process tree were refused.
-    #[error("the kernel refused the eBPF programs that follow processes: {0}")]
+    #[error(
+        "the kernel refused the eBPF programs that follow processes: {0}; iostrata doctor tells \
+         what it allows"
+    )]
     Tasks(String),
 }
 
@@ -119,7 +128,7 @@ impl Object {
     pub(super) fn load(limits: &Limits) -> Result<Self, OpenError> {
         // Reading 120,000 symbols takes half as long as loading, and both cores are free.
         let addresses = std::thread::spawn(symbols::read);
-        let btf = Btf::from_sys_fs().map_err(|e| OpenError::NoBtf(e.to_string()))?;
+        let btf = type_information().map_err(OpenError::NoBtf)?;
         let mut ebpf = load_object(&btf, limits).map_err(|e| not_loaded(&e))?;
         let (loaded, mut missing, seen) = load_programs(&mut ebpf, &btf, limits.history);
         if !seen.contains(&Stratum::Tasks) {
@@ -281,7 +290,17 @@ fn load_object(btf: &Btf, limits: &Limits) -> Result<Ebpf, aya::EbpfError> {
         .load(OBJECT)
 }
 
-/// Creating a map is the first thing that needs privileges, `bpf(2)`.
+/// Types of the running kernel. Fails with the cause.
+fn type_information() -> Result<Btf, String> {
+    const FILE: &str = "/sys/kernel/btf/vmlinux";
+    if let Err(error) = std::fs::File::open(FILE) {
+        return Err(format!("{FILE}: {error}"));
+    }
+    Btf::from_sys_fs().map_err(|error| chain(&error))
+}
+
+/// Creating a map is the first thing that needs privileges, `bpf(2)`. Where even the least program
+/// is refused, Aya takes the kernel for one without global data, and misses their section.
 fn not_loaded(error: &aya::EbpfError) -> OpenError {
     match error {
         aya::EbpfError::MapError(MapError::CreateError { io_error, .. })
@@ -289,6 +308,7 @@ fn not_loaded(error: &aya::EbpfError) -> OpenError {
         {
             OpenError::NotPermitted(io_error.to_string())
         }
+        aya::EbpfError::RelocationError(_) => OpenError::Programs,
         other => OpenError::Maps(chain(other)),
     }
 }

@@ -10,34 +10,8 @@ use serde_json::Value;
 
 use super::{PAGE, cache, cache_of, fincore, kinds, row, stored};
 use crate::place::{Place, is_root, run, with_own_mounts, with_path};
+use crate::refusing::{CACHESTAT, ENOSYS, EPERM, refusing};
 use crate::undisturbed::undisturbed;
-
-/// Runs a program of which the kernel refuses cachestat (451): a classic BPF filter for
-/// seccomp(2) that loads the number, compares it, and answers with the error.
-const FILTERED: &str = "
-import ctypes, os, struct, sys
-error, program = int(sys.argv[1]), sys.argv[2:]
-code = [(0x20, 0, 0, 0), (0x15, 0, 1, 451), (0x06, 0, 0, 0x50000 | error), (0x06, 0, 0, 0x7fff0000)]
-code = b''.join(struct.pack('HBBI', *line) for line in code)
-memory = ctypes.create_string_buffer(code)
-class Program(ctypes.Structure):
-    _fields_ = [('length', ctypes.c_ushort), ('code', ctypes.c_void_p)]
-filter = Program(4, ctypes.addressof(memory))
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.byref(filter), 0, 0) == 0, ctypes.get_errno()
-os.execv(program[0], program)
-";
-
-const EPERM: i32 = 1;
-const ENOSYS: i32 = 38;
-
-fn filtered(error: i32, program: &Command) -> Command {
-    let mut command = Command::new("python3");
-    command.args(["-c", FILTERED, &error.to_string()]);
-    command.arg(program.get_program()).args(program.get_args());
-    command
-}
 
 fn as_nobody(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
@@ -61,7 +35,7 @@ fn without_cachestat_mincore_tells_of_own_files() {
         let path = place.path("dir/f");
         half(&path);
         for error in [EPERM, ENOSYS] {
-            let command = filtered(error, &place.iostrata("cache"));
+            let command = refusing(CACHESTAT, error, &place.iostrata("cache"));
             let result = cache_of(command, "show", &path, 0);
             let row = row(&result, "f");
             assert_eq!(row["source"], "mincore");
@@ -73,7 +47,7 @@ fn without_cachestat_mincore_tells_of_own_files() {
             assert_eq!(row["map"]["resident_bytes"][63], 0);
             assert_eq!(row["map"]["dirty_bytes"], Value::Null);
         }
-        let command = filtered(ENOSYS, &place.iostrata("cache"));
+        let command = refusing(CACHESTAT, ENOSYS, &place.iostrata("cache"));
         let result = cache_of(command, "evict --sync", &path, 0);
         assert_eq!(
             (&row(&result, "f")["outcome"], fincore(&path)),
@@ -94,7 +68,7 @@ fn of_anothers_file_nothing_is_known_rather_than_all_or_nothing() {
     chown(&own, Some(65_534), Some(65_534)).unwrap();
     let unfiltered = || place.iostrata_of_nobody("cache");
     let with = |error| {
-        let mut command = filtered(error, &unfiltered());
+        let mut command = refusing(CACHESTAT, error, &unfiltered());
         as_nobody(&mut command);
         command
     };
