@@ -8,6 +8,7 @@
 
 mod adopted;
 mod analytic;
+mod crowded;
 mod endings;
 mod languages;
 mod programs;
