@@ -1,4 +1,4 @@
-/* copy-loop DIR: makes `from` of 128 MiB with 128 write, and copies it to `to` with 2,048
+/* copy-loop DIR: makes `from` of 256 MiB with 256 write, and copies it to `to` with 4,096
  * times pread64 and write of 65,536 bytes.
  */
 #include "place.h"
@@ -8,9 +8,9 @@ int main(int argc, char **argv)
 	static char piece[64 * KIB];
 
 	enter(argc, argv);
-	int from = make_file("from", 128 * MIB), to = open_file("to", O_WRONLY | O_CREAT);
+	int from = make_file("from", 256 * MIB), to = open_file("to", O_WRONLY | O_CREAT);
 
-	for (long at = 0; at < 128 * MIB; at += sizeof piece) {
+	for (long at = 0; at < 256 * MIB; at += sizeof piece) {
 		must(pread(from, piece, sizeof piece, at) == sizeof piece, "from");
 		must(write(to, piece, sizeof piece) == sizeof piece, "to");
 	}

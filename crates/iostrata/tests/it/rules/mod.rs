@@ -10,6 +10,7 @@ use iostrata_core::rules;
 use iostrata_core::trace::TraceResult;
 
 use crate::place::{Place, is_root, run};
+use crate::undisturbed::undisturbed;
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/rules");
 
@@ -71,20 +72,22 @@ fn assert_told_apart(rule: &str, prepare: bool) {
         let place = Place::new();
         speaking(&traced(name, &place, prepare))
     };
-    // A rule is silent about what is less than a hundredth of the run, rightly: on a machine that
-    // does other things a run may take many times as long.
-    let mut spoke = Vec::new();
-    let speaks = (0..TRIES).any(|_| {
-        spoke = speaking_of(rule);
-        spoke.iter().any(|id| id == rule)
+    undisturbed(|| {
+        // A rule is silent about what is less than a hundredth of the run, rightly: on a machine that
+        // does other things a run may take many times as long.
+        let mut spoke = Vec::new();
+        let speaks = (0..TRIES).any(|_| {
+            spoke = speaking_of(rule);
+            spoke.iter().any(|id| id == rule)
+        });
+        assert!(speaks, "of {rule} these speak: {spoke:?}");
+        let near_miss = format!("{rule}-near-miss");
+        let spoke = speaking_of(&near_miss);
+        assert!(
+            spoke.iter().all(|id| id != rule),
+            "of {near_miss} these speak: {spoke:?}"
+        );
     });
-    assert!(speaks, "of {rule} these speak: {spoke:?}");
-    let near_miss = format!("{rule}-near-miss");
-    let spoke = speaking_of(&near_miss);
-    assert!(
-        spoke.iter().all(|id| id != rule),
-        "of {near_miss} these speak: {spoke:?}"
-    );
 }
 
 #[test]
