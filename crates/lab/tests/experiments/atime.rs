@@ -17,6 +17,7 @@ use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::stack::{Roots, inspect};
 
 use crate::places::launcher;
+use crate::undisturbed::undisturbed;
 
 const KINDS: [ImageKind; 3] = [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs];
 
@@ -100,41 +101,43 @@ fn measure(kinds: &[ImageKind], selection: &Selection, observed: bool) -> AtimeR
 
 #[test]
 fn the_matrix_is_what_the_kernels_rules_say() {
-    if !is_root() {
-        return;
-    }
-    let selection = Selection {
-        operations: Operation::ALL.to_vec(),
-        effort: Effort::Quick,
-        ..Selection::default()
-    };
-    let result = measure(&KINDS, &selection, false);
-    assert_eq!(result.rows.len(), 22 * 5 * 4, "{:?}", result.missing);
-    let mut wrong = Vec::new();
-    for (_, row) in result.touches() {
-        let case = &row.row.case;
-        let of = |state| expected(case.operation, case.mount, &case.filesystem, state);
-        let seen = (row.atime_changed, row.atime_changed_when_fresh);
-        if seen != (of(ClockState::Due), of(ClockState::Fresh)) {
-            wrong.push(format!("{case:?}: {seen:?}"));
+    undisturbed(|| {
+        if !is_root() {
+            return;
         }
-        let of = |state| expected_of_directory(case.operation, case.mount, state);
-        let expected = of(ClockState::Due).zip(of(ClockState::Fresh));
-        let seen = row.directory.map(|moved| (moved.due, moved.fresh));
-        if seen != expected {
-            wrong.push(format!("directory of {case:?}: {seen:?}"));
+        let selection = Selection {
+            operations: Operation::ALL.to_vec(),
+            effort: Effort::Quick,
+            ..Selection::default()
+        };
+        let result = measure(&KINDS, &selection, false);
+        assert_eq!(result.rows.len(), 22 * 5 * 4, "{:?}", result.missing);
+        let mut wrong = Vec::new();
+        for (_, row) in result.touches() {
+            let case = &row.row.case;
+            let of = |state| expected(case.operation, case.mount, &case.filesystem, state);
+            let seen = (row.atime_changed, row.atime_changed_when_fresh);
+            if seen != (of(ClockState::Due), of(ClockState::Fresh)) {
+                wrong.push(format!("{case:?}: {seen:?}"));
+            }
+            let of = |state| expected_of_directory(case.operation, case.mount, state);
+            let expected = of(ClockState::Due).zip(of(ClockState::Fresh));
+            let seen = row.directory.map(|moved| (moved.due, moved.fresh));
+            if seen != expected {
+                wrong.push(format!("directory of {case:?}: {seen:?}"));
+            }
         }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-    let moved = |probe: Probe| -> Vec<bool> {
-        let probes = result.relatime.iter().filter(|one| one.probe == probe);
-        probes.map(|one| one.atime_changed).collect()
-    };
-    assert_eq!(moved(Probe::BeforeMtime), [true; 4]);
-    assert_eq!(moved(Probe::BeforeCtime), [true; 4]);
-    assert_eq!(moved(Probe::AfterBoth), [false; 4]);
-    assert_eq!(moved(Probe::DayOld), [true], "{:?}", result.missing);
-    assert_eq!(moved(Probe::NotDayOld), [false]);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        let moved = |probe: Probe| -> Vec<bool> {
+            let probes = result.relatime.iter().filter(|one| one.probe == probe);
+            probes.map(|one| one.atime_changed).collect()
+        };
+        assert_eq!(moved(Probe::BeforeMtime), [true; 4]);
+        assert_eq!(moved(Probe::BeforeCtime), [true; 4]);
+        assert_eq!(moved(Probe::AfterBoth), [false; 4]);
+        assert_eq!(moved(Probe::DayOld), [true], "{:?}", result.missing);
+        assert_eq!(moved(Probe::NotDayOld), [false]);
+    });
 }
 
 fn row(result: &AtimeResult, files: Loop, reading: Reading, mount: Mount) -> &LoopRow {
@@ -148,38 +151,40 @@ fn row(result: &AtimeResult, files: Loop, reading: Reading, mount: Mount) -> &Lo
 /// An inode of 256 bytes is half a sector in the journal and half a sector in its place.
 #[test]
 fn reading_files_on_ext4_writes_a_sector_for_each_that_was_due() {
-    if !is_root() {
-        return;
-    }
-    let selection = Selection {
-        loops: vec![Loop::ManyFiles, Loop::OneFile],
-        mounts: vec![Mount::Strictatime, Mount::Relatime, Mount::Noatime],
-        effort: Effort::Normal,
-        ..Selection::default()
-    };
-    let result = measure(&[ImageKind::Ext4], &selection, true);
-    assert_eq!(result.rows.len(), 9);
-    let sectors = |files, reading, mount| row(&result, files, reading, mount).sectors.unwrap();
-    for (mount, first, second) in [
-        (Mount::Strictatime, 5000..=5200, 5000..=5200),
-        (Mount::Relatime, 5000..=5200, 0..=40),
-        (Mount::Noatime, 0..=40, 0..=40),
-    ] {
-        let written = sectors(Loop::ManyFiles, Reading::First, mount);
-        assert!(first.contains(&written), "{mount:?}, first: {written}");
-        let written = sectors(Loop::ManyFiles, Reading::Second, mount);
-        assert!(second.contains(&written), "{mount:?}, second: {written}");
-        let written = sectors(Loop::OneFile, Reading::First, mount);
-        assert!(written <= 100, "{mount:?}, one file: {written}");
-    }
-    for (_, row) in result.loops() {
-        let reads = row.row.case.reads;
-        let calls = row.row.evidence.syscalls.as_ref().unwrap();
-        assert_eq!(calls["read"].count, reads, "{:?}", row.row.case);
-        assert_eq!(calls["read"].bytes, reads * 4096);
-        assert_eq!(row.row.notes, [""; 0], "{:?}", row.row.case);
-        assert_eq!(row.row.evidence.lost_events, 0);
-    }
-    // Two options against noatime, for each of three loops.
-    assert_eq!(result.comparisons.len(), 6);
+    undisturbed(|| {
+        if !is_root() {
+            return;
+        }
+        let selection = Selection {
+            loops: vec![Loop::ManyFiles, Loop::OneFile],
+            mounts: vec![Mount::Strictatime, Mount::Relatime, Mount::Noatime],
+            effort: Effort::Normal,
+            ..Selection::default()
+        };
+        let result = measure(&[ImageKind::Ext4], &selection, true);
+        assert_eq!(result.rows.len(), 9);
+        let sectors = |files, reading, mount| row(&result, files, reading, mount).sectors.unwrap();
+        for (mount, first, second) in [
+            (Mount::Strictatime, 5000..=5200, 5000..=5200),
+            (Mount::Relatime, 5000..=5200, 0..=40),
+            (Mount::Noatime, 0..=40, 0..=40),
+        ] {
+            let written = sectors(Loop::ManyFiles, Reading::First, mount);
+            assert!(first.contains(&written), "{mount:?}, first: {written}");
+            let written = sectors(Loop::ManyFiles, Reading::Second, mount);
+            assert!(second.contains(&written), "{mount:?}, second: {written}");
+            let written = sectors(Loop::OneFile, Reading::First, mount);
+            assert!(written <= 100, "{mount:?}, one file: {written}");
+        }
+        for (_, row) in result.loops() {
+            let reads = row.row.case.reads;
+            let calls = row.row.evidence.syscalls.as_ref().unwrap();
+            assert_eq!(calls["read"].count, reads, "{:?}", row.row.case);
+            assert_eq!(calls["read"].bytes, reads * 4096);
+            assert_eq!(row.row.notes, [""; 0], "{:?}", row.row.case);
+            assert_eq!(row.row.evidence.lost_events, 0);
+        }
+        // Two options against noatime, for each of three loops.
+        assert_eq!(result.comparisons.len(), 6);
+    });
 }
