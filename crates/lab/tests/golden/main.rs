@@ -9,10 +9,14 @@ mod ground;
 #[path = "../experiments/places.rs"]
 mod places;
 mod sync;
+#[path = "../../../tracer/tests/observe/undisturbed.rs"]
+mod undisturbed;
 mod witness;
 
 use ground::{Counted, RECORDS, count};
 use iostrata_lab::scratch::ImageKind;
+
+use crate::undisturbed::undisturbed;
 
 /// Mean over the records, within the tolerance that one-time work (a new extent, a
 /// checkpoint) leaves.
@@ -31,122 +35,140 @@ fn no_unknowns(counted: &Counted) {
 
 #[test]
 fn ext4_without_journal_writes_data_and_the_inode_and_flushes_once() {
-    let append = count(ImageKind::Ext4NoJournal, &["fsync"]);
-    no_unknowns(&append);
-    near("data", append.data(), 0.99, 1.02);
-    near("metadata", append.metadata(), 1.0, 1.25);
-    near("flushes", append.flushes(), 0.99, 1.02);
-    assert_eq!(append.device.journal.count + append.device.commit.count, 0);
+    undisturbed(|| {
+        let append = count(ImageKind::Ext4NoJournal, &["fsync"]);
+        no_unknowns(&append);
+        near("data", append.data(), 0.99, 1.02);
+        near("metadata", append.metadata(), 1.0, 1.25);
+        near("flushes", append.flushes(), 0.99, 1.02);
+        assert_eq!(append.device.journal.count + append.device.commit.count, 0);
+    });
 }
 
 #[test]
 fn ext4_commits_one_transaction_with_two_flushes() {
-    let append = count(ImageKind::Ext4, &["fsync"]);
-    no_unknowns(&append);
-    near("data", append.data(), 0.99, 1.02);
-    near("journal", append.journal(), 0.99, 1.02);
-    near("commit", append.commit(), 0.99, 1.02);
-    near("flushes", append.flushes(), 1.98, 2.03);
-    near("KiB", append.kib(), 17.5, 21.0);
+    undisturbed(|| {
+        let append = count(ImageKind::Ext4, &["fsync"]);
+        no_unknowns(&append);
+        near("data", append.data(), 0.99, 1.02);
+        near("journal", append.journal(), 0.99, 1.02);
+        near("commit", append.commit(), 0.99, 1.02);
+        near("flushes", append.flushes(), 1.98, 2.03);
+        near("KiB", append.kib(), 17.5, 21.0);
+    });
 }
 
 #[test]
 fn ext4_fast_commit_needs_two_writes_and_two_flushes() {
-    let append = count(ImageKind::Ext4FastCommit, &["fsync"]);
-    no_unknowns(&append);
-    near("writes", append.writes(), 1.99, 2.06);
-    near("data", append.data(), 0.99, 1.02);
-    near("flushes", append.flushes(), 1.98, 2.03);
-    near("KiB", append.kib(), 7.9, 9.0);
+    undisturbed(|| {
+        let append = count(ImageKind::Ext4FastCommit, &["fsync"]);
+        no_unknowns(&append);
+        near("writes", append.writes(), 1.99, 2.06);
+        near("data", append.data(), 0.99, 1.02);
+        near("flushes", append.flushes(), 1.98, 2.03);
+        near("KiB", append.kib(), 7.9, 9.0);
+    });
 }
 
 #[test]
 fn xfs_writes_data_and_one_log_record_with_two_flushes() {
-    let append = count(ImageKind::Xfs, &["fsync"]);
-    no_unknowns(&append);
-    near("data", append.data(), 0.99, 1.02);
-    near("log", append.journal(), 0.99, 1.02);
-    assert_eq!(
-        append.device.commit.count, 0,
-        "the log record is the commit"
-    );
-    near("flushes", append.flushes(), 1.98, 2.03);
-    near("KiB", append.kib(), 4.9, 5.5);
+    undisturbed(|| {
+        let append = count(ImageKind::Xfs, &["fsync"]);
+        no_unknowns(&append);
+        near("data", append.data(), 0.99, 1.02);
+        near("log", append.journal(), 0.99, 1.02);
+        assert_eq!(
+            append.device.commit.count, 0,
+            "the log record is the commit"
+        );
+        near("flushes", append.flushes(), 1.98, 2.03);
+        near("KiB", append.kib(), 4.9, 5.5);
+    });
 }
 
 #[test]
 fn btrfs_writes_its_log_trees_and_the_super_block() {
-    let append = count(ImageKind::Btrfs, &["fsync"]);
-    no_unknowns(&append);
-    near("writes", append.writes(), 8.5, 10.5);
-    near("metadata", append.metadata(), 6.5, 8.5);
-    near("super blocks", append.commit(), 0.99, 1.02);
-    near("flushes", append.flushes(), 1.98, 2.03);
-    near("KiB", append.kib(), 105.0, 130.0);
-    let block = append.device.metadata.bytes as f64 / append.device.metadata.count as f64;
-    near("bytes of a metadata write", block, 16_384.0, 17_000.0);
+    undisturbed(|| {
+        let append = count(ImageKind::Btrfs, &["fsync"]);
+        no_unknowns(&append);
+        near("writes", append.writes(), 8.5, 10.5);
+        near("metadata", append.metadata(), 6.5, 8.5);
+        near("super blocks", append.commit(), 0.99, 1.02);
+        near("flushes", append.flushes(), 1.98, 2.03);
+        near("KiB", append.kib(), 105.0, 130.0);
+        let block = append.device.metadata.bytes as f64 / append.device.metadata.count as f64;
+        near("bytes of a metadata write", block, 16_384.0, 17_000.0);
+    });
 }
 
 #[test]
 fn an_overwrite_with_fdatasync_is_one_write_and_one_flush() {
-    for kind in [ImageKind::Ext4, ImageKind::Ext4NoJournal, ImageKind::Xfs] {
-        let overwrite = count(kind, &["fdatasync", "overwrite"]);
-        no_unknowns(&overwrite);
-        near("data", overwrite.data(), 0.99, 1.02);
-        near("flushes", overwrite.flushes(), 0.98, 1.05);
-        // mtime reaches the disk now and then, when the clock has ticked enough.
-        near(
-            "journal and commit",
-            overwrite.journal() + overwrite.commit(),
-            0.0,
-            0.1,
-        );
-    }
+    undisturbed(|| {
+        for kind in [ImageKind::Ext4, ImageKind::Ext4NoJournal, ImageKind::Xfs] {
+            let overwrite = count(kind, &["fdatasync", "overwrite"]);
+            no_unknowns(&overwrite);
+            near("data", overwrite.data(), 0.99, 1.02);
+            near("flushes", overwrite.flushes(), 0.98, 1.05);
+            // mtime reaches the disk now and then, when the clock has ticked enough.
+            near(
+                "journal and commit",
+                overwrite.journal() + overwrite.commit(),
+                0.0,
+                0.1,
+            );
+        }
+    });
 }
 
 #[test]
 fn data_journal_writes_the_data_twice() {
-    let append = count(ImageKind::Ext4DataJournal, &["fsync"]);
-    no_unknowns(&append);
-    near("commit", append.commit(), 0.99, 1.02);
-    near("journal", append.journal(), 0.99, 1.1);
-    // The transaction is committed first, then the page is written in its place
-    // (fs/ext4/inode.c, ext4_do_writepages).
-    near("data", append.data(), 0.99, 1.02);
-    near("flushes", append.flushes(), 2.9, 3.1);
+    undisturbed(|| {
+        let append = count(ImageKind::Ext4DataJournal, &["fsync"]);
+        no_unknowns(&append);
+        near("commit", append.commit(), 0.99, 1.02);
+        near("journal", append.journal(), 0.99, 1.1);
+        // The transaction is committed first, then the page is written in its place
+        // (fs/ext4/inode.c, ext4_do_writepages).
+        near("data", append.data(), 0.99, 1.02);
+        near("flushes", append.flushes(), 2.9, 3.1);
+    });
 }
 
 #[test]
 fn bytes_add_up_from_the_program_to_the_device() {
-    let append = count(ImageKind::Xfs, &["fsync"]);
-    let records = u64::try_from(RECORDS).unwrap();
-    assert_eq!(
-        append.written_bytes,
-        records * 1024,
-        "application to page cache"
-    );
-    assert_eq!(
-        append.dirtied_bytes,
-        records * 4096,
-        "each record dirties its page again"
-    );
-    assert_eq!(
-        append.device.data.bytes, append.dirtied_bytes,
-        "page cache to device"
-    );
+    undisturbed(|| {
+        let append = count(ImageKind::Xfs, &["fsync"]);
+        let records = u64::try_from(RECORDS).unwrap();
+        assert_eq!(
+            append.written_bytes,
+            records * 1024,
+            "application to page cache"
+        );
+        assert_eq!(
+            append.dirtied_bytes,
+            records * 4096,
+            "each record dirties its page again"
+        );
+        assert_eq!(
+            append.device.data.bytes, append.dirtied_bytes,
+            "page cache to device"
+        );
+    });
 }
 
 #[test]
 fn tracefs_sees_the_same_requests() {
-    for kind in [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs] {
-        let append = count(kind, &["fsync"]);
-        let (transfers, flushes) = append.witness;
-        let device = append.device;
-        assert_eq!(
-            device.writes().count + device.reads.count + device.discards,
-            transfers,
-            "{kind}"
-        );
-        assert_eq!(device.flushes, flushes, "{kind}");
-    }
+    undisturbed(|| {
+        for kind in [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs] {
+            let append = count(kind, &["fsync"]);
+            let (transfers, flushes) = append.witness;
+            let device = append.device;
+            assert_eq!(
+                device.writes().count + device.reads.count + device.discards,
+                transfers,
+                "{kind}"
+            );
+            assert_eq!(device.flushes, flushes, "{kind}");
+        }
+    });
 }

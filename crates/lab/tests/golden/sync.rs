@@ -14,6 +14,7 @@ use iostrata_tracer::stack::{Roots, inspect};
 
 use crate::near;
 use crate::places::{self, launcher};
+use crate::undisturbed::undisturbed;
 
 /// Requests of one sync: data, journal, commit, metadata, flushes.
 type Each = [f64; 5];
@@ -149,209 +150,227 @@ fn whole(row: &SyncRow) {
 
 #[test]
 fn ext4_commits_a_transaction_unless_only_contents_change() {
-    let mut kinds = APPENDS.to_vec();
-    kinds.extend([
-        (Call::Fdatasync, Write::Overwrite),
-        (Call::ODsync, Write::Overwrite),
-        (Call::Fdatasync, Write::Preallocated),
-        (Call::Syncfs, Write::Append),
-    ]);
-    let result = measured(Some(ImageKind::Ext4), &kinds, &[1]);
-    for (call, write) in APPENDS {
-        asks(&result, call, write, [1.0, 1.0, 1.0, 0.0, 2.0]);
-    }
-    for call in [Call::Fdatasync, Call::ODsync] {
-        asks(&result, call, Write::Overwrite, [1.0, 0.0, 0.0, 0.0, 1.0]);
-    }
-    let converts = [1.0, ONE_IN_FOUR, ONE_IN_FOUR, 0.0, 1.0 + ONE_IN_FOUR];
-    asks(&result, Call::Fdatasync, Write::Preallocated, converts);
-    let bytes = row(&result, Call::Fsync, Write::Append).per_sync.bytes;
-    near("bytes", bytes.unwrap(), 17_900.0, 21_500.0);
-    // After the commit `sync_filesystem` (fs/sync.c) writes the block device's pages as
-    // well, so the committed metadata goes to its place at once.
-    let syncfs = row(&result, Call::Syncfs, Write::Append).per_sync;
-    near("syncfs metadata", syncfs.metadata.unwrap(), 0.9, 2.5);
-    // `sync_filesystem` starts a commit before it waits for the data, and commits again
-    // after that (`ext4_sync_fs`, fs/ext4/super.c): the second has work if the end of the
-    // data's write-back came between the two.
-    near("syncfs commit", syncfs.commit.unwrap(), 0.97, 2.05);
+    undisturbed(|| {
+        let mut kinds = APPENDS.to_vec();
+        kinds.extend([
+            (Call::Fdatasync, Write::Overwrite),
+            (Call::ODsync, Write::Overwrite),
+            (Call::Fdatasync, Write::Preallocated),
+            (Call::Syncfs, Write::Append),
+        ]);
+        let result = measured(Some(ImageKind::Ext4), &kinds, &[1]);
+        for (call, write) in APPENDS {
+            asks(&result, call, write, [1.0, 1.0, 1.0, 0.0, 2.0]);
+        }
+        for call in [Call::Fdatasync, Call::ODsync] {
+            asks(&result, call, Write::Overwrite, [1.0, 0.0, 0.0, 0.0, 1.0]);
+        }
+        let converts = [1.0, ONE_IN_FOUR, ONE_IN_FOUR, 0.0, 1.0 + ONE_IN_FOUR];
+        asks(&result, Call::Fdatasync, Write::Preallocated, converts);
+        let bytes = row(&result, Call::Fsync, Write::Append).per_sync.bytes;
+        near("bytes", bytes.unwrap(), 17_900.0, 21_500.0);
+        // After the commit `sync_filesystem` (fs/sync.c) writes the block device's pages as
+        // well, so the committed metadata goes to its place at once.
+        let syncfs = row(&result, Call::Syncfs, Write::Append).per_sync;
+        near("syncfs metadata", syncfs.metadata.unwrap(), 0.9, 2.5);
+        // `sync_filesystem` starts a commit before it waits for the data, and commits again
+        // after that (`ext4_sync_fs`, fs/ext4/super.c): the second has work if the end of the
+        // data's write-back came between the two.
+        near("syncfs commit", syncfs.commit.unwrap(), 0.97, 2.05);
+    });
 }
 
 #[test]
 fn ext4_without_journal_writes_the_inode_itself() {
-    let mut kinds = APPENDS.to_vec();
-    kinds.push((Call::Fdatasync, Write::Overwrite));
-    let result = measured(Some(ImageKind::Ext4NoJournal), &kinds, &[1]);
-    for (call, write) in APPENDS {
-        let row = row(&result, call, write);
+    undisturbed(|| {
+        let mut kinds = APPENDS.to_vec();
+        kinds.push((Call::Fdatasync, Write::Overwrite));
+        let result = measured(Some(ImageKind::Ext4NoJournal), &kinds, &[1]);
+        for (call, write) in APPENDS {
+            let row = row(&result, call, write);
+            whole(row);
+            let each = row.per_sync;
+            assert_eq!((each.journal, each.commit), (Some(0.0), Some(0.0)));
+            near("data", each.data.unwrap(), 0.99, 1.01);
+            // The inode; and bitmaps and descriptors when their write-back comes round.
+            near("metadata", each.metadata.unwrap(), 0.99, 1.3);
+            near("flushes", each.flushes.unwrap(), 0.97, 1.09);
+        }
+        // `ext4_fsync_nojournal` (fs/ext4/fsync.c) calls `ext4_write_inode` for fdatasync too,
+        // which writes the inode's block if its time has changed: at most once a sync.
+        let row = row(&result, Call::Fdatasync, Write::Overwrite);
         whole(row);
-        let each = row.per_sync;
-        assert_eq!((each.journal, each.commit), (Some(0.0), Some(0.0)));
-        near("data", each.data.unwrap(), 0.99, 1.01);
-        // The inode; and bitmaps and descriptors when their write-back comes round.
-        near("metadata", each.metadata.unwrap(), 0.99, 1.3);
-        near("flushes", each.flushes.unwrap(), 0.97, 1.09);
-    }
-    // `ext4_fsync_nojournal` (fs/ext4/fsync.c) calls `ext4_write_inode` for fdatasync too,
-    // which writes the inode's block if its time has changed: at most once a sync.
-    let row = row(&result, Call::Fdatasync, Write::Overwrite);
-    whole(row);
-    near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
-    near("metadata", row.per_sync.metadata.unwrap(), 0.0, 1.06);
-    near("flushes", row.per_sync.flushes.unwrap(), 0.97, 1.09);
+        near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
+        near("metadata", row.per_sync.metadata.unwrap(), 0.0, 1.06);
+        near("flushes", row.per_sync.flushes.unwrap(), 0.97, 1.09);
+    });
 }
 
 #[test]
 fn ext4_fast_commit_writes_one_block_for_journal_and_commit() {
-    let mut kinds = APPENDS.to_vec();
-    kinds.extend([
-        (Call::Fdatasync, Write::Overwrite),
-        (Call::Fdatasync, Write::Preallocated),
-    ]);
-    let result = measured(Some(ImageKind::Ext4FastCommit), &kinds, &[1]);
-    for (call, write) in APPENDS {
-        asks(&result, call, write, [1.0, 0.0, 1.0, 0.0, 2.0]);
-    }
-    asks(
-        &result,
-        Call::Fdatasync,
-        Write::Overwrite,
-        [1.0, 0.0, 0.0, 0.0, 1.0],
-    );
-    // Three of four writes convert nothing; the fast commit is written all the same,
-    // because the inode is tracked in it.
-    asks(
-        &result,
-        Call::Fdatasync,
-        Write::Preallocated,
-        [1.0, 0.0, 1.0, 0.0, 2.0],
-    );
+    undisturbed(|| {
+        let mut kinds = APPENDS.to_vec();
+        kinds.extend([
+            (Call::Fdatasync, Write::Overwrite),
+            (Call::Fdatasync, Write::Preallocated),
+        ]);
+        let result = measured(Some(ImageKind::Ext4FastCommit), &kinds, &[1]);
+        for (call, write) in APPENDS {
+            asks(&result, call, write, [1.0, 0.0, 1.0, 0.0, 2.0]);
+        }
+        asks(
+            &result,
+            Call::Fdatasync,
+            Write::Overwrite,
+            [1.0, 0.0, 0.0, 0.0, 1.0],
+        );
+        // Three of four writes convert nothing; the fast commit is written all the same,
+        // because the inode is tracked in it.
+        asks(
+            &result,
+            Call::Fdatasync,
+            Write::Preallocated,
+            [1.0, 0.0, 1.0, 0.0, 2.0],
+        );
+    });
 }
 
 #[test]
 fn ext4_that_journals_data_commits_even_an_overwrite() {
-    let kinds = [
-        (Call::Fsync, Write::Append),
-        (Call::ODsync, Write::Append),
-        (Call::Fdatasync, Write::Overwrite),
-        (Call::Fdatasync, Write::Preallocated),
-    ];
-    let result = measured(Some(ImageKind::Ext4DataJournal), &kinds, &[1]);
-    for (call, write) in kinds {
-        asks(&result, call, write, [1.0, 1.0, 1.0, 0.0, 3.0]);
-    }
+    undisturbed(|| {
+        let kinds = [
+            (Call::Fsync, Write::Append),
+            (Call::ODsync, Write::Append),
+            (Call::Fdatasync, Write::Overwrite),
+            (Call::Fdatasync, Write::Preallocated),
+        ];
+        let result = measured(Some(ImageKind::Ext4DataJournal), &kinds, &[1]);
+        for (call, write) in kinds {
+            asks(&result, call, write, [1.0, 1.0, 1.0, 0.0, 3.0]);
+        }
+    });
 }
 
 #[test]
 fn xfs_writes_one_log_record_unless_only_contents_change() {
-    let mut kinds = APPENDS.to_vec();
-    kinds.extend([
-        (Call::Fdatasync, Write::Overwrite),
-        (Call::ODsync, Write::Overwrite),
-        (Call::Fdatasync, Write::Preallocated),
-        (Call::Syncfs, Write::Overwrite),
-    ]);
-    let result = measured(Some(ImageKind::Xfs), &kinds, &[1]);
-    for (call, write) in APPENDS {
-        asks(&result, call, write, [1.0, 1.0, 0.0, 0.0, 2.0]);
-    }
-    for call in [Call::Fdatasync, Call::ODsync] {
-        asks(&result, call, Write::Overwrite, [1.0, 0.0, 0.0, 0.0, 1.0]);
-    }
-    let converts = [1.0, ONE_IN_FOUR, 0.0, 0.0, 1.0 + ONE_IN_FOUR];
-    asks(&result, Call::Fdatasync, Write::Preallocated, converts);
-    // `xfs_fs_sync_fs` (fs/xfs/xfs_super.c) only forces the log, and a log with nothing in
-    // it sends no flush; `xfs_file_fsync` (xfs_file.c) sends one in that case. So most of
-    // these syncs leave their contents in the device's volatile cache.
-    let syncfs = row(&result, Call::Syncfs, Write::Overwrite);
-    whole(syncfs);
-    near("data", syncfs.per_sync.data.unwrap(), 0.97, 1.03);
-    let (flushes, log) = (syncfs.per_sync.flushes, syncfs.per_sync.journal);
-    let (flushes, log) = (flushes.unwrap(), log.unwrap());
-    assert!(
-        flushes <= 2.0 * log + 0.05,
-        "{flushes} flushes, {log} log writes"
-    );
+    undisturbed(|| {
+        let mut kinds = APPENDS.to_vec();
+        kinds.extend([
+            (Call::Fdatasync, Write::Overwrite),
+            (Call::ODsync, Write::Overwrite),
+            (Call::Fdatasync, Write::Preallocated),
+            (Call::Syncfs, Write::Overwrite),
+        ]);
+        let result = measured(Some(ImageKind::Xfs), &kinds, &[1]);
+        for (call, write) in APPENDS {
+            asks(&result, call, write, [1.0, 1.0, 0.0, 0.0, 2.0]);
+        }
+        for call in [Call::Fdatasync, Call::ODsync] {
+            asks(&result, call, Write::Overwrite, [1.0, 0.0, 0.0, 0.0, 1.0]);
+        }
+        let converts = [1.0, ONE_IN_FOUR, 0.0, 0.0, 1.0 + ONE_IN_FOUR];
+        asks(&result, Call::Fdatasync, Write::Preallocated, converts);
+        // `xfs_fs_sync_fs` (fs/xfs/xfs_super.c) only forces the log, and a log with nothing in
+        // it sends no flush; `xfs_file_fsync` (xfs_file.c) sends one in that case. So most of
+        // these syncs leave their contents in the device's volatile cache.
+        let syncfs = row(&result, Call::Syncfs, Write::Overwrite);
+        whole(syncfs);
+        near("data", syncfs.per_sync.data.unwrap(), 0.97, 1.03);
+        let (flushes, log) = (syncfs.per_sync.flushes, syncfs.per_sync.journal);
+        let (flushes, log) = (flushes.unwrap(), log.unwrap());
+        assert!(
+            flushes <= 2.0 * log + 0.05,
+            "{flushes} flushes, {log} log writes"
+        );
+    });
 }
 
 #[test]
 fn btrfs_writes_its_log_trees_whatever_changes() {
-    let kinds = [
-        (Call::Fsync, Write::Append),
-        (Call::ODsync, Write::Append),
-        (Call::Fdatasync, Write::Overwrite),
-        (Call::Fdatasync, Write::Preallocated),
-    ];
-    let result = measured(Some(ImageKind::Btrfs), &kinds, &[1]);
-    for (call, write) in kinds {
-        let row = row(&result, call, write);
-        whole(row);
-        let each = row.per_sync;
-        // The first two appends lie inline in the tree (`max_inline`, btrfs(5)).
-        near("data", each.data.unwrap(), 0.8, 1.03);
-        near("super blocks", each.commit.unwrap(), 0.97, 1.1);
-        // Two log trees of two blocks, each with a copy (DUP), and more as they grow.
-        near("metadata", each.metadata.unwrap(), 3.8, 9.0);
-        near("flushes", each.flushes.unwrap(), 1.97, 2.1);
-    }
+    undisturbed(|| {
+        let kinds = [
+            (Call::Fsync, Write::Append),
+            (Call::ODsync, Write::Append),
+            (Call::Fdatasync, Write::Overwrite),
+            (Call::Fdatasync, Write::Preallocated),
+        ];
+        let result = measured(Some(ImageKind::Btrfs), &kinds, &[1]);
+        for (call, write) in kinds {
+            let row = row(&result, call, write);
+            whole(row);
+            let each = row.per_sync;
+            // The first two appends lie inline in the tree (`max_inline`, btrfs(5)).
+            near("data", each.data.unwrap(), 0.8, 1.03);
+            near("super blocks", each.commit.unwrap(), 0.97, 1.1);
+            // Two log trees of two blocks, each with a copy (DUP), and more as they grow.
+            near("metadata", each.metadata.unwrap(), 3.8, 9.0);
+            near("flushes", each.flushes.unwrap(), 1.97, 2.1);
+        }
+    });
 }
 
 #[test]
 fn on_the_host_data_is_charged_by_file() {
-    let kinds = [
-        (Call::Fsync, Write::Append),
-        (Call::Fdatasync, Write::Overwrite),
-        (Call::Sync, Write::Append),
-    ];
-    let result = measured(None, &kinds, &[1]);
-    for (call, write) in kinds {
-        let row = row(&result, call, write);
-        whole(row);
-        near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
-        let calls = row.row.evidence.syscalls.as_ref().unwrap();
-        assert_eq!(calls[call.as_str()].count, row.observed_syncs);
-        assert_eq!(row.per_sync.unknown, Some(0.0));
-    }
-    assert!(
-        result
-            .caveats
-            .iter()
-            .any(|caveat| caveat.contains("is shared"))
-    );
+    undisturbed(|| {
+        let kinds = [
+            (Call::Fsync, Write::Append),
+            (Call::Fdatasync, Write::Overwrite),
+            (Call::Sync, Write::Append),
+        ];
+        let result = measured(None, &kinds, &[1]);
+        for (call, write) in kinds {
+            let row = row(&result, call, write);
+            whole(row);
+            near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
+            let calls = row.row.evidence.syscalls.as_ref().unwrap();
+            assert_eq!(calls[call.as_str()].count, row.observed_syncs);
+            assert_eq!(row.per_sync.unknown, Some(0.0));
+        }
+        assert!(
+            result
+                .caveats
+                .iter()
+                .any(|caveat| caveat.contains("is shared"))
+        );
+    });
 }
 
 #[test]
 fn a_series_has_every_second_and_adds_up() {
-    let result = measured(Some(ImageKind::Ext4), &APPENDS[..1], &[1]);
-    let row = row(&result, Call::Fsync, Write::Append);
-    let seconds = &row.series.seconds;
-    assert_eq!(seconds.len(), 3);
-    assert!(seconds.iter().all(|second| second.lasted_s >= 1.0));
-    let syncs: u64 = seconds.iter().map(|second| second.syncs).sum();
-    assert_eq!(syncs, row.observed_syncs);
-    let data: u64 = seconds.iter().map(|second| second.data.unwrap()).sum();
-    let whole = row.row.evidence.device.unwrap().data.count;
-    assert_eq!(data, whole, "no request between the seconds");
-    assert!(row.series.steadiness.is_some());
+    undisturbed(|| {
+        let result = measured(Some(ImageKind::Ext4), &APPENDS[..1], &[1]);
+        let row = row(&result, Call::Fsync, Write::Append);
+        let seconds = &row.series.seconds;
+        assert_eq!(seconds.len(), 3);
+        assert!(seconds.iter().all(|second| second.lasted_s >= 1.0));
+        let syncs: u64 = seconds.iter().map(|second| second.syncs).sum();
+        assert_eq!(syncs, row.observed_syncs);
+        let data: u64 = seconds.iter().map(|second| second.data.unwrap()).sum();
+        let whole = row.row.evidence.device.unwrap().data.count;
+        assert_eq!(data, whole, "no request between the seconds");
+        assert!(row.series.steadiness.is_some());
+    });
 }
 
 #[test]
 fn writers_at_the_same_time_share_commits() {
-    let result = measured(Some(ImageKind::Ext4), &APPENDS[..1], &[1, 8]);
-    let commits: Vec<f64> = result
-        .rows
-        .iter()
-        .map(|row| {
-            whole(row);
-            row.per_sync.commit.unwrap()
-        })
-        .collect();
-    near("a lone writer's commits", commits[0], 0.97, 1.1);
-    assert!(commits[1] < 0.9, "{commits:?}");
-    let answer = result
-        .answers
-        .iter()
-        .find(|answer| answer.claim.contains("share"))
-        .unwrap();
-    assert_eq!(answer.verdict, iostrata_core::Verdict::Holds);
+    undisturbed(|| {
+        let result = measured(Some(ImageKind::Ext4), &APPENDS[..1], &[1, 8]);
+        let commits: Vec<f64> = result
+            .rows
+            .iter()
+            .map(|row| {
+                whole(row);
+                row.per_sync.commit.unwrap()
+            })
+            .collect();
+        near("a lone writer's commits", commits[0], 0.97, 1.1);
+        assert!(commits[1] < 0.9, "{commits:?}");
+        let answer = result
+            .answers
+            .iter()
+            .find(|answer| answer.claim.contains("share"))
+            .unwrap();
+        assert_eq!(answer.verdict, iostrata_core::Verdict::Holds);
+    });
 }
