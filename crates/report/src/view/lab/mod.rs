@@ -8,6 +8,7 @@ mod facts;
 mod footnotes;
 mod heading;
 mod made;
+mod numbered;
 mod page_cache;
 mod sync;
 

@@ -15,7 +15,7 @@ const SYNCS: [Mode; 3] = [Mode::Fsync, Mode::Fdatasync, Mode::ODsync];
 
 /// Nothing when there is one file system, or when all its rows are drawn anyway.
 pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
-    if !view.extent.compares() || view.targets().len() < 2 {
+    if !view.extent.compares() || view.rows.targets().len() < 2 {
         return;
     }
     let tables: Vec<_> = view
@@ -37,15 +37,15 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
             .named(format!("each file system, per write of {size}"))
             .draw(page);
         view.left_out("the comparison of file systems", left_out);
-        view.show(&rows);
+        view.rows.show(&rows);
     }
 }
 
 /// Rows of one record size, by mode and then by file system: the syncs, and what
 /// an answer cites of a file system whose rows are not all drawn.
 fn compared<'a>(view: &View<'a>, records: (u64, u64)) -> Vec<Numbered<'a>> {
-    let in_full = view.targets().into_iter().next();
-    let cited = view.rows(|row| {
+    let in_full = view.rows.targets().into_iter().next();
+    let cited = view.rows.which(|row| {
         let answers = &view.result.answers;
         row.records() == records
             && Some(row.target()) != in_full
@@ -57,8 +57,8 @@ fn compared<'a>(view: &View<'a>, records: (u64, u64)) -> Vec<Numbered<'a>> {
         |mode: Mode| SYNCS.contains(&mode) || cited.iter().any(|row| row.case().mode == mode);
     let mut rows = Vec::new();
     for mode in view.modes().into_iter().filter(|mode| is_compared(*mode)) {
-        for target in view.targets() {
-            rows.extend(view.rows(|row| {
+        for target in view.rows.targets() {
+            rows.extend(view.rows.which(|row| {
                 row.case().mode == mode && row.records() == records && row.target() == target
             }));
         }

@@ -22,8 +22,8 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     for records in records {
         let mut rows = Vec::new();
         for mode in &modes {
-            for target in view.targets() {
-                rows.extend(view.rows(|row| {
+            for target in view.rows.targets() {
+                rows.extend(view.rows.which(|row| {
                     row.case().mode == *mode
                         && row.target() == target
                         && row.records() == records
@@ -53,7 +53,7 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
 fn contrasted(view: &View<'_>) -> Vec<Mode> {
     let mut modes = view.modes();
     let has_contrast = modes.iter().any(|mode| CONTRAST.contains(mode));
-    if !view.extent.all_rows() && view.targets().len() > 1 && has_contrast {
+    if !view.extent.all_rows() && view.rows.targets().len() > 1 && has_contrast {
         modes.retain(|mode| CONTRAST.contains(mode));
     }
     modes

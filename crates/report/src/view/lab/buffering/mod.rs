@@ -28,7 +28,7 @@ pub(super) fn draw(
     extent: Extent,
 ) {
     let mut view = View::of(result, extent);
-    let facts = view.facts();
+    let facts = view.rows.facts();
     let method = &result.method;
     let heading = Heading {
         name: "buffering",
@@ -45,12 +45,12 @@ pub(super) fn draw(
     timeline::draw(page, result);
     runtimes::draw(page, &mut view);
     memory::draw(page, &mut view);
-    let shown: Vec<Facts<'_>> = view.shown().iter().map(Numbered::facts).collect();
+    let shown: Vec<Facts<'_>> = view.rows.shown().iter().map(Numbered::facts).collect();
     footnotes::draw(page, &shown);
     let own_cost = |nanoseconds| format!("{} ns per record", number(nanoseconds));
     let made = Made {
         rows: &facts,
-        hidden: view.hidden(),
+        hidden: view.rows.hidden(),
         unshown: &view.unshown,
         warm_up_runs: method.warm_up_runs,
         own_cost: method.own_cost_ns.map(own_cost),

@@ -13,14 +13,16 @@ use crate::view::page::{GLUE, Page, Tone};
 use crate::view::table::{Column, Table};
 
 pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
-    let several = view.targets().len() > 1;
+    let several = view.rows.targets().len() > 1;
     page.part("rows", "every row");
-    for target in view.in_full() {
+    for target in view.rows.in_full() {
         if several {
             page.section(&format!("on {target}"));
         }
         for (position, records) in view.records().into_iter().enumerate() {
-            let rows = view.rows(|row| row.target() == target && row.records() == records);
+            let rows = view
+                .rows
+                .which(|row| row.target() == target && row.records() == records);
             if rows.is_empty() {
                 continue;
             }
@@ -39,14 +41,14 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
             view.counted |= device.has_values();
             let left_out = device.draw(page);
             view.left_out(&format!("the rows of {target}"), left_out);
-            view.show(&rows);
+            view.rows.show(&rows);
         }
     }
 }
 
 /// What the columns of both tables mean.
 pub(super) fn legend(page: &mut Page, view: &View<'_>) {
-    let shown = view.shown();
+    let shown = view.rows.shown();
     if shown.is_empty() {
         return;
     }

@@ -1,24 +1,18 @@
 //! Which rows are drawn, and how they are called.
 
 use iostrata_core::bytes;
-use iostrata_core::copy::{Case, CopyResult, CopyRow, Destination, Method, Source};
+use iostrata_core::copy::{CopyResult, CopyRow, Destination, Method, Source};
 
-use crate::format;
 use crate::view::lab::Extent;
 use crate::view::lab::facts::{Facts, Unshown, distinct};
+use crate::view::lab::numbered::{self, HOST};
 
-/// Name of the target that is the measured directory's own file system.
-const HOST: &str = "host";
+pub(super) use crate::view::lab::numbered::cells;
 
 /// Rows of a further file system that are few enough to be drawn with the host's.
 const FEW_ROWS: usize = 8;
 
-/// A row with the number by which answers cite it.
-#[derive(Clone, Copy)]
-pub(super) struct Numbered<'a> {
-    pub(super) number: usize,
-    pub(super) row: &'a CopyRow,
-}
+pub(super) type Numbered<'a> = numbered::Numbered<'a, CopyRow>;
 
 /// Rows that stand in one table.
 pub(super) struct Group<'a> {
@@ -36,18 +30,6 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> Numbered<'a> {
-    pub(super) fn case(&self) -> &'a Case {
-        &self.row.row.case
-    }
-
-    pub(super) fn target(&self) -> &'a str {
-        &self.row.row.target
-    }
-
-    pub(super) fn facts(&self) -> Facts<'a> {
-        Facts::of(self.number, &self.row.row)
-    }
-
     /// `read_write 64 KiB`, `read_write whole file`, `sendfile`.
     pub(super) fn name(&self) -> String {
         let case = self.case();
@@ -67,11 +49,7 @@ impl<'a> Numbered<'a> {
 
 impl<'a> View<'a> {
     pub(super) fn of(result: &'a CopyResult, extent: Extent) -> Self {
-        let numbered = |(index, row)| Numbered {
-            number: index + 1,
-            row,
-        };
-        let rows: Vec<Numbered<'a>> = result.rows.iter().enumerate().map(numbered).collect();
+        let rows = numbered::numbered(&result.rows);
         Self {
             extent,
             several: distinct(rows.iter().map(Numbered::target)).len() > 1,
@@ -156,15 +134,4 @@ impl<'a> View<'a> {
             case.source.as_str()
         )
     }
-}
-
-/// The text of each row's value.
-pub(super) fn cells<'a, T>(
-    rows: &[Numbered<'a>],
-    value: impl Fn(&'a CopyRow) -> Option<T>,
-    text: impl Fn(T) -> String,
-) -> Vec<String> {
-    rows.iter()
-        .map(|row| format::or_not_seen(value(row.row), &text))
-        .collect()
 }

@@ -3,26 +3,15 @@
 use iostrata_core::bytes::exact;
 use iostrata_core::page_cache::{PageCacheResult, PageCacheRow, Parse};
 
-use crate::format::or_not_seen;
 use crate::view::lab::Extent;
-use crate::view::lab::facts::{Facts, Unshown, distinct};
+use crate::view::lab::facts::{Unshown, distinct};
+use crate::view::lab::numbered;
 
-/// A row with the number by which answers cite it.
-#[derive(Clone, Copy)]
-pub(super) struct Numbered<'a> {
-    pub(super) number: usize,
-    pub(super) row: &'a PageCacheRow,
-}
+pub(super) use crate::view::lab::numbered::cells;
 
-impl<'a> Numbered<'a> {
-    pub(super) fn facts(&self) -> Facts<'a> {
-        Facts::of(self.number, &self.row.row)
-    }
+pub(super) type Numbered<'a> = numbered::Numbered<'a, PageCacheRow>;
 
-    pub(super) fn target(&self) -> &'a str {
-        &self.row.row.target
-    }
-
+impl Numbered<'_> {
     /// `cold read`, `warm read, json`.
     pub(super) fn label(&self) -> String {
         let case = self.row.row.case;
@@ -50,11 +39,7 @@ pub(super) struct View<'a> {
 impl<'a> View<'a> {
     /// All file systems, or the first one.
     pub(super) fn of(result: &'a PageCacheResult, extent: Extent) -> Self {
-        let numbered = result.rows.iter().enumerate().map(|(index, row)| Numbered {
-            number: index + 1,
-            row,
-        });
-        let rows: Vec<Numbered<'a>> = numbered.collect();
+        let rows = numbered::numbered(&result.rows);
         let mut targets = distinct(rows.iter().map(Numbered::target));
         if !extent.all_rows() {
             targets.truncate(1);
@@ -80,15 +65,4 @@ impl<'a> View<'a> {
         let is_shown = |row: &&Numbered<'a>| self.targets.contains(&row.target());
         self.rows.iter().filter(is_shown).copied().collect()
     }
-}
-
-/// The column of a figure; where a row has none, that it was not seen.
-pub(super) fn cells<'a, T>(
-    rows: &[Numbered<'a>],
-    pick: impl Fn(&'a PageCacheRow) -> Option<T>,
-    text: impl Fn(T) -> String,
-) -> Vec<String> {
-    rows.iter()
-        .map(|row| or_not_seen(pick(row.row), &text))
-        .collect()
 }

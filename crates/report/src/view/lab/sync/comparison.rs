@@ -18,7 +18,7 @@ const COMPARED: [(Call, Write); 3] = [
 
 /// Nothing when there is one file system, or when all its rows are drawn anyway.
 pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
-    if !view.extent.compares() || view.targets().len() < 2 {
+    if !view.extent.compares() || view.rows.targets().len() < 2 {
         return;
     }
     let tables: Vec<_> = view
@@ -40,14 +40,14 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
             .named(format!("each file system, {title}"))
             .draw(page);
         view.unshown.add("the comparison of file systems", left_out);
-        view.show(&rows);
+        view.rows.show(&rows);
     }
 }
 
 /// Rows of one size, by name and then by file system: the compared syncs, and what an
 /// answer cites of a file system whose rows are not all drawn.
 fn compared<'a>(view: &View<'a>, size_bytes: u64) -> Vec<Numbered<'a>> {
-    let in_full = view.targets().into_iter().next();
+    let in_full = view.rows.targets().into_iter().next();
     let cited = |row: &Numbered<'_>| {
         let answers = &view.result.answers;
         Some(row.target()) != in_full
@@ -59,12 +59,12 @@ fn compared<'a>(view: &View<'a>, size_bytes: u64) -> Vec<Numbered<'a>> {
         let case = row.case();
         case.writers == 1 && COMPARED.contains(&(case.call, case.write))
     };
-    let of_size = view.rows(|row| row.case().size_bytes == size_bytes);
+    let of_size = view.rows.which(|row| row.case().size_bytes == size_bytes);
     let wanted = of_size.iter().filter(|row| usual(row) || cited(row));
     let names = distinct(wanted.map(Numbered::name));
     let mut rows = Vec::new();
     for name in names {
-        for target in view.targets() {
+        for target in view.rows.targets() {
             let same = of_size
                 .iter()
                 .filter(|row| row.name() == name && row.target() == target);

@@ -27,7 +27,7 @@ pub(super) fn draw(
     extent: Extent,
 ) {
     let mut view = View::of(result, extent);
-    let facts: Vec<Facts<'_>> = view.rows(|_| true).iter().map(Numbered::facts).collect();
+    let facts: Vec<Facts<'_>> = view.rows.facts();
     let method = &result.method;
     let heading = Heading {
         name: "sync",
@@ -44,11 +44,11 @@ pub(super) fn draw(
     rows::legend(page, &view);
     series::draw(page, &mut view);
     projection::draw(page, &mut view);
-    let shown: Vec<Facts<'_>> = view.shown().iter().map(Numbered::facts).collect();
+    let shown: Vec<Facts<'_>> = view.rows.shown().iter().map(Numbered::facts).collect();
     footnotes::draw(page, &shown);
     let made = Made {
         rows: &facts,
-        hidden: view.hidden(),
+        hidden: view.rows.hidden(),
         unshown: &view.unshown,
         warm_up_runs: method.warm_up_runs,
         own_cost: None,

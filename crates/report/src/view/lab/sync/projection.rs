@@ -61,7 +61,7 @@ fn devices(view: &View<'_>, projections: &[&Projection]) -> Table {
         Column::number("IOPS", figure(|device| device.iops, number)).rank(1),
     ];
     for row in rows {
-        let target = view.rows(|known| known.number == row);
+        let target = view.rows.which(|known| known.number == row);
         let name = target.first().map_or("", |known| known.target());
         let cells = devices.iter().map(|device| {
             let found = projections
@@ -76,11 +76,11 @@ fn devices(view: &View<'_>, projections: &[&Projection]) -> Table {
 
 /// The measured device projected: where the model is right, and where it is not.
 fn check(view: &View<'_>, checks: &[&Projection]) -> Table {
-    let in_full = view.in_full();
+    let in_full = view.rows.in_full();
     let mut others: Vec<&str> = Vec::new();
     let mut drawn: Vec<(&Projection, Numbered<'_>)> = Vec::new();
     for &check in checks {
-        for row in view.rows(|row| row.number == check.row) {
+        for row in view.rows.which(|row| row.number == check.row) {
             if in_full.contains(&row.target()) || !others.contains(&row.target()) {
                 others.push(row.target());
                 drawn.push((check, row));

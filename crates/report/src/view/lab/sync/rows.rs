@@ -9,15 +9,16 @@ use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
 
 pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
-    let several = view.targets().len() > 1;
+    let several = view.rows.targets().len() > 1;
     page.part("rows", "every row");
-    for target in view.in_full() {
+    for target in view.rows.in_full() {
         if several {
             page.section(&format!("on {target}"));
         }
         for (position, size_bytes) in view.sizes().into_iter().enumerate() {
-            let rows =
-                view.rows(|row| row.target() == target && row.case().size_bytes == size_bytes);
+            let rows = view
+                .rows
+                .which(|row| row.target() == target && row.case().size_bytes == size_bytes);
             if rows.is_empty() {
                 continue;
             }
@@ -36,14 +37,14 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
             }
             let left_out = device.draw(page);
             view.unshown.add(&place, left_out);
-            view.show(&rows);
+            view.rows.show(&rows);
         }
     }
 }
 
 /// What the columns of both tables mean.
 pub(super) fn legend(page: &mut Page, view: &View<'_>) {
-    if view.shown().is_empty() {
+    if view.rows.shown().is_empty() {
         return;
     }
     page.blank();
@@ -56,7 +57,7 @@ pub(super) fn legend(page: &mut Page, view: &View<'_>) {
         Tone::Quiet,
     );
     let seen = |row: &Numbered<'_>| row.row.per_sync.flushes.is_some();
-    if view.shown().iter().any(seen) {
+    if view.rows.shown().iter().any(seen) {
         page.styled(
             0,
             "per sync: requests that write to the device, by cause, flushes of its cache, and \

@@ -12,8 +12,10 @@ const FEWEST: usize = 2;
 
 /// The series of the targets that are drawn in full; of the others, whether they are steady.
 pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
-    let in_full = view.in_full();
-    let series = view.rows(|row| row.row.series.seconds.len() >= FEWEST);
+    let in_full = view.rows.in_full();
+    let series = view
+        .rows
+        .which(|row| row.row.series.seconds.len() >= FEWEST);
     if series.is_empty() {
         return;
     }
