@@ -4,6 +4,8 @@ mod answers;
 mod atime;
 mod buffering;
 mod copy;
+#[cfg(test)]
+mod drawn;
 mod facts;
 mod footnotes;
 mod heading;

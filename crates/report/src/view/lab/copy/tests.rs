@@ -1,17 +1,6 @@
-use iostrata_core::lab::LabResult;
-use textwrap::core::display_width;
-
 use super::fixture::{copying, result};
-use crate::terminal::lab::{Style, draw};
-
-const ALL_ROWS: Style = Style {
-    colour: false,
-    all_rows: true,
-};
-
-fn plain(result: &LabResult, width: usize) -> String {
-    draw(result, width, Style::default())
-}
+use crate::terminal::lab::draw;
+use crate::view::lab::drawn::{ALL_ROWS, assert_lines_fit, plain};
 
 #[test]
 fn the_page() {
@@ -28,16 +17,7 @@ fn lines_fit_and_end_in_a_letter() {
     let mut many = result();
     let experiment = copying(&mut many);
     experiment.rows = [experiment.rows.as_slice(); 25].concat();
-    for result in [result(), many] {
-        for width in [80, 81, 100, 120, 200] {
-            for style in [Style::default(), ALL_ROWS] {
-                for line in draw(&result, width, style).lines() {
-                    assert!(display_width(line) <= width, "{width}: {line:?}");
-                    assert_eq!(line, line.trim_end());
-                }
-            }
-        }
-    }
+    assert_lines_fit(&[result(), many]);
 }
 
 #[test]

@@ -4,34 +4,18 @@ mod pages;
 use iostrata_core::Gap;
 use iostrata_core::buffering::Mode;
 use iostrata_core::lab::LabResult;
-use textwrap::core::display_width;
 
 use super::fixture::{buffering, result};
-use crate::terminal::lab::{Style, draw};
-
-const ALL_ROWS: Style = Style {
-    colour: false,
-    all_rows: true,
+use crate::terminal::lab::draw;
+use crate::view::lab::drawn::{
+    ALL_ROWS, HOSTILE, assert_colour_only_repeats, assert_escaped, assert_lines_fit, plain,
 };
-
-fn plain(result: &LabResult, width: usize) -> String {
-    draw(result, width, Style::default())
-}
 
 #[test]
 fn lines_fit_and_end_in_a_letter() {
     let mut hostile = result();
     spoil(&mut hostile);
-    for result in [result(), hostile, wide()] {
-        for width in [80, 81, 100, 120, 200] {
-            for style in [Style::default(), ALL_ROWS] {
-                for line in draw(&result, width, style).lines() {
-                    assert!(display_width(line) <= width, "{width}: {line:?}");
-                    assert_eq!(line, line.trim_end());
-                }
-            }
-        }
-    }
+    assert_lines_fit(&[result(), hostile, wide()]);
 }
 
 /// The longest names and counts of a real run.
@@ -54,74 +38,54 @@ fn wide() -> LabResult {
 
 /// Puts text into every name that a file or a program may choose.
 fn spoil(result: &mut LabResult) {
-    const TEXT: &str = "a\u{1b}[2J\r\nb\u{202e}\u{9b}31m";
-    result.environment.virtualization = Some(TEXT.to_owned());
-    result.environment.kernel = TEXT.to_owned();
+    result.environment.virtualization = Some(HOSTILE.to_owned());
+    result.environment.kernel = HOSTILE.to_owned();
     let experiment = buffering(result);
     for target in &mut experiment.targets {
-        target.name = TEXT.repeat(3);
-        target.storage.path = format!("/{}", TEXT.repeat(20));
-        target.storage.filesystem = TEXT.to_owned();
-        target.storage.mount_options = format!("data={TEXT}");
-        target.storage.devices[0].name = TEXT.to_owned();
+        target.name = HOSTILE.repeat(3);
+        target.storage.path = format!("/{}", HOSTILE.repeat(20));
+        target.storage.filesystem = HOSTILE.to_owned();
+        target.storage.mount_options = format!("data={HOSTILE}");
+        target.storage.devices[0].name = HOSTILE.to_owned();
     }
     for row in &mut experiment.rows {
         let name = if row.row.target == "host" { "" } else { "2" };
-        row.row.target = format!("{TEXT}{name}");
-        row.row.notes = vec![TEXT.to_owned()];
-        row.row.evidence.missing = vec![Gap::new(TEXT, TEXT)];
+        row.row.target = format!("{HOSTILE}{name}");
+        row.row.notes = vec![HOSTILE.to_owned()];
+        row.row.evidence.missing = vec![Gap::new(HOSTILE, HOSTILE)];
         if let Some(calls) = &mut row.row.evidence.syscalls {
-            calls.insert(TEXT.to_owned(), calls["write"]);
+            calls.insert(HOSTILE.to_owned(), calls["write"]);
         }
     }
     for timeline in &mut experiment.timelines {
-        timeline.target = format!("{TEXT}{}", timeline.target);
+        timeline.target = format!("{HOSTILE}{}", timeline.target);
     }
     for runtime in &mut experiment.runtimes {
-        runtime.runtime = TEXT.to_owned();
-        runtime.version = TEXT.to_owned();
-        runtime.api = TEXT.repeat(9);
-        runtime.ten_kib[0].name = TEXT.to_owned();
-        runtime.note = Some(TEXT.to_owned());
+        runtime.runtime = HOSTILE.to_owned();
+        runtime.version = HOSTILE.to_owned();
+        runtime.api = HOSTILE.repeat(9);
+        runtime.ten_kib[0].name = HOSTILE.to_owned();
+        runtime.note = Some(HOSTILE.to_owned());
     }
     for answer in &mut experiment.answers {
-        answer.claim = TEXT.to_owned();
-        answer.because = TEXT.repeat(30);
+        answer.claim = HOSTILE.to_owned();
+        answer.because = HOSTILE.repeat(30);
     }
-    experiment.caveats = vec![TEXT.to_owned()];
-    experiment.missing = vec![Gap::new(TEXT.repeat(20), TEXT)];
-    experiment.question = TEXT.to_owned();
+    experiment.caveats = vec![HOSTILE.to_owned()];
+    experiment.missing = vec![Gap::new(HOSTILE.repeat(20), HOSTILE)];
+    experiment.question = HOSTILE.to_owned();
 }
 
 #[test]
 fn a_terminal_never_gets_what_a_name_holds() {
     let mut result = result();
     spoil(&mut result);
-    for style in [Style::default(), ALL_ROWS] {
-        let text = draw(&result, 100, style);
-        assert!(
-            text.contains("a\\u{1b}[2J\\r\\nb\\u{202e}\\u{9b}31m"),
-            "{text}"
-        );
-        let raw = |char: &char| (char.is_control() && *char != '\n') || *char == '\u{202e}';
-        assert_eq!(text.chars().find(raw), None);
-    }
+    assert_escaped(&result);
 }
 
 #[test]
 fn colour_only_repeats() {
-    for all_rows in [false, true] {
-        let style = |colour| Style { colour, all_rows };
-        let coloured = draw(&result(), 80, style(true));
-        assert!(coloured.contains("\u{1b}[32mholds\u{1b}[0m"), "{coloured}");
-        assert_eq!(without_colour(&coloured), draw(&result(), 80, style(false)));
-    }
-}
-
-fn without_colour(text: &str) -> String {
-    let mut parts = text.split("\u{1b}[");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |plain, part| plain + part.split_once('m').unwrap().1)
+    assert_colour_only_repeats(&result());
 }
 
 #[test]

@@ -3,34 +3,17 @@ mod pages;
 
 use iostrata_core::Gap;
 use iostrata_core::lab::LabResult;
-use textwrap::core::display_width;
 
-use crate::terminal::lab::{Style, draw};
-use fixture::{result, sync};
-
-const ALL_ROWS: Style = Style {
-    colour: false,
-    all_rows: true,
+use crate::view::lab::drawn::{
+    ALL_ROWS, HOSTILE, assert_colour_only_repeats, assert_escaped, assert_lines_fit, plain,
 };
-
-fn plain(result: &LabResult, width: usize) -> String {
-    draw(result, width, Style::default())
-}
+use fixture::{result, sync};
 
 #[test]
 fn lines_fit_and_end_in_a_letter() {
     let mut hostile = result();
     spoil(&mut hostile);
-    for result in [result(), hostile, wide()] {
-        for width in [80, 81, 100, 120, 200] {
-            for style in [Style::default(), ALL_ROWS] {
-                for line in draw(&result, width, style).lines() {
-                    assert!(display_width(line) <= width, "{width}: {line:?}");
-                    assert_eq!(line, line.trim_end());
-                }
-            }
-        }
-    }
+    assert_lines_fit(&[result(), hostile, wide()]);
 }
 
 /// The longest names and counts of a real run.
@@ -54,59 +37,41 @@ fn wide() -> LabResult {
 
 /// Puts text into every name that a file or a program may choose.
 fn spoil(result: &mut LabResult) {
-    const TEXT: &str = "a\u{1b}[2J\r\nb\u{202e}\u{9b}31m";
-    result.environment.kernel = TEXT.to_owned();
+    result.environment.kernel = HOSTILE.to_owned();
     let experiment = sync(result);
     for target in &mut experiment.targets {
-        target.storage.path = format!("/{}", TEXT.repeat(20));
-        target.storage.filesystem = TEXT.to_owned();
+        target.storage.path = format!("/{}", HOSTILE.repeat(20));
+        target.storage.filesystem = HOSTILE.to_owned();
         let disk = &mut target.storage.devices[0];
-        disk.name = TEXT.to_owned();
-        disk.model = Some(TEXT.repeat(9));
-        disk.scheduler = Some(TEXT.to_owned());
+        disk.name = HOSTILE.to_owned();
+        disk.model = Some(HOSTILE.repeat(9));
+        disk.scheduler = Some(HOSTILE.to_owned());
     }
     for row in &mut experiment.rows {
-        row.row.notes = vec![TEXT.to_owned()];
-        row.row.evidence.missing = vec![Gap::new(TEXT, TEXT)];
+        row.row.notes = vec![HOSTILE.to_owned()];
+        row.row.evidence.missing = vec![Gap::new(HOSTILE, HOSTILE)];
     }
     for projection in &mut experiment.projections {
-        projection.device.name = TEXT.to_owned();
+        projection.device.name = HOSTILE.to_owned();
     }
     for setting in &mut experiment.settings {
-        setting.value = TEXT.repeat(9);
+        setting.value = HOSTILE.repeat(9);
     }
-    experiment.answers[0].because = TEXT.repeat(30);
-    experiment.caveats = vec![TEXT.to_owned()];
-    experiment.question = TEXT.to_owned();
+    experiment.answers[0].because = HOSTILE.repeat(30);
+    experiment.caveats = vec![HOSTILE.to_owned()];
+    experiment.question = HOSTILE.to_owned();
 }
 
 #[test]
 fn a_terminal_never_gets_what_a_name_holds() {
     let mut result = result();
     spoil(&mut result);
-    for style in [Style::default(), ALL_ROWS] {
-        let text = draw(&result, 100, style);
-        let raw = |char: &char| (char.is_control() && *char != '\n') || *char == '\u{202e}';
-        assert_eq!(text.chars().find(raw), None);
-    }
+    assert_escaped(&result);
 }
 
 #[test]
 fn colour_only_repeats() {
-    let style = |colour| Style {
-        colour,
-        all_rows: true,
-    };
-    let coloured = draw(&result(), 80, style(true));
-    assert!(coloured.contains("\u{1b}[32mholds\u{1b}[0m"), "{coloured}");
-    let mut bare = String::new();
-    let mut rest = coloured.as_str();
-    while let Some((before, after)) = rest.split_once('\u{1b}') {
-        bare.push_str(before);
-        rest = after.split_once('m').unwrap().1;
-    }
-    bare.push_str(rest);
-    assert_eq!(bare, draw(&result(), 80, style(false)));
+    assert_colour_only_repeats(&result());
 }
 
 #[test]
