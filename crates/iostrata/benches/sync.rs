@@ -9,7 +9,6 @@
     reason = "a benchmark prints its figures and stops at the first error"
 )]
 
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,12 +18,11 @@ use serde_json::Value;
 const SIZE_BYTES: u64 = 1024;
 /// On a disk that others use too, a round's ratios are spread by a third; so many bring their
 /// median's interval below the difference that is looked for.
-const ROUNDS: usize = 25;
+const ROUNDS: usize = 15;
 
-/// A run of the C loop and of fio is to take about this long, whatever the disk; in 4 MiB there
-/// is room for the most, as in the file that `lab sync` overwrites.
-const RUN_US: f64 = 250_000.0;
-const RECORDS: RangeInclusive<u64> = 512..=4096;
+/// The lab gives the median of so many runs, after one that does not count; a single long run has
+/// the few syncs in it that take a hundred times as long. So the others run as often, and as long.
+const RUNS: usize = 5;
 
 /// How far a rate may be from that of the C loop, and of fio.
 const ALLOWED: f64 = 0.10;
@@ -73,26 +71,33 @@ fn main() {
     let append = build(dir.path());
     let has_fio = Command::new("fio").arg("--version").output().is_ok();
 
-    let records = records(&append, dir.path());
     let mut measured = CASES.map(|_| Rounds::default());
+    let records = CASES.map(|case| run_own(dir.path(), &case).1);
     for round in 0..ROUNDS {
-        for (case, rounds) in CASES.iter().zip(&mut measured) {
+        for ((case, rounds), records) in CASES.iter().zip(&mut measured).zip(records) {
             // Each is the first now and then: what one leaves to be written falls to the next.
             for turn in 0..3 {
                 match (round + turn) % 3 {
-                    0 => rounds.c.push(run_c(&append, dir.path(), case, records)),
-                    1 => rounds.own.push(run_own(dir.path(), case)),
-                    _ if has_fio => rounds.fio.push(run_fio(&append, dir.path(), case, records)),
+                    0 => rounds
+                        .c
+                        .push(usual(|| run_c(&append, dir.path(), case, records))),
+                    1 => rounds.own.push(run_own(dir.path(), case).0),
+                    _ if has_fio => {
+                        let fio = usual(|| run_fio(&append, dir.path(), case, records));
+                        rounds.fio.push(fio);
+                    }
                     _ => {}
                 }
             }
         }
     }
 
-    println!("{records} writes of 1 KiB, each made durable, in /var/tmp: {ROUNDS} interleaved");
-    println!("rounds, medians of µs a sync (range), and of a round's ratios to the C loop (95 %)");
-    for (case, rounds) in CASES.iter().zip(&measured) {
-        println!("{} {}", case.write, case.call);
+    println!(
+        "writes of 1 KiB, each made durable, in /var/tmp: {ROUNDS} interleaved rounds of {RUNS} runs"
+    );
+    println!("medians of µs a sync (range), and of a round's ratios to the C loop (95 %)");
+    for ((case, rounds), records) in CASES.iter().zip(&measured).zip(records) {
+        println!("{} {}, {records} a run", case.write, case.call);
         line("C loop", &rounds.c, &rounds.c);
         line("iostrata lab sync", &rounds.own, &rounds.c);
         if has_fio {
@@ -108,15 +113,11 @@ fn main() {
     }
 }
 
-/// As many as a run of the slowest case has time for.
-fn records(append: &Path, dir: &Path) -> u64 {
-    let few = *RECORDS.start();
-    let slowest = CASES.iter().map(|case| run_c(append, dir, case, few));
-    let slowest_us = slowest.fold(0.0, f64::max);
-    RECORDS
-        .rev()
-        .find(|records| *records as f64 * slowest_us <= RUN_US)
-        .unwrap_or(few)
+/// The median of some runs, after one that does not count.
+fn usual(mut run: impl FnMut() -> f64) -> f64 {
+    run();
+    let runs: Vec<f64> = (0..RUNS).map(|_| run()).collect();
+    stats::median(&runs).unwrap()
 }
 
 /// The records' own time, which the program prints.
@@ -130,7 +131,13 @@ fn run_c(append: &Path, dir: &Path, case: &Case, records: u64) -> f64 {
     ns / records as f64 / 1e3
 }
 
-fn run_own(dir: &Path, case: &Case) -> f64 {
+/// Microseconds a sync, and the syncs of a run.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of syncs, made from their rate"
+)]
+fn run_own(dir: &Path, case: &Case) -> (f64, u64) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iostrata"));
     command
         .args(["lab", "sync", "--quick", "--fs=host", "--json=-"])
@@ -143,7 +150,11 @@ fn run_own(dir: &Path, case: &Case) -> f64 {
     let row = &result["experiments"][0]["rows"][0];
     assert_eq!(row["case"]["call"], case.call);
     assert_eq!(row["case"]["write"], case.write);
-    1e6 / row["syncs_per_s"].as_f64().unwrap()
+    let samples = row["timing"]["samples_s"].as_array().unwrap();
+    assert_eq!(samples.len(), RUNS);
+    let rate = row["syncs_per_s"].as_f64().unwrap();
+    let run_s = row["timing"]["median_s"].as_f64().unwrap();
+    (1e6 / rate, (rate * run_s).round() as u64)
 }
 
 fn run_fio(append: &Path, dir: &Path, case: &Case, records: u64) -> f64 {
