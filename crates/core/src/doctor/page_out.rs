@@ -41,7 +41,7 @@ impl PageOut {
                 format!(
                     "{thread} (DAMON) takes file pages out of the page cache that seem unused for \
                      {unused_s} s, {when}; it judges whole regions by a page of each, so what was \
-                     just read may go with its neighbours, and /proc/vmstat does not count it"
+                     just read may go with its neighbours"
                 )
             }
             Scheme::Hidden => format!(

@@ -86,16 +86,15 @@ fn told(roots: &Roots, pid: u64) -> Told {
         schemes.filter_map(move |scheme| of_files(&context, &scheme))
     });
     // The one that takes pages soonest is the one that matters.
-    schemes
-        .min_by(|a, b| unused_s(a).total_cmp(&unused_s(b)))
-        .map_or(Told::NoFiles, Told::Files)
-}
-
-fn unused_s(scheme: &Scheme) -> f64 {
-    match scheme {
-        Scheme::Files { unused_s, .. } => *unused_s,
-        Scheme::Hidden => 0.0,
-    }
+    schemes.min_by(|(a, _), (b, _)| a.total_cmp(b)).map_or(
+        Told::NoFiles,
+        |(unused_s, waits_for_low_memory)| {
+            Told::Files(Scheme::Files {
+                unused_s,
+                waits_for_low_memory,
+            })
+        },
+    )
 }
 
 /// Directories whose names are numbers, in their order.
@@ -109,8 +108,9 @@ fn numbered(dir: &Path) -> Vec<PathBuf> {
     paths.collect()
 }
 
-/// The scheme, if it takes file pages of the machine's memory.
-fn of_files(context: &Path, scheme: &Path) -> Option<Scheme> {
+/// How long file pages of the machine's memory have to seem unused until the scheme takes them,
+/// seconds, and whether it waits for low memory; `None` if it takes none.
+fn of_files(context: &Path, scheme: &Path) -> Option<(f64, bool)> {
     let is = |path: PathBuf, value: &str| Roots::read(&path).as_deref() == Some(value);
     let takes = is(context.join("operations"), "paddr") && is(scheme.join("action"), "pageout");
     if !takes
@@ -123,10 +123,8 @@ fn of_files(context: &Path, scheme: &Path) -> Option<Scheme> {
     let interval_us = context.join("monitoring_attrs/intervals/aggr_us");
     let interval_us = Roots::read_number(&interval_us)?;
     let intervals = Roots::read_number(&scheme.join("access_pattern/age/min"))?;
-    Some(Scheme::Files {
-        unused_s: interval_us as f64 * intervals as f64 / 1e6,
-        waits_for_low_memory: !is(scheme.join("watermarks/metric"), "none"),
-    })
+    let unused_s = interval_us as f64 * intervals as f64 / 1e6;
+    Some((unused_s, !is(scheme.join("watermarks/metric"), "none")))
 }
 
 /// Whether all lists of filters let the page through. The first filter that knows the page
