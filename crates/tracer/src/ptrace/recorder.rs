@@ -305,7 +305,8 @@ impl Recorder {
         self.notes.executed(tid);
     }
 
-    /// A thread is about to end, and still has its figures.
+    /// A thread is about to end, or is gone without having been seen ending, as one that is
+    /// killed between the two may be (ptrace(2)). Either way it still has its figures.
     pub(super) fn ending(&mut self, tid: Tid, now_ns: u64) {
         let Some(thread) = self.tasks.threads.get(&tid) else {
             return;
@@ -319,15 +320,6 @@ impl Recorder {
         self.notes.without_figures += u64::from(used.is_none());
         self.tally.end_task(tid, used, Some(now_ns));
         self.tasks.end(tid);
-    }
-
-    /// A thread is gone; one that was killed may not have been seen ending.
-    pub(super) fn gone(&mut self, tid: Tid, now_ns: u64) {
-        if self.tasks.threads.contains_key(&tid) {
-            self.notes.without_figures += 1;
-            self.tally.end_task(tid, None, Some(now_ns));
-            self.tasks.end(tid);
-        }
     }
 
     /// Hands over. What is left to ask the kernel for is asked by [`Record::finish`], when

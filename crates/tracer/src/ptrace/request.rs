@@ -3,6 +3,8 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -28,10 +30,8 @@ pub(super) enum Resume {
 /// Why a thread stopped or went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It ended with this code.
-    Exited(i32),
-    /// This signal ended it.
-    Killed(i32),
+    /// It has ended.
+    Gone,
     /// Entry or exit of a system call.
     Call,
     /// The filter asks for this system call.
@@ -51,16 +51,10 @@ pub(super) enum Stop {
 }
 
 impl Stop {
-    /// From what `waitpid(2)` told.
-    pub(super) fn from_status(status: i32) -> Self {
-        if libc::WIFEXITED(status) {
-            return Self::Exited(libc::WEXITSTATUS(status));
-        }
-        if libc::WIFSIGNALED(status) {
-            return Self::Killed(libc::WTERMSIG(status));
-        }
-        let signal = libc::WSTOPSIG(status);
-        match status >> 16 {
+    /// From what `waitid(2)` tells of one that has stopped.
+    fn from_status(status: i32) -> Self {
+        let signal = status & 0xff;
+        match status >> 8 {
             libc::PTRACE_EVENT_SECCOMP => Self::Filtered,
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 Self::Made
@@ -200,34 +194,77 @@ pub(super) fn set_first_argument(_tid: Tid, _value: u64) -> io::Result<()> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
-/// The next stop of a thread that this thread traces, or the end of one of its children.
-/// `None` when there are no more. Other threads' children are theirs.
+/// The next stop of a thread that this thread traces, or the end of one of its children, who
+/// is in `/proc` until [`reap`]. `None` when there are no more. Other threads' children are
+/// theirs.
 ///
 /// Looks for one again and again for up to `impatience` before it sleeps: to be woken on
 /// another CPU takes longer than most programs need for their next stop.
 pub(super) fn next_stop(impatience: Duration) -> io::Result<Option<(Tid, Stop)>> {
     let begun = Instant::now();
-    let mut flags = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
+    let mut how = libc::WNOHANG;
     loop {
-        let mut status = 0;
-        // SAFETY: the kernel writes one int to `status`.
-        let tid = unsafe { libc::waitpid(-1, &raw mut status, flags) };
-        if tid == 0 {
-            if begun.elapsed() >= impatience {
-                flags &= !libc::WNOHANG;
+        let anything = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | how;
+        match wait(libc::P_ALL, 0, anything) {
+            Ok(Some((tid, Change::Ended(_)))) => return Ok(Some((tid, Stop::Gone))),
+            Ok(Some((tid, Change::Stopped(_)))) => {
+                // A thread that was killed meanwhile is stopped no more.
+                let stop = wait(libc::P_PID, tid, libc::WSTOPPED | libc::WNOHANG);
+                if let Ok(Some((_, Change::Stopped(status)))) = stop {
+                    return Ok(Some((tid, Stop::from_status(status))));
+                }
             }
-            continue;
-        }
-        if let Ok(tid) = Tid::try_from(tid) {
-            return Ok(Some((tid, Stop::from_status(status))));
-        }
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EINTR) => {}
-            Some(libc::ECHILD) => return Ok(None),
-            _ => return Err(error),
+            Ok(None) if begun.elapsed() >= impatience => how = 0,
+            Ok(None) => {}
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::ECHILD) => return Ok(None),
+                _ => return Err(error),
+            },
         }
     }
+}
+
+/// Lets a thread that is gone leave `/proc`. Returns how it ended.
+pub(super) fn reap(tid: Tid) -> Option<ExitStatus> {
+    let ended = wait(libc::P_PID, tid, libc::WEXITED | libc::WNOHANG);
+    match ended.ok().flatten()? {
+        (_, Change::Ended(status)) => Some(status),
+        (_, Change::Stopped(_)) => None,
+    }
+}
+
+/// What `waitid(2)` tells of a thread.
+enum Change {
+    Ended(ExitStatus),
+    /// The signal, and the event of `ptrace(2)` above it.
+    Stopped(i32),
+}
+
+/// `None` if nobody has changed so, where `flags` say not to wait.
+fn wait(whose: libc::idtype_t, tid: Tid, flags: i32) -> io::Result<Option<(Tid, Change)>> {
+    // Those that this thread traces and its children, however made; not its siblings'.
+    let flags = flags | libc::__WALL | libc::__WNOTHREAD;
+    let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
+    // SAFETY: the kernel writes one `siginfo_t` to `found`.
+    let outcome = unsafe { libc::waitid(whose, tid, found.as_mut_ptr(), flags) };
+    if outcome == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: all-zero is a value of this structure, and the kernel wrote over it.
+    let found = unsafe { found.assume_init() };
+    // SAFETY: waitid(2) sets this member, to 0 when there was nobody.
+    let tid = unsafe { found.si_pid() };
+    // SAFETY: waitid(2) sets this member.
+    let status = unsafe { found.si_status() };
+    let change = match found.si_code {
+        libc::CLD_EXITED => Change::Ended(ExitStatus::from_raw(status << 8)),
+        libc::CLD_KILLED => Change::Ended(ExitStatus::from_raw(status)),
+        libc::CLD_DUMPED => Change::Ended(ExitStatus::from_raw(status | 0x80)),
+        _ => Change::Stopped(status),
+    };
+    let tid = Tid::try_from(tid).ok().filter(|tid| *tid != 0);
+    Ok(tid.map(|tid| (tid, change)))
 }
 
 /// Options and signals are small and not negative.
@@ -253,13 +290,11 @@ mod tests {
     use super::*;
 
     fn stopped(signal: i32, event: i32) -> Stop {
-        Stop::from_status(event << 16 | signal << 8 | 0x7f)
+        Stop::from_status(event << 8 | signal)
     }
 
     #[test]
     fn stops_are_told_apart() {
-        assert_eq!(Stop::from_status(3 << 8), Stop::Exited(3));
-        assert_eq!(Stop::from_status(libc::SIGKILL), Stop::Killed(9));
         assert_eq!(stopped(libc::SIGTRAP | 0x80, 0), Stop::Call);
         assert_eq!(stopped(libc::SIGTRAP, 0), Stop::Signalled(libc::SIGTRAP));
         assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
@@ -80,6 +81,7 @@ impl Tracing {
     pub(super) fn run(&mut self) -> std::io::Result<Left> {
         while let Some((tid, stop)) = request::next_stop(self.impatience)? {
             if tid == self.bell {
+                request::reap(tid);
                 if self.traced.is_empty() {
                     continue;
                 }
@@ -96,7 +98,8 @@ impl Tracing {
                 self.recorder = None;
                 self.onward(tid)
             });
-            self.count(tid, stop);
+            let status = (stop == Stop::Gone).then(|| request::reap(tid)).flatten();
+            self.count(tid, stop, status);
             answer(tid, stop, resume);
         }
         self.hand_over();
@@ -104,8 +107,8 @@ impl Tracing {
     }
 
     /// Keeps count of who is traced. When nobody is, the bell is the last child to wait for.
-    fn count(&mut self, tid: Tid, stop: Stop) {
-        let ended = matches!(stop, Stop::Exited(_) | Stop::Killed(_));
+    fn count(&mut self, tid: Tid, stop: Stop, status: Option<ExitStatus>) {
+        let ended = stop == Stop::Gone;
         let changed = if ended {
             self.traced.remove(&tid)
         } else {
@@ -117,8 +120,8 @@ impl Tracing {
         {
             self.traced.remove(&former);
         }
-        if ended && tid == self.root {
-            self.watch.root_ended(stop);
+        if let Some(status) = status.filter(|_| tid == self.root) {
+            self.watch.root_ended(status);
         }
         if changed || stop == Stop::Executed {
             let alive = self.traced.len() as u64;
@@ -162,8 +165,7 @@ impl Tracing {
                     self.watch.executed.store(true, Ordering::Release);
                 }
             }
-            Stop::Ending => recorder.ending(tid, now_ns),
-            Stop::Exited(_) | Stop::Killed(_) => recorder.gone(tid, now_ns),
+            Stop::Ending | Stop::Gone => recorder.ending(tid, now_ns),
             Stop::Trapped | Stop::GroupStopped | Stop::Signalled(_) => {
                 recorder.begin(tid, None, now_ns);
             }
@@ -187,7 +189,7 @@ impl Tracing {
 
 fn answer(tid: Tid, stop: Stop, resume: Resume) {
     let answered = match stop {
-        Stop::Exited(_) | Stop::Killed(_) => Ok(()),
+        Stop::Gone => Ok(()),
         Stop::GroupStopped => request::listen(tid),
         Stop::Signalled(signal) => request::resume(tid, resume, signal),
         _ => request::resume(tid, resume, 0),

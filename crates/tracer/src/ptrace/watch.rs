@@ -1,12 +1,9 @@
 //! What a tracing thread and its owner tell each other.
 
 use std::io::PipeWriter;
-use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-
-use super::request::Stop;
 
 /// Shared by both threads.
 #[derive(Debug, Default)]
@@ -32,14 +29,8 @@ impl Watch {
         lock(&self.bell).take();
     }
 
-    pub(super) fn root_ended(&self, stop: Stop) {
-        // As wait(2) puts them together.
-        let raw = match stop {
-            Stop::Exited(code) => code << 8,
-            Stop::Killed(signal) => signal,
-            _ => return,
-        };
-        *lock(&self.status) = Some(ExitStatus::from_raw(raw));
+    pub(super) fn root_ended(&self, status: ExitStatus) {
+        *lock(&self.status) = Some(status);
     }
 
     pub(super) fn status(&self) -> Option<ExitStatus> {
