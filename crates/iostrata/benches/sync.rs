@@ -16,17 +16,14 @@ use iostrata_core::stats;
 use serde_json::Value;
 
 const SIZE_BYTES: u64 = 1024;
-/// On a disk that others use too, a round's ratios are spread by a third; so many bring their
-/// median's interval below the difference that is looked for.
-const ROUNDS: usize = 15;
+/// On a disk that others use too, a round's ratios are spread by a third; the verdict says
+/// where so many cannot tell.
+const ROUNDS: usize = 25;
 
-/// The lab gives the median of so many runs, after one that does not count. The C loop runs as
-/// often, and as long: in one run of 1,500 it takes a fifth longer for each sync.
+/// The lab gives the median of so many runs, after one that does not count. The C loop and fio
+/// run as often, and as long: the first hundreds of syncs of a run take up to a fifth less than
+/// those after them, so a shorter run gives another rate.
 const RUNS: usize = 5;
-
-/// In runs of the lab's length fio takes a quarter longer than the C loop, in long ones it does not.
-/// So it makes one long run, and the C loop another one of the same length.
-const LONG: u64 = 1_500;
 
 /// How far a rate may be from that of the C loop, and of fio.
 const ALLOWED: f64 = 0.10;
@@ -67,7 +64,6 @@ const CASES: [Case; 4] = [
 struct Rounds {
     c: Vec<f64>,
     own: Vec<f64>,
-    long_c: Vec<f64>,
     fio: Vec<f64>,
 }
 
@@ -77,61 +73,52 @@ fn main() {
     let has_fio = Command::new("fio").arg("--version").output().is_ok();
 
     let mut measured = CASES.map(|_| Rounds::default());
-    let records = CASES.map(|case| run_own(dir.path(), &case).1);
+    let records = run_own(dir.path()).map(|(_, records)| records);
     for round in 0..ROUNDS {
-        for ((case, rounds), records) in CASES.iter().zip(&mut measured).zip(records) {
-            // Each is the first now and then: what one leaves to be written falls to the next.
-            for turn in 0..3 {
-                match (round + turn) % 3 {
-                    0 => rounds
-                        .c
-                        .push(usual(|| run_c(&append, dir.path(), case, records))),
-                    1 => rounds.own.push(run_own(dir.path(), case).0),
-                    _ if has_fio => {
-                        rounds.long_c.push(run_c(&append, dir.path(), case, LONG));
-                        rounds.fio.push(run_fio(&append, dir.path(), case, LONG));
-                    }
-                    _ => {}
+        // Each is the first now and then: what one leaves to be written falls to the next.
+        for turn in 0..3 {
+            if (round + turn) % 3 == 0 {
+                for (rounds, (micros, _)) in measured.iter_mut().zip(run_own(dir.path())) {
+                    rounds.own.push(micros);
+                }
+                continue;
+            }
+            for ((case, rounds), records) in CASES.iter().zip(&mut measured).zip(records) {
+                if (round + turn) % 3 == 1 {
+                    let run = || run_c(&append, dir.path(), case, records);
+                    rounds.c.push(usual(run));
+                } else if has_fio {
+                    let run = || run_fio(&append, dir.path(), case, records);
+                    rounds.fio.push(usual(run));
                 }
             }
         }
     }
-
-    println!(
-        "writes of 1 KiB, each made durable, in /var/tmp: {ROUNDS} interleaved rounds of {RUNS} runs"
-    );
+    println!("writes of 1 KiB, each made durable, in /var/tmp: {ROUNDS} interleaved rounds");
     println!("medians of µs a sync (range), and of a round's ratios to the C loop (95 %)");
     for ((case, rounds), records) in CASES.iter().zip(&measured).zip(records) {
         println!("{} {}, {records} a run", case.write, case.call);
-        line("C loop", &rounds.c, &rounds.c);
-        line("iostrata lab sync", &rounds.own, &rounds.c);
-        if has_fio {
-            let name = format!("fio {}", case.fio.join(" "));
-            line(
-                &format!("C loop, {LONG} at once"),
-                &rounds.long_c,
-                &rounds.long_c,
-            );
-            line(&name, &rounds.fio, &rounds.long_c);
-        } else {
-            println!("  fio: missing, it is not installed");
-        }
-        println!(
-            "  {}",
-            verdict("the C loop", &ratios(&rounds.own, &rounds.c))
-        );
-        if has_fio {
-            let (own, fio) = (
-                ratios(&rounds.own, &rounds.c),
-                ratios(&rounds.fio, &rounds.long_c),
-            );
-            println!("  {}", verdict("fio", &ratios(&rounds.own, &rounds.fio)));
-            println!(
-                "  {}",
-                verdict("fio, both beside the C loop", &ratios(&own, &fio))
-            );
-        }
+        print(case, rounds);
     }
+}
+
+fn print(case: &Case, rounds: &Rounds) {
+    line("C loop", &rounds.c, &rounds.c);
+    line("iostrata lab sync", &rounds.own, &rounds.c);
+    if rounds.fio.is_empty() {
+        println!("  fio: missing, it is not installed");
+    } else {
+        line(
+            &format!("fio {}", case.fio.join(" ")),
+            &rounds.fio,
+            &rounds.c,
+        );
+        println!("  {}", verdict("fio", &ratios(&rounds.own, &rounds.fio)));
+    }
+    println!(
+        "  {}",
+        verdict("the C loop", &ratios(&rounds.own, &rounds.c))
+    );
 }
 
 /// The median of some runs, after one that does not count.
@@ -152,30 +139,26 @@ fn run_c(append: &Path, dir: &Path, case: &Case, records: u64) -> f64 {
     ns / records as f64 / 1e3
 }
 
-/// Microseconds a sync, and the syncs of a run.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a count of syncs, made from their rate"
-)]
-fn run_own(dir: &Path, case: &Case) -> (f64, u64) {
+/// Microseconds a sync of each case, and the syncs of a run.
+fn run_own(dir: &Path) -> [(f64, u64); CASES.len()] {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iostrata"));
     command
         .args(["lab", "sync", "--quick", "--fs=host", "--json=-"])
+        .args(["--call=fsync,fdatasync,o_dsync", "--write=append,overwrite"])
         .arg(format!("--size={SIZE_BYTES}"))
-        .arg(format!("--call={}", case.call))
-        .arg(format!("--write={}", case.write))
         .arg("--dir")
         .arg(dir);
     let result: Value = serde_json::from_str(&output(&mut command)).unwrap();
-    let row = &result["experiments"][0]["rows"][0];
-    assert_eq!(row["case"]["call"], case.call);
-    assert_eq!(row["case"]["write"], case.write);
-    let samples = row["timing"]["samples_s"].as_array().unwrap();
-    assert_eq!(samples.len(), RUNS);
-    let rate = row["syncs_per_s"].as_f64().unwrap();
-    let run_s = row["timing"]["median_s"].as_f64().unwrap();
-    (1e6 / rate, (rate * run_s).round() as u64)
+    let rows = result["experiments"][0]["rows"].as_array().unwrap();
+    CASES.map(|case| {
+        let is_it =
+            |row: &&Value| row["case"]["call"] == case.call && row["case"]["write"] == case.write;
+        let row = rows.iter().find(is_it).unwrap();
+        let samples = row["timing"]["samples_s"].as_array().unwrap();
+        assert_eq!(samples.len(), RUNS);
+        let rate = row["syncs_per_s"].as_f64().unwrap();
+        (1e6 / rate, row["syncs_per_run"].as_u64().unwrap())
+    })
 }
 
 fn run_fio(append: &Path, dir: &Path, case: &Case, records: u64) -> f64 {
