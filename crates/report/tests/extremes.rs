@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
-use iostrata_core::compare::{self, Comparison, Limit, Sides};
+use iostrata_core::compare::{self, Comparison, Limit, Pair, Sides};
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
@@ -133,6 +133,12 @@ fn compared<T: DeserializeOwned>(
 
 #[test]
 fn comparisons() {
-    compared(include_str!("saved/lab.json"), compare::lab);
+    for count in [1, 3] {
+        compared(include_str!("saved/lab.json"), |names, base, new| {
+            let results = Sides { base, new };
+            let pairs = vec![Pair { names, results }; count];
+            compare::lab(&pairs[0], &pairs[1..])
+        });
+    }
     compared(include_str!("saved/trace.json"), compare::trace);
 }

@@ -49,11 +49,15 @@ impl Conditions {
         let (base, new) = (base.into(), new.into());
         if base != new {
             let (what, sides) = (what.into(), Sides { base, new });
-            self.0.push(Condition {
+            let condition = Condition {
                 what,
                 sides,
                 weight,
-            });
+            };
+            // Several pairs of runs have the same ones.
+            if !self.0.contains(&condition) {
+                self.0.push(condition);
+            }
         }
     }
 

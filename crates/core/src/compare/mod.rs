@@ -21,7 +21,7 @@ use crate::op::Gap;
 
 pub use condition::{Condition, Weight};
 pub use count::{Count, Part};
-pub use lab::lab;
+pub use lab::{Pair, lab};
 pub use limit::{Exceeded, FailOn, Limit, LimitError};
 pub use time::Change;
 pub use trace::trace;
@@ -76,6 +76,9 @@ pub struct Comparison {
     pub iostrata_version: String,
     /// Names of the two files, as they were given.
     pub names: Sides<String>,
+    /// Names of the further pairs, where several pairs of runs are held against each other.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub further: Vec<Sides<String>>,
     /// Conditions of the two runs that are not the same, weightiest first.
     pub conditions: Vec<Condition>,
     /// What the times of the whole say.
@@ -149,7 +152,7 @@ pub struct Row {
     pub numbers: Sides<usize>,
     /// What the times are of: a `run` of the case, or one `sync` of it.
     pub per: String,
-    /// Median times, seconds; `null` when a row has none.
+    /// Median times of all runs, seconds; `null` when a row has none.
     pub median_s: Sides<Option<f64>>,
     /// Timing runs.
     pub runs: Sides<usize>,
@@ -157,9 +160,9 @@ pub struct Row {
     pub time: Option<Change>,
     /// What that says.
     pub judgement: Judgement,
-    /// Counts that differ.
+    /// Counts that differ, of the first pair.
     pub counts: Vec<Count>,
-    /// Counts that were compared and are the same.
+    /// Counts that were compared and are the same, of the first pair.
     pub equal_counts: usize,
     /// Requests of others on the same disk during the observed runs: flushes, journal and
     /// metadata may have theirs among them. `null` when not known.

@@ -11,6 +11,10 @@
 //! from another. Two runs differ only when they differ by more than the rounds within them do:
 //! the interval is the one that predicts a further round (Hahn and Meeker, Statistical
 //! Intervals, chapter 4), not that of the mean.
+//!
+//! That they differ by less can be told from several pairs of runs, made in turn. Then a pair
+//! is the unit, and how far one is from the next is seen and need not be assumed: the interval
+//! is that of their mean.
 
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +80,7 @@ pub struct Change {
     pub misses: f64,
     /// The least factor that would have been found 19 times in 20 with this noise.
     pub visible_ratio: f64,
-    /// Rounds it rests on.
+    /// Rounds it rests on; of several pairs of runs, the pairs.
     pub rounds: usize,
 }
 
@@ -102,6 +106,35 @@ pub(super) fn rounds(base: &[f64], new: &[f64]) -> Option<Vec<f64>> {
     are_known.then_some(logarithms)
 }
 
+/// The middle factor of two rows of one pair of runs, as a logarithm.
+pub(super) fn middle(rounds: &[f64]) -> Option<f64> {
+    stats::pseudomedian(rounds)
+}
+
+/// What an estimate rests on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Basis {
+    /// The rounds of one pair of runs.
+    Rounds(Load),
+    /// Several pairs of runs, with what others did to all of them together.
+    Pairs(Load),
+}
+
+impl Basis {
+    /// Variances, with their degrees of freedom, of the mean of so many that have this variance.
+    fn sources(self, variance: f64, count: usize) -> Vec<(f64, f64)> {
+        match self {
+            Self::Rounds(load) => vec![
+                load.further_round(variance, count),
+                load.difference(),
+                layout(),
+            ],
+            // Memory and files lay elsewhere in each pair: that is part of what is seen.
+            Self::Pairs(load) => vec![(variance / count as f64, degrees(count)), load.difference()],
+        }
+    }
+}
+
 /// An estimate on the logarithmic scale, with the sources of its variance.
 #[derive(Debug, Clone)]
 pub(super) struct Estimate {
@@ -115,7 +148,7 @@ impl Estimate {
     /// An experiment as a whole, of its rows' rounds. In each round the middle of the rows
     /// counts, so that a row that was hit by something else weighs no more than another; the
     /// middles of the rounds are one sample. `None` below two rounds.
-    pub(super) fn whole(rows: &[Vec<f64>], load: Load) -> Option<Self> {
+    pub(super) fn whole(rows: &[Vec<f64>], basis: Basis) -> Option<Self> {
         let longest = rows.iter().map(Vec::len).max()?;
         let middles: Vec<f64> = (0..longest)
             .map(|round| -> Vec<f64> {
@@ -128,12 +161,8 @@ impl Estimate {
             .filter_map(|logs| stats::pseudomedian(&logs))
             .collect();
         let (log, variance) = mean_and_variance(&middles)?;
-        let mut sources = vec![
-            load.further_round(variance, middles.len()),
-            load.difference(),
-            layout(),
-        ];
-        if let Some(spread) = Among::of(rows).spread {
+        let mut sources = basis.sources(variance, middles.len());
+        if let (Basis::Rounds(_), Some(spread)) = (basis, Among::of(rows).spread) {
             sources.push((spread / rows.len() as f64, degrees(rows.len())));
         }
         Some(Self {
@@ -145,15 +174,13 @@ impl Estimate {
 
     /// One row by itself, among all rows of its experiment. Few rounds can agree by chance: no
     /// row is taken for steadier than the middle one. `None` below two rounds.
-    pub(super) fn row(logs: &[f64], among: &Among, load: Load) -> Option<Self> {
+    pub(super) fn row(logs: &[f64], among: &Among, basis: Basis) -> Option<Self> {
         let (log, variance) = mean_and_variance(logs)?;
         let variance = variance.max(among.noise);
-        let mut sources = vec![
-            load.further_round(variance, logs.len()),
-            load.difference(),
-            layout(),
-        ];
-        sources.extend(among.spread.map(|spread| (spread, degrees(among.rows))));
+        let mut sources = basis.sources(variance, logs.len());
+        if let (Basis::Rounds(_), Some(spread)) = (basis, among.spread) {
+            sources.push((spread, degrees(among.rows)));
+        }
         Some(Self {
             log,
             sources,

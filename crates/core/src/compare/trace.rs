@@ -25,6 +25,7 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
         schema: SCHEMA.to_owned(),
         iostrata_version: env!("CARGO_PKG_VERSION").to_owned(),
         names,
+        further: Vec::new(),
         conditions: conditions(base, new),
         judgement: Judgement::NotJudged,
         calls_differ: counts.calls_seen.then_some(differ),

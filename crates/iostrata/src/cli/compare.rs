@@ -16,6 +16,11 @@ pub(crate) struct Compare {
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
 
+    /// Further pairs of runs of the same two things, made in turn with these: on a machine that
+    /// others use too, many pairs show what one cannot
+    #[arg(value_name = "BASE NEW")]
+    pub(crate) further: Vec<PathBuf>,
+
     /// Compare even if machines or settings differ
     #[arg(long)]
     pub(crate) anyway: bool,
@@ -43,4 +48,5 @@ const EXAMPLES: &str = "\
 Examples:
   iostrata compare monday.json tuesday.json
   iostrata compare --fail-on 5% --markdown main.json branch.json
+  iostrata compare base1.json new1.json base2.json new2.json base3.json new3.json
   iostrata lab sync --quick --json - | iostrata compare before.json -";

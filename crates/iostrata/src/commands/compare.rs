@@ -1,9 +1,9 @@
 //! `iostrata compare`: whether two saved results differ.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use iostrata_core::compare::{self, Comparison, Judgement, Sides};
+use iostrata_core::compare::{self, Comparison, Judgement, Pair, Sides};
 use iostrata_report::{markdown, terminal};
 
 use super::report::read::{self, Saved};
@@ -16,15 +16,18 @@ use crate::ui::Canvas;
 const EXCEEDED: u8 = 1;
 
 pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
-    let is_input = |path: &Path| path.as_os_str() == "-";
-    if is_input(&options.base) && is_input(&options.new) {
-        return Err(Failure::Usage(
-            "standard input can be only one of the two results; name a file for the other"
-                .to_owned(),
-        ));
-    }
-    let (base, new) = (read::saved(&options.base)?, read::saved(&options.new)?);
-    let mut comparison = compared(options, &base, &new)?;
+    let files = pairs(options)?;
+    let read = |Sides { base, new }: &Sides<&Path>| {
+        Ok(Sides {
+            base: read::saved(base)?,
+            new: read::saved(new)?,
+        })
+    };
+    let saved = files
+        .iter()
+        .map(read)
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let mut comparison = compared(&files, &saved)?;
     refuse(options, &comparison)?;
     if let Some(limit) = options.fail_on {
         comparison.fail_on(limit);
@@ -56,20 +59,72 @@ fn ending(comparison: &Comparison) -> Result<ExitCode, Failure> {
     }
 }
 
-fn compared(options: &Compare, base: &Saved, new: &Saved) -> Result<Comparison, Failure> {
+/// The files that are held against each other.
+fn pairs(options: &Compare) -> Result<Vec<Sides<&Path>>, Failure> {
+    let first = [&options.base, &options.new];
+    let files: Vec<&Path> = first
+        .into_iter()
+        .chain(&options.further)
+        .map(PathBuf::as_path)
+        .collect();
+    let inputs = files.iter().filter(|path| path.as_os_str() == "-");
+    if inputs.count() > 1 {
+        return Err(Failure::Usage(
+            "standard input can be only one of the results; name files for the others".to_owned(),
+        ));
+    }
+    match files.as_chunks::<2>() {
+        (pairs, []) => Ok(pairs
+            .iter()
+            .map(|&[base, new]| Sides { base, new })
+            .collect()),
+        (_, [alone, ..]) => Err(Failure::Usage(format!(
+            "results are compared in pairs, and {} is one too many; name a NEW for every BASE",
+            alone.display()
+        ))),
+    }
+}
+
+fn compared(files: &[Sides<&Path>], saved: &[Sides<Saved>]) -> Result<Comparison, Failure> {
     let name = |path: &Path| path.to_string_lossy().into_owned();
-    let names = Sides {
-        base: name(&options.base),
-        new: name(&options.new),
+    let names = |files: &Sides<&Path>| Sides {
+        base: name(files.base),
+        new: name(files.new),
     };
-    match (base, new) {
-        (Saved::Lab(base), Saved::Lab(new)) => Ok(compare::lab(names, base, new)),
-        (Saved::Trace(base), Saved::Trace(new)) => Ok(compare::trace(names, base, new)),
-        _ => Err(Failure::Usage(format!(
+    let labs: Option<Vec<Pair<'_>>> = files
+        .iter()
+        .zip(saved)
+        .map(|(files, saved)| match (&saved.base, &saved.new) {
+            (Saved::Lab(base), Saved::Lab(new)) => Some(Pair {
+                names: names(files),
+                results: Sides { base, new },
+            }),
+            _ => None,
+        })
+        .collect();
+    if let Some([first, further @ ..]) = labs.as_deref() {
+        return Ok(compare::lab(first, further));
+    }
+    match (files, saved) {
+        (
+            [files],
+            [
+                Sides {
+                    base: Saved::Trace(base),
+                    new: Saved::Trace(new),
+                },
+            ],
+        ) => Ok(compare::trace(names(files), base, new)),
+        ([_], [Sides { base, new }]) => Err(Failure::Usage(format!(
             "cannot compare a result of {} with one of {}; name two of lab, or two of trace",
             base.kind(),
             new.kind()
         ))),
+        _ => Err(Failure::Usage(
+            "only results of lab can be compared in several pairs; name two of trace, whose counts \
+             one pair tells"
+                .to_owned(),
+        )),
     }
 }
 

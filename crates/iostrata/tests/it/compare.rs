@@ -34,14 +34,14 @@ fn slow_down(result: &mut Value, factor: f64) {
     }
 }
 
-fn compare(place: &Place, options: &str, names: [&str; 2]) -> Command {
+fn compare<const N: usize>(place: &Place, options: &str, names: [&str; N]) -> Command {
     let mut command = place.iostrata("compare");
     command.args(options.split_whitespace());
     command.args(names.map(|name| place.path(name)));
     command
 }
 
-fn compared(place: &Place, options: &str, names: [&str; 2]) -> Outcome {
+fn compared<const N: usize>(place: &Place, options: &str, names: [&str; N]) -> Outcome {
     run(compare(place, options, names))
 }
 
@@ -92,6 +92,62 @@ fn a_real_result_and_itself_and_one_slowed_down() {
     );
     compared(&place, "--fail-on 20%", ["base.json", "slow.json"]).expect(0);
     place.assert_nothing_left();
+}
+
+#[test]
+fn several_pairs_are_held_against_each_other() {
+    let place = Place::new();
+    let mut slow = saved("lab.json");
+    save(&place, "base.json", &slow);
+    slow_down(&mut slow, 1.1);
+    save(&place, "slow.json", &slow);
+    let three = ["base.json", "slow.json"].repeat(3);
+    let three: [&str; 6] = three.try_into().unwrap();
+    let found = compared(&place, "--json - --fail-on 5%", three).expect(1);
+    let result = valid(SCHEMA, &found.stdout);
+    assert_eq!(result["judgement"], "slower");
+    assert_eq!(result["further"].as_array().unwrap().len(), 2);
+    let time = &result["lab"]["experiments"][0]["time"];
+    assert_eq!(time["rounds"], 3, "the pairs");
+    let ratio = time["ratio"].as_f64().unwrap();
+    assert!((ratio - 1.1).abs() < 1e-9, "{ratio}");
+
+    let shown = compared(&place, "", three).expect(0);
+    assert!(
+        shown.stdout.contains("and 2 more pairs"),
+        "{}",
+        shown.stdout
+    );
+    assert!(shown.stdout.contains("  pairs  "), "{}", shown.stdout);
+    let markdown = compared(&place, "--markdown", three).expect(0);
+    assert!(
+        markdown.stdout.contains(" and 2 more pairs\n"),
+        "{}",
+        markdown.stdout
+    );
+
+    let to_and_fro = ["base.json", "slow.json", "slow.json", "base.json"];
+    let same = compared(&place, "--json -", to_and_fro).expect(0);
+    let result: Value = serde_json::from_str(&same.stdout).unwrap();
+    assert_eq!(result["judgement"], "no_difference");
+}
+
+#[test]
+fn further_results_come_in_pairs_and_are_of_lab() {
+    let place = Place::new();
+    save(&place, "lab.json", &saved("lab.json"));
+    save(&place, "trace.json", &saved("trace.json"));
+    let odd = compared(&place, "", ["lab.json", "lab.json", "lab.json"]).expect(2);
+    odd.says(&["lab.json is one too many", "name a NEW for every BASE"]);
+    for further in ["lab.json", "trace.json"] {
+        let names = ["trace.json", "trace.json", further, further];
+        let refused = compared(&place, "", names).expect(2);
+        refused.says(&["only results of lab", "several pairs"]);
+    }
+    let mut inputs = compare(&place, "", ["lab.json", "lab.json"]);
+    inputs.args(["-", "-"]);
+    let refused = run(inputs).expect(2);
+    refused.says(&["standard input can be only one of the results"]);
 }
 
 #[test]

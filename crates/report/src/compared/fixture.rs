@@ -62,6 +62,7 @@ fn nothing() -> Comparison {
         schema: SCHEMA.to_owned(),
         iostrata_version: "0.1.0".to_owned(),
         names: texts("monday.json", "tuesday.json"),
+        further: Vec::new(),
         conditions: Vec::new(),
         judgement: Judgement::NoDifference,
         calls_differ: Some(false),

@@ -27,6 +27,14 @@ pub(crate) fn headline(comparison: &Comparison) -> String {
     format!("{times}; {calls}")
 }
 
+/// `and 9 more pairs`, where several pairs of runs are held against each other.
+pub(crate) fn more_pairs(comparison: &Comparison) -> Option<String> {
+    match comparison.further.len() {
+        0 => None,
+        more => Some(format!("and {}", counted(more, "more pair"))),
+    }
+}
+
 /// What the headline rests on: the experiments that were judged.
 pub(crate) fn because(comparison: &Comparison) -> Vec<String> {
     let wholes = comparison.lab.iter().flat_map(|lab| &lab.experiments);

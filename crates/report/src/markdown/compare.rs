@@ -4,8 +4,8 @@ use iostrata_core::compare::{Comparison, Count, Row, Runs, Sides, Weight};
 
 use super::text::{code, table};
 use crate::compared::{
-    Listed, because, by_how_much, count, factor, headline, interval, limit, or_dash, row_counts,
-    row_name, rows, seconds, visible,
+    Listed, because, by_how_much, count, factor, headline, interval, limit, more_pairs, or_dash,
+    row_counts, row_name, rows, seconds, visible,
 };
 use crate::format::{counted, time};
 
@@ -13,7 +13,8 @@ use crate::format::{counted, time};
 pub fn draw(comparison: &Comparison, all: bool) -> String {
     let Sides { base, new } = &comparison.names;
     let mut parts = vec![format!("### iostrata: {}", headline(comparison))];
-    parts.push(format!("{} → {}", code(base), code(new)));
+    let more = more_pairs(comparison).map_or_else(String::new, |more| format!(" {more}"));
+    parts.push(format!("{} → {}{more}", code(base), code(new)));
     parts.extend(conditions(comparison));
     let reasons = because(comparison);
     if !reasons.is_empty() {

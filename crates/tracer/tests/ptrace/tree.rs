@@ -63,6 +63,22 @@ fn threads_outlive_the_first() {
     assert_eq!(outcome.observation.seen.unwrap().tasks.len(), 6);
 }
 
+/// Threads that end while the process is ended: some are killed before they are seen ending.
+#[test]
+fn killed_threads_keep_their_figures() {
+    for stops in [Stops::Io, Stops::All] {
+        for _ in 0..20 {
+            let outcome = run("ending", &["40"], stops);
+            assert!(outcome.status.unwrap().success());
+            let tasks = outcome.observation.seen.unwrap().tasks;
+            assert_eq!(tasks.len(), 41);
+            for task in tasks {
+                assert_eq!(task.name, b"ending", "{task:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn programs_are_executed_in_every_way() {
     for stops in [Stops::Io, Stops::All] {

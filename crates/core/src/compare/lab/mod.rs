@@ -5,36 +5,61 @@ mod measured;
 use self::measured::{Measured, effort, id, rows, targets};
 use super::condition::{Conditions, Weight};
 use super::count::Part;
-use super::time::{self, Among, Estimate, Load};
+use super::time::{self, Among, Basis, Estimate, Load};
 use super::{Comparison, Judgement, Row, Rows, SCHEMA, Sides, Whole};
 use crate::lab::{Experiment, LabResult, MeasuredTarget};
 use crate::op::Gap;
 use crate::stats;
 
-/// Compares two results. `names` are those of their files.
-pub fn lab(names: Sides<String>, base: &LabResult, new: &LabResult) -> Comparison {
+/// Two results, with the names of their files.
+#[derive(Debug, Clone)]
+pub struct Pair<'a> {
+    /// The files.
+    pub names: Sides<String>,
+    /// What was in them.
+    pub results: Sides<&'a LabResult>,
+}
+
+/// Compares two results; of several pairs of runs of the same two things, all pairs together.
+pub fn lab(first: &Pair<'_>, further: &[Pair<'_>]) -> Comparison {
+    let Sides { base, new } = first.results;
     let mut conditions = Conditions::default();
-    conditions.machines(&base.environment, &new.environment);
-    let mut unpaired = Sides::default();
-    let mut paired = Vec::new();
+    for Pair { results, .. } in std::iter::once(first).chain(further) {
+        conditions.machines(&base.environment, &results.base.environment);
+        conditions.machines(&results.base.environment, &results.new.environment);
+    }
+    let mut unpaired: Sides<Vec<String>> = Sides::default();
+    let (mut paired, mut missing) = (Vec::new(), Vec::new());
     for ours in &base.experiments {
-        let is_same = |theirs: &&Experiment| id(theirs) == id(ours);
-        match new.experiments.iter().find(is_same) {
-            Some(theirs) => {
-                hold(&mut conditions, ours, theirs);
-                let cpus = base.environment.cpus;
-                paired.push(Paired::new(ours, theirs, cpus, &mut unpaired));
+        let Some(theirs) = same(new, ours) else {
+            unpaired.base.push(in_words(ours));
+            continue;
+        };
+        hold(&mut conditions, ours, theirs);
+        let cpus = base.environment.cpus;
+        let one = Paired::new(ours, theirs, cpus, &mut unpaired);
+        let mut others = Vec::new();
+        for Pair { results, .. } in further {
+            let found = (same(results.base, ours), same(results.new, ours));
+            if let (Some(base), Some(new)) = found {
+                hold(&mut conditions, ours, base);
+                hold(&mut conditions, base, new);
+                others.push(Paired::new(base, new, cpus, &mut Sides::default()));
             }
-            None => unpaired.base.push(in_words(ours)),
+        }
+        if others.len() < further.len() {
+            missing.push(Gap::new(id(ours), "it is not in every pair of runs"));
+        } else {
+            paired.push(one.with(others));
         }
     }
     for theirs in &new.experiments {
-        if !base.experiments.iter().any(|ours| id(ours) == id(theirs)) {
+        if same(base, theirs).is_none() {
             unpaired.new.push(in_words(theirs));
         }
     }
     let misses = Misses::shared_by(&paired);
-    let (mut found, mut missing) = (Rows::default(), Vec::new());
+    let mut found = Rows::default();
     let mut calls_differ = None;
     for experiment in &paired {
         let (whole, rows) = experiment.judge(&misses);
@@ -51,7 +76,8 @@ pub fn lab(names: Sides<String>, base: &LabResult, new: &LabResult) -> Compariso
     Comparison {
         schema: SCHEMA.to_owned(),
         iostrata_version: env!("CARGO_PKG_VERSION").to_owned(),
-        names,
+        names: first.names.clone(),
+        further: further.iter().map(|pair| pair.names.clone()).collect(),
         conditions: conditions.sorted(),
         judgement: joined(&found),
         calls_differ,
@@ -61,6 +87,12 @@ pub fn lab(names: Sides<String>, base: &LabResult, new: &LabResult) -> Compariso
         fail_on: None,
         missing,
     }
+}
+
+/// The experiment of the same name.
+fn same<'a>(result: &'a LabResult, as_this: &Experiment) -> Option<&'a Experiment> {
+    let mut experiments = result.experiments.iter();
+    experiments.find(|one| id(one) == id(as_this))
 }
 
 /// What all experiments and rows together say.
@@ -115,13 +147,16 @@ struct Paired<'a> {
     id: &'static str,
     /// CPUs of the machine.
     cpus: f64,
-    pairs: Vec<Pair<'a>>,
+    rows: Vec<PairedRow<'a>>,
+    /// The same of further pairs of runs.
+    further: Vec<Paired<'a>>,
 }
 
-struct Pair<'a> {
+struct PairedRow<'a> {
     base: Measured<'a>,
     new: Measured<'a>,
-    /// Logarithms of the factors, round by round; `None` when they cannot be had.
+    /// Logarithms of the factors, round by round; of several pairs of runs, pair by pair. `None`
+    /// when they cannot be had.
     rounds: Option<Vec<f64>>,
 }
 
@@ -142,9 +177,8 @@ impl<'a> Paired<'a> {
                 continue;
             };
             let theirs = theirs.remove(place);
-            let rounds = time::rounds(&ours.samples_s, &theirs.samples_s);
-            pairs.push(Pair {
-                rounds: rounds.filter(|rounds| rounds.len() > 1),
+            pairs.push(PairedRow {
+                rounds: time::rounds(&ours.samples_s, &theirs.samples_s),
                 base: ours,
                 new: theirs,
             });
@@ -153,34 +187,66 @@ impl<'a> Paired<'a> {
         Self {
             id,
             cpus: f64::from(cpus.max(1)),
-            pairs,
+            rows: pairs,
+            further: Vec::new(),
         }
+    }
+
+    /// With the same of further pairs of runs, if there are any: then the pairs take the place
+    /// of the rounds.
+    fn with(mut self, further: Vec<Self>) -> Self {
+        for row in &mut self.rows {
+            if !further.is_empty() {
+                let others = further.iter().map(|pair| pair.pair_of(row));
+                let others: Option<Vec<&PairedRow<'_>>> = others.collect();
+                row.rounds = others.and_then(|others| row.repeated(&others));
+            }
+            row.rounds.take_if(|rounds| rounds.len() < 2);
+        }
+        self.further = further;
+        self
+    }
+
+    fn pair_of(&self, row: &PairedRow<'_>) -> Option<&PairedRow<'a>> {
+        let mut rows = self.rows.iter();
+        rows.find(|other| other.base.is_pair_of(&row.base))
+    }
+
+    /// Everything that was measured for one side.
+    fn all<'b>(
+        &'b self,
+        side: impl Fn(&'b PairedRow<'a>) -> &'b Measured<'a>,
+    ) -> impl Iterator<Item = &'b Measured<'a>> {
+        let pairs = std::iter::once(self).chain(&self.further);
+        pairs.flat_map(|pair| &pair.rows).map(side)
     }
 
     /// Rounds of the rows that can be judged.
     fn rounds(&self) -> Vec<Vec<f64>> {
-        self.pairs
-            .iter()
-            .filter_map(|pair| pair.rounds.clone())
-            .collect()
+        let rows = self.rows.iter();
+        rows.filter_map(|row| row.rounds.clone()).collect()
     }
 
     /// The whole and its rows, each row with whether its calls were seen on both sides.
     fn judge(&self, misses: &Misses) -> (Whole, Vec<(Row, bool)>) {
         let rounds = self.rounds();
         let busy = Sides {
-            base: others(self.pairs.iter().map(|pair| &pair.base)),
-            new: others(self.pairs.iter().map(|pair| &pair.new)),
+            base: others(self.all(|row| &row.base)),
+            new: others(self.all(|row| &row.new)),
         };
         let load = match (busy.base, busy.new) {
             (Some(base), Some(new)) => Load::of(base, new, self.cpus),
             // Nothing is known that speaks against the same load.
             _ => Load::default(),
         };
-        let time = Estimate::whole(&rounds, load).map(|whole| whole.change(misses.whole));
+        let basis = match self.further.as_slice() {
+            [] => Basis::Rounds(load),
+            _ => Basis::Pairs(load),
+        };
+        let time = Estimate::whole(&rounds, basis).map(|whole| whole.change(misses.whole));
         let among = Among::of(&rounds);
-        let rows = self.pairs.iter().map(|pair| {
-            let estimate = || Estimate::row(pair.rounds.as_ref()?, &among, load);
+        let rows = self.rows.iter().map(|pair| {
+            let estimate = || Estimate::row(pair.rounds.as_ref()?, &among, basis);
             // One row is its experiment: it is judged once.
             let change = match misses.row {
                 Some(misses) if rounds.len() > 1 => estimate().map(|row| row.change(misses)),
@@ -202,7 +268,7 @@ impl<'a> Paired<'a> {
         (whole, rows)
     }
 
-    fn row(&self, pair: &Pair<'_>, time: Option<time::Change>) -> (Row, bool) {
+    fn row(&self, pair: &PairedRow<'_>, time: Option<time::Change>) -> (Row, bool) {
         let base = &pair.base;
         let counts = base.counts(&pair.new);
         let calls_seen = counts.calls_seen;
@@ -226,10 +292,11 @@ impl<'a> Paired<'a> {
 
     /// Rows with times that cannot be judged, and why.
     fn missing(&self) -> impl Iterator<Item = Gap> {
-        self.pairs.iter().filter_map(|pair| {
+        self.rows.iter().filter_map(|pair| {
             let runs = pair.base.samples_s.len().min(pair.new.samples_s.len());
             let why = match (runs, &pair.rounds) {
                 (0, _) | (_, Some(_)) => return None,
+                _ if !self.further.is_empty() => "it is not in every pair, or a run took no time",
                 (1, _) => "one run each has no noise to judge by",
                 _ => "a run took no time",
             };
@@ -239,7 +306,20 @@ impl<'a> Paired<'a> {
     }
 }
 
-fn both<T>(pair: &Pair<'_>, of: impl Fn(&Measured<'_>) -> T) -> Sides<T> {
+impl PairedRow<'_> {
+    /// The middle factor of each pair of runs, and the samples of all of them in this one.
+    fn repeated(&mut self, others: &[&PairedRow<'_>]) -> Option<Vec<f64>> {
+        let mut middles = vec![time::middle(self.rounds.as_ref()?)?];
+        for other in others {
+            middles.push(time::middle(other.rounds.as_ref()?)?);
+            self.base.samples_s.extend(&other.base.samples_s);
+            self.new.samples_s.extend(&other.new.samples_s);
+        }
+        Some(middles)
+    }
+}
+
+fn both<T>(pair: &PairedRow<'_>, of: impl Fn(&Measured<'_>) -> T) -> Sides<T> {
     Sides {
         base: of(&pair.base),
         new: of(&pair.new),

@@ -9,7 +9,7 @@ mod traces;
 
 use std::collections::BTreeMap;
 
-use super::{Comparison, Sides, lab};
+use super::{Comparison, Pair, Sides, lab};
 use crate::buffering::{BufferingResult, BufferingRow, Case, Method, Mode};
 use crate::environment::{Backend, Device, Environment, Target};
 use crate::evidence::{CallCount, DeviceCounts, Evidence, RequestCount};
@@ -134,19 +134,25 @@ fn rows_of(result: &mut LabResult) -> &mut Vec<BufferingRow> {
     }
 }
 
+fn pair<'a>(base: &'a LabResult, new: &'a LabResult) -> Pair<'a> {
+    Pair {
+        names: names(),
+        results: Sides { base, new },
+    }
+}
+
 fn compared(base: &LabResult, new: &LabResult) -> Comparison {
-    lab(names(), base, new)
+    lab(&pair(base, new), &[])
 }
 
 /// Compares rows of one size each, by their times.
 fn times(base: &[&[f64]], new: &[&[f64]]) -> Comparison {
-    let rows = |times: &[&[f64]]| {
-        let sized = (1..).zip(times);
-        result(
-            sized
-                .map(|(size, times)| row(Mode::Flush, size, times))
-                .collect(),
-        )
-    };
-    compared(&rows(base), &rows(new))
+    compared(&timed(base), &timed(new))
+}
+
+/// A result with rows of one size each that took these times.
+fn timed(times: &[&[f64]]) -> LabResult {
+    let sized = (1..).zip(times);
+    let rows = sized.map(|(size, times)| row(Mode::Flush, size, times));
+    result(rows.collect())
 }

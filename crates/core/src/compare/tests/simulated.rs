@@ -83,7 +83,7 @@ fn run(random: &mut Random, machine: Machine, rows: usize, factor: f64) -> Vec<V
         .collect()
 }
 
-fn pair(seed: u64, machine: Machine, rows: usize, factor: f64) -> Comparison {
+fn one_pair(seed: u64, machine: Machine, rows: usize, factor: f64) -> Comparison {
     let mut random = Random(seed);
     let base = run(&mut random, machine, rows, 1.0);
     let new = run(&mut random, machine, rows, factor);
@@ -94,7 +94,7 @@ fn pair(seed: u64, machine: Machine, rows: usize, factor: f64) -> Comparison {
 
 /// Pairs of which this is the judgement.
 fn found(machine: Machine, rows: usize, factor: f64, judgement: Judgement) -> u64 {
-    let pairs = (0..PAIRS).map(|seed| pair(seed, machine, rows, factor));
+    let pairs = (0..PAIRS).map(|seed| one_pair(seed, machine, rows, factor));
     pairs.filter(|pair| pair.judgement == judgement).count() as u64
 }
 
@@ -125,10 +125,54 @@ fn ten_per_cent_are_found_on_a_quiet_machine() {
 fn what_is_called_visible_is_seen() {
     for machine in [QUIET, NOISY] {
         let seen = (0..PAIRS).filter(|&seed| {
-            let visible = whole(&pair(seed, machine, 25, 1.0)).visible_ratio;
-            pair(seed, machine, 25, visible).judgement == Judgement::Slower
+            let visible = whole(&one_pair(seed, machine, 25, 1.0)).visible_ratio;
+            one_pair(seed, machine, 25, visible).judgement == Judgement::Slower
         });
         let seen = seen.count() as u64;
         assert!(seen * 20 >= PAIRS * 19, "{seen} of {PAIRS}");
+    }
+}
+
+/// Several pairs of runs of one row, made in turn.
+fn several_pairs(seed: u64, machine: Machine, factor: f64, count: usize) -> Comparison {
+    let mut random = Random(seed);
+    let mut side = |factor: f64| {
+        let times = run(&mut random, machine, 1, factor);
+        timed(&[&times[0]])
+    };
+    let results: Vec<[LabResult; 2]> = (0..count).map(|_| [side(1.0), side(factor)]).collect();
+    let pairs: Vec<Pair<'_>> = results.iter().map(|[base, new]| pair(base, new)).collect();
+    lab(&pairs[0], &pairs[1..])
+}
+
+/// Where one pair tells nothing, many tell whether it is 10 %.
+#[test]
+fn ten_per_cent_are_found_on_a_noisy_machine_in_many_pairs() {
+    let found = |factor: f64, judgement: Judgement| {
+        let tries = (0..PAIRS).map(|seed| several_pairs(seed, NOISY, factor, 150));
+        tries.filter(|one| one.judgement == judgement).count() as u64
+    };
+    let same = found(1.0, Judgement::NoDifference);
+    assert!(same * 20 >= PAIRS * 19, "{same} of {PAIRS}");
+    let slower = found(1.1, Judgement::Slower);
+    assert!(slower * 20 >= PAIRS * 19, "{slower} of {PAIRS}");
+}
+
+/// Few pairs promise no more than they hold, either.
+#[test]
+fn what_few_pairs_call_visible_is_seen() {
+    for count in [4, 10] {
+        let same = (0..PAIRS).map(|seed| several_pairs(seed, NOISY, 1.0, count));
+        let same = same.filter(|one| one.judgement == Judgement::NoDifference);
+        let same = same.count() as u64;
+        assert!(same * 20 >= PAIRS * 19, "{count} pairs: {same} of {PAIRS}");
+        let visible = |seed| {
+            let same = several_pairs(seed, NOISY, 1.0, count);
+            several_pairs(seed, NOISY, whole(&same).visible_ratio, count)
+        };
+        let seen = (0..PAIRS).filter(|&seed| visible(seed).judgement == Judgement::Slower);
+        let seen = seen.count() as u64;
+        // Of 2,000 it is 95 %.
+        assert!(seen * 10 >= PAIRS * 9, "{count} pairs: {seen} of {PAIRS}");
     }
 }

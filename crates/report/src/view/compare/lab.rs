@@ -47,12 +47,16 @@ pub(super) fn draw(page: &mut Page, comparison: &Comparison, all: bool) {
 fn experiments(page: &mut Page, comparison: &Comparison) {
     let wholes = || comparison.lab.iter().flat_map(|lab| &lab.experiments);
     let time = |text: fn(&_) -> String| wholes().map(move |one| or_dash(one.time.as_ref(), text));
+    let rounds = match comparison.further.as_slice() {
+        [] => "rounds",
+        _ => "pairs",
+    };
     page.blank();
     let columns = vec![
         Column::label("experiment", wholes().map(|one| one.id.clone())),
         Column::number("timed rows", wholes().map(|one| one.timed.to_string())).rank(3),
         Column::number(
-            "rounds",
+            rounds,
             time(|time: &iostrata_core::compare::Change| time.rounds.to_string()),
         )
         .rank(3),

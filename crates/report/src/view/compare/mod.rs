@@ -5,7 +5,7 @@ mod trace;
 
 use iostrata_core::compare::{Comparison, Condition, Count, Judgement, Sides, Weight};
 
-use crate::compared::{Listed, because, by_how_much, count, headline, limit};
+use crate::compared::{Listed, because, by_how_much, count, headline, limit, more_pairs};
 use crate::format::counted;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
@@ -18,6 +18,9 @@ const TEXT_COLUMN: usize = 18;
 pub(crate) fn show(page: &mut Page, comparison: &Comparison, all: bool) {
     let Sides { base, new } = &comparison.names;
     page.styled(0, &format!("{base} → {new}"), Tone::Strong);
+    if let Some(more) = more_pairs(comparison) {
+        page.paragraph(0, &more);
+    }
     conditions(page, &comparison.conditions);
     page.blank();
     let found = match comparison.judgement {
