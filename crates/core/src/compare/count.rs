@@ -49,7 +49,7 @@ pub enum Part {
 }
 
 /// Counts of two runs, held against each other.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     pub(super) differing: Vec<Count>,
     pub(super) equal: usize,

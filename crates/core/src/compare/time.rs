@@ -106,11 +106,6 @@ pub(super) fn rounds(base: &[f64], new: &[f64]) -> Option<Vec<f64>> {
     are_known.then_some(logarithms)
 }
 
-/// The middle factor of two rows of one pair of runs, as a logarithm.
-pub(super) fn middle(rounds: &[f64]) -> Option<f64> {
-    stats::pseudomedian(rounds)
-}
-
 /// What an estimate rests on.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Basis {

@@ -202,20 +202,20 @@ pub(super) fn set_first_argument(_tid: Tid, _value: u64) -> io::Result<()> {
 /// another CPU takes longer than most programs need for their next stop.
 pub(super) fn next_stop(impatience: Duration) -> io::Result<Option<(Tid, Stop)>> {
     let begun = Instant::now();
-    let mut how = libc::WNOHANG;
     loop {
-        let anything = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | how;
-        match wait(libc::P_ALL, 0, anything) {
+        // Without children that could stop this fails, and the other call says so.
+        let stopped = wait(libc::P_ALL, 0, libc::WSTOPPED | libc::WNOHANG);
+        if let Ok(Some((tid, Change::Stopped(status)))) = stopped {
+            return Ok(Some((tid, Stop::from_status(status))));
+        }
+        let how = if begun.elapsed() < impatience {
+            libc::WNOHANG
+        } else {
+            libc::WSTOPPED
+        };
+        match wait(libc::P_ALL, 0, libc::WEXITED | libc::WNOWAIT | how) {
             Ok(Some((tid, Change::Ended(_)))) => return Ok(Some((tid, Stop::Gone))),
-            Ok(Some((tid, Change::Stopped(_)))) => {
-                // A thread that was killed meanwhile is stopped no more.
-                let stop = wait(libc::P_PID, tid, libc::WSTOPPED | libc::WNOHANG);
-                if let Ok(Some((_, Change::Stopped(status)))) = stop {
-                    return Ok(Some((tid, Stop::from_status(status))));
-                }
-            }
-            Ok(None) if begun.elapsed() >= impatience => how = 0,
-            Ok(None) => {}
+            Ok(_) => {}
             Err(error) => match error.raw_os_error() {
                 Some(libc::EINTR) => {}
                 Some(libc::ECHILD) => return Ok(None),

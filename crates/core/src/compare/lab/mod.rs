@@ -4,7 +4,7 @@ mod measured;
 
 use self::measured::{Measured, effort, id, rows, targets};
 use super::condition::{Conditions, Weight};
-use super::count::Part;
+use super::count::{Count, Counts, Part};
 use super::time::{self, Among, Basis, Estimate, Load};
 use super::{Comparison, Judgement, Row, Rows, SCHEMA, Sides, Whole};
 use crate::lab::{Experiment, LabResult, MeasuredTarget};
@@ -64,13 +64,8 @@ pub fn lab(first: &Pair<'_>, further: &[Pair<'_>]) -> Comparison {
     for experiment in &paired {
         let (whole, rows) = experiment.judge(&misses);
         missing.extend(experiment.missing());
-        for (row, calls_seen) in rows {
-            if calls_seen {
-                let differ = row.counts.iter().any(|count| count.part == Part::Calls);
-                calls_differ = Some(calls_differ.unwrap_or(false) || differ);
-            }
-            found.rows.push(row);
-        }
+        calls_differ = calls_differ.max(experiment.calls_differ());
+        found.rows.extend(rows);
         found.experiments.push(whole);
     }
     Comparison {
@@ -158,6 +153,7 @@ struct PairedRow<'a> {
     /// Logarithms of the factors, round by round; of several pairs of runs, pair by pair. `None`
     /// when they cannot be had.
     rounds: Option<Vec<f64>>,
+    counts: Counts,
 }
 
 impl<'a> Paired<'a> {
@@ -179,6 +175,7 @@ impl<'a> Paired<'a> {
             let theirs = theirs.remove(place);
             pairs.push(PairedRow {
                 rounds: time::rounds(&ours.samples_s, &theirs.samples_s),
+                counts: ours.counts(&theirs),
                 base: ours,
                 new: theirs,
             });
@@ -198,8 +195,7 @@ impl<'a> Paired<'a> {
         for row in &mut self.rows {
             if !further.is_empty() {
                 let others = further.iter().map(|pair| pair.pair_of(row));
-                let others: Option<Vec<&PairedRow<'_>>> = others.collect();
-                row.rounds = others.and_then(|others| row.repeated(&others));
+                row.repeat(others.collect());
             }
             row.rounds.take_if(|rounds| rounds.len() < 2);
         }
@@ -217,8 +213,11 @@ impl<'a> Paired<'a> {
         &'b self,
         side: impl Fn(&'b PairedRow<'a>) -> &'b Measured<'a>,
     ) -> impl Iterator<Item = &'b Measured<'a>> {
-        let pairs = std::iter::once(self).chain(&self.further);
-        pairs.flat_map(|pair| &pair.rows).map(side)
+        self.pairs().flat_map(|pair| &pair.rows).map(side)
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.further)
     }
 
     /// Rounds of the rows that can be judged.
@@ -227,8 +226,17 @@ impl<'a> Paired<'a> {
         rows.filter_map(|row| row.rounds.clone()).collect()
     }
 
-    /// The whole and its rows, each row with whether its calls were seen on both sides.
-    fn judge(&self, misses: &Misses) -> (Whole, Vec<(Row, bool)>) {
+    /// Whether the calls of any row differ in any pair of runs; `None` when none were seen.
+    fn calls_differ(&self) -> Option<bool> {
+        let rows = self.pairs().flat_map(|pair| &pair.rows);
+        let seen = rows.filter(|row| row.counts.calls_seen);
+        let is_call = |count: &Count| count.part == Part::Calls;
+        seen.map(|row| row.counts.differing.iter().any(is_call))
+            .max()
+    }
+
+    /// The whole and its rows.
+    fn judge(&self, misses: &Misses) -> (Whole, Vec<Row>) {
         let rounds = self.rounds();
         let busy = Sides {
             base: others(self.all(|row| &row.base)),
@@ -268,11 +276,9 @@ impl<'a> Paired<'a> {
         (whole, rows)
     }
 
-    fn row(&self, pair: &PairedRow<'_>, time: Option<time::Change>) -> (Row, bool) {
+    fn row(&self, pair: &PairedRow<'_>, time: Option<time::Change>) -> Row {
         let base = &pair.base;
-        let counts = base.counts(&pair.new);
-        let calls_seen = counts.calls_seen;
-        let row = Row {
+        Row {
             experiment: self.id.to_owned(),
             case: base.case.clone(),
             label: base.label.clone(),
@@ -283,11 +289,10 @@ impl<'a> Paired<'a> {
             runs: both(pair, |row| row.samples_s.len()),
             judgement: judgement(time),
             time,
-            equal_counts: counts.equal,
-            counts: counts.sorted(),
+            equal_counts: pair.counts.equal,
+            counts: pair.counts.clone().sorted(),
             others_requests: both(pair, |row| row.interference.other_requests),
-        };
-        (row, calls_seen)
+        }
     }
 
     /// Rows with times that cannot be judged, and why.
@@ -307,15 +312,21 @@ impl<'a> Paired<'a> {
 }
 
 impl PairedRow<'_> {
-    /// The middle factor of each pair of runs, and the samples of all of them in this one.
-    fn repeated(&mut self, others: &[&PairedRow<'_>]) -> Option<Vec<f64>> {
-        let mut middles = vec![time::middle(self.rounds.as_ref()?)?];
+    /// Takes the samples of further pairs of runs, and the middle factor of each pair for the
+    /// rounds. A row that not all of them have keeps its samples, and has no rounds.
+    fn repeat(&mut self, others: Option<Vec<&PairedRow<'_>>>) {
+        let Some(others) = others else {
+            self.rounds = None;
+            return;
+        };
+        let first = std::iter::once(&self.rounds);
+        let rounds = first.chain(others.iter().map(|other| &other.rounds));
+        let middles = rounds.map(|rounds| stats::pseudomedian(rounds.as_ref()?));
+        self.rounds = middles.collect();
         for other in others {
-            middles.push(time::middle(other.rounds.as_ref()?)?);
             self.base.samples_s.extend(&other.base.samples_s);
             self.new.samples_s.extend(&other.new.samples_s);
         }
-        Some(middles)
     }
 }
 

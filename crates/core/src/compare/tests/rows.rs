@@ -252,3 +252,28 @@ fn a_busier_machine_hides_what_a_quiet_one_shows() {
     let busy = comparison.lab.unwrap().experiments[0].others_cpus;
     assert!(busy.base == Some(0.0) && busy.new.is_some_and(|cpus| close(cpus, 1.0)));
 }
+
+#[test]
+fn other_calls_in_any_pair_are_said() {
+    let base = timed(&[&[1.0, 1.0]]);
+    let mut other = base.clone();
+    let row = &mut rows_of(&mut other)[0].row;
+    let calls = row.evidence.syscalls.as_mut().unwrap();
+    calls.get_mut("write").unwrap().count = 2;
+    let calls_differ = |further: &[Pair<'_>]| lab(&pair(&base, &base), further).calls_differ;
+    assert_eq!(calls_differ(&[pair(&base, &base)]), Some(false));
+    assert_eq!(calls_differ(&[pair(&base, &other)]), Some(true));
+}
+
+#[test]
+fn a_row_that_is_not_in_every_pair_is_not_judged() {
+    let (one, two) = (timed(&[&[1.0, 1.1]]), timed(&[&[1.0, 1.1], &[2.0, 2.1]]));
+    let found = lab(&pair(&two, &two), &[pair(&one, &two)]);
+    let rows = found.lab.unwrap().rows;
+    assert_eq!(rows[0].judgement, Judgement::NoDifference);
+    assert_eq!(rows[1].judgement, Judgement::NotJudged);
+    assert_eq!((rows[0].runs.base, rows[1].runs.base), (4, 2));
+    let why = "it is not in every pair, or a run took no time";
+    assert_eq!(found.missing.len(), 1);
+    assert_eq!(found.missing[0].why, why);
+}
