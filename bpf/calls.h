@@ -34,7 +34,7 @@ static __always_inline void add_value(struct call_value *to, const struct call_s
 		to->sizes[i] += from->sizes[i];
 }
 
-static __noinline int merge_slot(struct call_slot *slot)
+APART int merge_slot(struct call_slot *slot)
 {
 	struct call_value *to;
 
@@ -59,14 +59,21 @@ static __noinline int merge_slot(struct call_slot *slot)
 	return 0;
 }
 
-static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
+/* The file that state->open_file stands for. Apart from what is done at every call, as is all
+ * that is rare: code that is not run costs too where it stands between what is. */
+APART int look_up(struct task_state *state)
 {
-	struct fdtable *table = task->files->fdt;
-	struct file *file = 0;
+	struct file *file;
+	struct inode *inode;
 
-	if (fd < table->max_fds)
-		bpf_probe_read_kernel(&file, sizeof file, (void *)table->fd + 8ULL * fd);
-	return file;
+	if (!state)
+		return 0;
+	file = (struct file *)state->open_file;
+	inode = READ(file, f_inode);
+	identify(inode, &state->last_file);
+	if (HISTORY)
+		state->last_mode = READ(inode, i_mode);
+	return 0;
 }
 
 /* Resolves a descriptor to the inode's life. The last struct file is remembered only
@@ -74,22 +81,19 @@ static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
  * and have its address reused. */
 static __always_inline void resolve(struct task_state *state, struct task_struct *task, __u32 fd)
 {
-	struct file *file = file_of(task, fd);
-	struct inode *inode;
+	__u64 file = (__u64)file_of(task, fd);
+	bool is_alone = task->files->count.counter == 1;
 
 	if (!file)
 		return;
+	state->open_file = file;
 	/* A child may have come to share the table since, and closed the file. */
-	if ((__u64)file != state->file_pointer || task->files->count.counter != 1) {
-		inode = BPF_CORE_READ(file, f_inode);
-		identify(inode, &state->last_file);
-		if (HISTORY)
-			state->last_mode = BPF_CORE_READ(inode, i_mode);
-		state->file_pointer = task->files->count.counter == 1 ? (__u64)file : 0;
+	if (file != state->file_pointer || !is_alone) {
+		look_up(state);
+		state->file_pointer = is_alone ? file : 0;
 	}
 	state->file = state->last_file;
 	state->mode = state->last_mode;
-	state->open_file = (__u64)file;
 }
 
 /* The file that the call reads from, when it is counted at the one it writes to. */
@@ -100,11 +104,11 @@ static __always_inline void resolve_source(struct task_state *state, struct task
 
 	if (!file)
 		return;
-	identify(BPF_CORE_READ(file, f_inode), &state->source);
+	identify(READ(file, f_inode), &state->source);
 	state->source_file = (__u64)file;
 }
 
-static __noinline int name_file(__u64 open_file, struct file_key *key)
+APART int name_file(__u64 open_file, struct file_key *key)
 {
 	if (!key || !open_file || !is_new(key, NAMED))
 		return 0;
@@ -171,14 +175,17 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 	return 0;
 }
 
-static __always_inline void stream_call(struct task_state *state, __u64 took_ns, long result)
+APART int stream_call(struct task_state *state, __u64 took_ns, __s64 result)
 {
-	struct call_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+	struct call_event *event;
 	__u64 id = bpf_get_current_pid_tgid();
 
+	if (!state)
+		return 0;
+	event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
 	if (!event) {
 		lose(LOSS_STREAM);
-		return;
+		return 0;
 	}
 	event->kind = EVENT_CALL;
 	event->nr = state->nr;
@@ -205,6 +212,7 @@ static __always_inline void stream_call(struct task_state *state, __u64 took_ns,
 		}
 	}
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return 0;
 }
 
 static __always_inline __u32 slot_of(__u32 nr, struct file_key *file)
@@ -232,6 +240,8 @@ static __always_inline struct call_slot *slot_for(struct task_state *state, __u3
 static __always_inline void add_call(struct task_state *state, struct call_slot *slot,
 				     __s64 result, __u64 took_ns)
 {
+	__u64 bucket;
+
 	slot->value.count++;
 	if (result < 0)
 		slot->value.errors++;
@@ -239,8 +249,9 @@ static __always_inline void add_call(struct task_state *state, struct call_slot 
 		slot->value.returned += result;
 	slot->value.time_ns += took_ns;
 	slot->value.blocked_ns += state->blocked_ns;
-	slot->bucket = bucket_of(took_ns, HISTOGRAM_BUCKETS);
-	slot->value.histogram[slot->bucket]++;
+	bucket = bucket_of(took_ns, HISTOGRAM_BUCKETS);
+	slot->value.histogram[bucket]++;
+	slot->bucket = bucket;
 	slot->size = SIZE_BUCKETS;
 }
 
@@ -258,12 +269,13 @@ static __always_inline __u64 offset_of(struct task_state *state, __s64 moved)
 	/* preadv2 and pwritev2 take -1 for the position. */
 	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL)
 		return state->argument[3];
-	return BPF_CORE_READ(file, f_pos) - moved;
+	return READ(file, f_pos) - moved;
 }
 
 static __always_inline void add_shape(struct call_slot *slot, __u64 offset, __u64 bytes)
 {
 	struct call_value *value = &slot->value;
+	__u64 bucket;
 
 	if (slot->has_end) {
 		value->pairs++;
@@ -273,8 +285,9 @@ static __always_inline void add_shape(struct call_slot *slot, __u64 offset, __u6
 			value->backward++;
 	}
 	if (bytes) {
-		slot->size = bucket_of(bytes, SIZE_BUCKETS);
-		value->sizes[slot->size]++;
+		bucket = bucket_of(bytes, SIZE_BUCKETS);
+		value->sizes[bucket]++;
+		slot->size = bucket;
 	} else {
 		value->empty++;
 	}
@@ -282,6 +295,18 @@ static __always_inline void add_shape(struct call_slot *slot, __u64 offset, __u6
 	slot->has_end = 1;
 	if (value->furthest < slot->end)
 		value->furthest = slot->end;
+}
+
+APART int add_source(struct task_state *state, __s64 result, __u64 took_ns)
+{
+	struct call_slot *slot;
+
+	if (!state)
+		return 0;
+	state->read_bytes += result;
+	slot = slot_for(state, SOURCE_BASE + state->nr, &state->source, state->source_file);
+	add_call(state, slot, result, took_ns);
+	return 0;
 }
 
 static __always_inline void follow(struct task_state *state, struct call_slot *slot, __s64 result,
@@ -305,28 +330,23 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 	}
 	if (is_step(state, style, result))
 		send_step(state, style, result, now);
-	if (state->source.inode && result >= 0) {
-		state->read_bytes += result;
-		slot = slot_for(state, SOURCE_BASE + nr, &state->source, state->source_file);
-		add_call(state, slot, result, now - state->entered_ns);
-	}
+	if (state->source.inode && result >= 0)
+		add_source(state, result, now - state->entered_ns);
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(call_left, struct pt_regs *regs, long result)
+/* The verifier would read it for states in places and for those in storage. */
+APART int leave(struct task_state *state, __s64 result)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = state_of(task);
 	struct call_slot *slot;
 	__u64 now, took_ns;
 
-	if (!state || !state->entered_ns)
+	if (!state)
 		return 0;
 	now = bpf_ktime_get_ns();
 	took_ns = now - state->entered_ns;
 	if ((state->call & CALL_FD_RETURNED) && result >= 0) {
 		state->file_pointer = 0; /* the new file may have the memory of a closed one */
-		resolve(state, task, result);
+		resolve(state, bpf_get_current_task_btf(), result);
 		if (HISTORY)
 			look_at_file(state);
 	}
@@ -339,7 +359,7 @@ int BPF_PROG(call_left, struct pt_regs *regs, long result)
 	}
 	if (HISTORY) {
 		if (state->file.inode)
-			take_site(state, task, regs, took_ns);
+			take_site(state, took_ns);
 		follow(state, slot, result, now);
 		add_to_moment(state, result, took_ns, now);
 	}
@@ -352,6 +372,16 @@ int BPF_PROG(call_left, struct pt_regs *regs, long result)
 			stream_call(state, took_ns, result);
 	}
 	state->entered_ns = 0;
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(call_left, struct pt_regs *regs, long result)
+{
+	struct task_state *state = current_state();
+
+	if (state && state->entered_ns)
+		leave(state, result);
 	return 0;
 }
 

@@ -24,7 +24,7 @@ static __always_inline bool is_same_file(const struct file_key *one, const struc
 	       one->generation == other->generation;
 }
 
-static __noinline int end_run(struct run *run)
+APART int end_run(struct run *run)
 {
 	struct run_event *event;
 	__u64 id = bpf_get_current_pid_tgid();
@@ -94,22 +94,17 @@ static __noinline int begin_of(struct task_struct *task, __u64 fd, __u32 which)
 	if (!record || which > 1)
 		return 0;
 	if ((__s32)fd == AT_FDCWD) {
-		struct fs_struct *fs = BPF_CORE_READ(task, fs);
+		struct fs_struct *fs = READ(task, fs);
 
 		at = (void *)fs + bpf_core_field_offset(struct fs_struct, pwd);
 	} else {
-		struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-		struct file *file = 0;
+		struct file *file = file_of(task, fd);
 
-		if ((__u32)fd >= BPF_CORE_READ(table, max_fds))
-			return 0;
-		bpf_probe_read_kernel(&file, sizeof file,
-				      (void *)BPF_CORE_READ(table, fd) + 8ULL * (__u32)fd);
 		if (!file)
 			return 0;
 		at = (void *)file + bpf_core_field_offset(struct file, f_path);
 	}
-	inode = BPF_CORE_READ(at, dentry, d_inode);
+	inode = READ(at, dentry, d_inode);
 	if (!inode)
 		return 0;
 	identify(inode, &key);
@@ -129,7 +124,7 @@ static __always_inline __u32 copy_path(struct step_record *record, __u32 at, __u
 	return bytes > 0 ? bytes : 0;
 }
 
-static __noinline int copy_paths(struct task_state *state, __u32 style)
+APART int copy_paths(struct task_state *state, __u32 style)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct step_record *record;
@@ -184,7 +179,7 @@ static __noinline int copy_paths(struct task_state *state, __u32 style)
 	return 0;
 }
 
-static __noinline int send_step(struct task_state *state, __u32 style, __s64 result, __u64 now)
+APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 now)
 {
 	struct step_record *record;
 	__u64 id = bpf_get_current_pid_tgid(), bytes;
@@ -222,8 +217,8 @@ static __always_inline void look_at_file(struct task_state *state)
 {
 	struct file *file = (struct file *)state->open_file;
 
-	state->file_mode = file ? BPF_CORE_READ(file, f_mode) : 0;
-	state->file_flags = file ? BPF_CORE_READ(file, f_flags) : 0;
+	state->file_mode = file ? READ(file, f_mode) : 0;
+	state->file_flags = file ? READ(file, f_flags) : 0;
 }
 
 /* Whether the call that ends is a step; most are not. */

@@ -153,6 +153,7 @@ struct sched_entity {
 struct bpf_local_storage;
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned long stack_canary;
 	struct bpf_local_storage *bpf_storage;
 	int pid;
 	int tgid;
@@ -233,7 +234,9 @@ struct io_uring_cqe {
 	__s32 res;
 };
 struct file_ra_state;
-struct bpf_iter_meta;
+struct bpf_iter_meta {
+	__u64 seq_num;
+};
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;

@@ -2,22 +2,26 @@
 #pragma once
 #include "kernel.h"
 
-static __always_inline __u32 log2_of(__u64 value)
+/* The last eight bits from a table: the verifier follows each way through branches, and would
+ * come with 64 different powers to what uses them. */
+static const __u8 LOG2[256] = {
+	[2 ... 3] = 1,	 [4 ... 7] = 2,	  [8 ... 15] = 3,    [16 ... 31] = 4,
+	[32 ... 63] = 5, [64 ... 127] = 6, [128 ... 255] = 7,
+};
+
+static __always_inline __u64 log2_of(__u64 value)
 {
-	__u32 power = 0;
+	__u64 power = 0;
 
 	if (value >> 32) { power += 32; value >>= 32; }
 	if (value >> 16) { power += 16; value >>= 16; }
 	if (value >> 8) { power += 8; value >>= 8; }
-	if (value >> 4) { power += 4; value >>= 4; }
-	if (value >> 2) { power += 2; value >>= 2; }
-	if (value >> 1) power += 1;
-	return power;
+	return power + LOG2[value & 0xff];
 }
 
-static __always_inline __u32 bucket_of(__u64 value, __u32 buckets)
+static __always_inline __u64 bucket_of(__u64 value, __u64 buckets)
 {
-	__u32 power = log2_of(value);
+	__u64 power = log2_of(value);
 
 	return power < buckets ? power : buckets - 1;
 }

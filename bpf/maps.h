@@ -2,8 +2,12 @@
 #pragma once
 #include "wire.h"
 #include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include "read.h"
+
+/* A function that the verifier reads once, as it is not static, and not at each call on each
+ * way there: a program of many ways takes seconds to load otherwise. */
+#define APART __noinline
 
 /* What one system call means, by number (CALL_* bits). */
 const volatile __u32 CALLS[SYSCALLS] = {};
@@ -48,6 +52,7 @@ struct run {
 };
 
 struct task_state {
+	__u64 owner;        /* the task that has this place in `places`, 0 for none */
 	__u64 entered_ns;   /* 0 outside a call */
 	__u64 blocked_ns;   /* in the current call */
 	__u64 switched_ns;  /* when it left the CPU blocked, else 0 */
@@ -95,6 +100,19 @@ struct task_state {
 	struct call_slot slot[SLOTS];
 };
 
+/* Where the state of a task is: at the place that its canary gives, if no other task has it. The
+ * look-up in an array is a few instructions of the program itself (array_map_gen_lookup,
+ * kernel/bpf/arraymap.c); the call that finds a task's storage costs ten times as much, twice
+ * for each system call. The last place stays blank. */
+#define PLACES 512
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, PLACES + 1);
+	__type(key, __u32);
+	__type(value, struct task_state);
+} places SEC(".maps");
+
+/* For those whose place is taken. */
 struct {
 	__uint(type, MAP_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -229,11 +247,30 @@ static __always_inline struct config *configuration(void)
 	return bpf_map_lookup_elem(&config, &zero);
 }
 
-/* The state of a task of the tree, 0 for others. Most tasks of a machine have no storage
- * at all, and every one of their calls comes here: they must not pay for a look-up. */
+/* The canary is random but for its last byte, and a task keeps it (dup_task_struct,
+ * kernel/fork.c). Not its number, which changes: a thread that becomes another program takes
+ * that of the first thread (de_thread, fs/exec.c). */
+static __always_inline __u32 place_of(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->stack_canary))
+		return 0;
+	return task->stack_canary >> 8 & (PLACES - 1);
+}
+
+/* The state of a task of the tree, 0 for others. Every call of every task of the machine comes
+ * here: those that are not observed must not pay for a call. */
 static __always_inline struct task_state *state_of(struct task_struct *task)
 {
-	if (!task || !task->bpf_storage)
+	struct task_state *state;
+	__u32 at;
+
+	if (!task)
+		return 0;
+	at = place_of(task);
+	state = bpf_map_lookup_elem(&places, &at);
+	if (state && state->owner == (__u64)task)
+		return state;
+	if (!task->bpf_storage)
 		return 0;
 	return bpf_task_storage_get(&tasks, task, 0, 0);
 }
@@ -243,12 +280,24 @@ static __always_inline struct task_state *current_state(void)
 	return state_of(bpf_get_current_task_btf());
 }
 
-/* For an inode that is not a trusted pointer. */
+/* What a descriptor stands for, 0 for nothing. A table of them is not typed: an entry is read
+ * as the first field of a structure that has such a field. */
+static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
+{
+	struct fdtable *table = task->files->fdt;
+	struct kiocb *entry;
+
+	if (fd >= table->max_fds)
+		return 0;
+	entry = (void *)table->fd + 8ULL * fd - bpf_core_field_offset(struct kiocb, ki_filp);
+	return READ(entry, ki_filp);
+}
+
 static __always_inline void identify(struct inode *inode, struct file_key *key)
 {
-	key->inode = BPF_CORE_READ(inode, i_ino);
-	key->generation = BPF_CORE_READ(inode, i_generation);
-	key->device = BPF_CORE_READ(inode, i_sb, s_dev);
+	key->inode = READ(inode, i_ino);
+	key->generation = READ(inode, i_generation);
+	key->device = READ(inode, i_sb, s_dev);
 }
 
 /* A large folio keeps its order in the low byte of the second page's flags
@@ -261,5 +310,5 @@ static __always_inline __u64 folio_bytes(struct folio *folio)
 	bpf_probe_read_kernel(&flags, sizeof flags, folio);
 	if (!(flags & (1ULL << bpf_core_enum_value(enum pageflags, PG_head))))
 		return PAGE_SIZE;
-	return PAGE_SIZE << (BPF_CORE_READ(folio, _flags_1) & 0xff);
+	return PAGE_SIZE << (READ(folio, _flags_1) & 0xff);
 }

@@ -50,7 +50,7 @@ static __always_inline __u64 moment_ns(__u64 since_start_ns)
 	return 1ULL << (power + 1 - FIRST_MOMENTS_POWER);
 }
 
-static __noinline int merge_moment(struct task_state *state)
+APART int merge_moment(struct task_state *state)
 {
 	struct moment *to;
 	__u32 at;
@@ -73,7 +73,7 @@ static __noinline int merge_moment(struct task_state *state)
 }
 
 /* What ends before the start of the run is in no moment. */
-static __noinline int begin_moment(struct task_state *state, __u64 now)
+APART int begin_moment(struct task_state *state, __u64 now)
 {
 	struct config *c = configuration();
 	__u64 since, length;

@@ -35,17 +35,17 @@ static long climb(__u32 index, struct walk *walk)
 	long bytes;
 
 	if (dentry == walk->root) {
-		below = BPF_CORE_READ(mount, mnt_parent);
+		below = READ(mount, mnt_parent);
 		if (below == mount) {
 			walk->complete = 1;
 			return 1;
 		}
-		walk->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+		walk->dentry = READ(mount, mnt_mountpoint);
 		walk->mount = below;
-		walk->root = BPF_CORE_READ(below, mnt.mnt_root);
+		walk->root = READ(below, mnt.mnt_root);
 		return 0;
 	}
-	parent = BPF_CORE_READ(dentry, d_parent);
+	parent = READ(dentry, d_parent);
 	if (parent == dentry) {
 		/* The root of a file system that is mounted nowhere: pipes, sockets. */
 		walk->complete = 1;
@@ -56,7 +56,7 @@ static long climb(__u32 index, struct walk *walk)
 		return 1;
 	at = walk->bytes & (TEXT - 1);
 	bytes = bpf_probe_read_kernel_str(record->text + at, LONGEST_NAME,
-					  BPF_CORE_READ(dentry, d_name.name));
+					  READ(dentry, d_name.name));
 	if (bytes <= 0)
 		return 1;
 	walk->bytes += bytes;
@@ -68,11 +68,11 @@ static __always_inline void fill_name(struct name_event *event, struct file_key 
 				      struct inode *inode)
 {
 	event->kind = EVENT_NAME;
-	event->mode = BPF_CORE_READ(inode, i_mode);
+	event->mode = READ(inode, i_mode);
 	event->file = *key;
-	event->size = BPF_CORE_READ(inode, i_size);
+	event->size = READ(inode, i_size);
 	bpf_probe_read_kernel_str(event->filesystem, sizeof event->filesystem,
-				  BPF_CORE_READ(inode, i_sb, s_type, name));
+				  READ(inode, i_sb, s_type, name));
 }
 
 /* All names up to the root of all mounts. */
@@ -88,7 +88,7 @@ static __noinline int send_path(struct file_key *key, struct dentry *dentry,
 	if (!record || !key)
 		return 0;
 	walk.dentry = dentry;
-	walk.root = BPF_CORE_READ(mount, mnt_root);
+	walk.root = READ(mount, mnt_root);
 	walk.mount = (void *)mount - bpf_core_field_offset(struct mount, mnt);
 	bpf_loop(512, climb, &walk, 0);
 	fill_name(&record->event, key, inode);
@@ -116,7 +116,7 @@ static __noinline int send_leaf(struct file_key *key, struct file_key *base,
 	if (!record || !key || !base)
 		return 0;
 	bytes = bpf_probe_read_kernel_str(record->text, LONGEST_NAME,
-					  BPF_CORE_READ(dentry, d_name.name));
+					  READ(dentry, d_name.name));
 	if (bytes <= 0 || bytes > LONGEST_NAME)
 		return 0;
 	fill_name(&record->event, key, inode);
@@ -166,14 +166,14 @@ static __noinline int name_path(struct path *at, struct file_key *key)
 
 	if (!key)
 		return 0;
-	dentry = BPF_CORE_READ(at, dentry);
-	mount = BPF_CORE_READ(at, mnt);
-	inode = BPF_CORE_READ(dentry, d_inode);
+	dentry = READ(at, dentry);
+	mount = READ(at, mnt);
+	inode = READ(dentry, d_inode);
 	if (!inode)
 		return 0;
-	parent = BPF_CORE_READ(dentry, d_parent);
-	directory = BPF_CORE_READ(parent, d_inode);
-	if (parent == dentry || dentry == BPF_CORE_READ(mount, mnt_root) || !directory)
+	parent = READ(dentry, d_parent);
+	directory = READ(parent, d_inode);
+	if (parent == dentry || dentry == READ(mount, mnt_root) || !directory)
 		return send_path(key, dentry, mount, inode, 0);
 	identify(directory, &base);
 	if (is_new(&base, NAMED_AS_BASE))

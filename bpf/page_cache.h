@@ -19,7 +19,7 @@ static __always_inline struct cache_value *cache_entry(struct cache_key *key)
 	return value;
 }
 
-static __noinline int merge_cache(struct task_state *state)
+APART int merge_cache(struct task_state *state)
 {
 	struct cache_value *to;
 
@@ -40,18 +40,18 @@ static __noinline int merge_cache(struct task_state *state)
 /* Pages of a block device, or of btrfs trees, which belong to an inode without a mode. */
 static __always_inline bool is_metadata(struct inode *inode, __u64 number)
 {
-	return (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK ||
+	return (READ(inode, i_mode) & S_IFMT) == S_IFBLK ||
 	       (number == BTRFS_TREES_INODE &&
-		BPF_CORE_READ(inode, i_sb, s_magic) == BTRFS_SUPER_MAGIC);
+		READ(inode, i_sb, s_magic) == BTRFS_SUPER_MAGIC);
 }
 
 /* The task's running sum for this inode; merged when the inode changes. */
 static __always_inline struct cache_value *cache_of(struct task_state *state, struct inode *inode)
 {
 	struct cache_key *key = &state->cache_key;
-	__u64 number = BPF_CORE_READ(inode, i_ino);
-	__u32 generation = BPF_CORE_READ(inode, i_generation);
-	__u32 device = BPF_CORE_READ(inode, i_sb, s_dev);
+	__u64 number = READ(inode, i_ino);
+	__u32 generation = READ(inode, i_generation);
+	__u32 device = READ(inode, i_sb, s_dev);
 
 	if (key->file.inode != number || key->file.generation != generation ||
 	    key->file.device != device) {
@@ -67,7 +67,7 @@ static __always_inline struct cache_value *cache_of(struct task_state *state, st
 /* A read of 1 MiB from a 1 KiB file asks for 256 pages, of which one exists. */
 static __always_inline __u64 last_page(struct inode *inode)
 {
-	long long size = BPF_CORE_READ(inode, i_size);
+	long long size = READ(inode, i_size);
 
 	return size > 0 ? (size - 1) >> PAGE_SHIFT : 0;
 }
@@ -89,7 +89,7 @@ static __always_inline __u64 not_counted(struct task_state *state, struct addres
 	}
 	if (state->looked_up_in || !state->entered_ns || !(state->call & CALL_READS) ||
 	    (state->call & CALL_WRITES) || !(state->call & (CALL_OFFSET | CALL_POSITION)) ||
-	    state->file.inode != BPF_CORE_READ(inode, i_ino))
+	    state->file.inode != READ(inode, i_ino))
 		return index;
 	begin = offset_of(state, 0) >> PAGE_SHIFT;
 	return begin < index ? begin : index;
@@ -193,10 +193,10 @@ int BPF_PROG(mapped, struct address_space *mapping, unsigned long first, unsigne
  * program waits for. Outside of calls only: inside one, reads say what they miss. */
 static __always_inline bool is_faulted(struct task_state *state, struct folio *folio)
 {
-	__u64 first = BPF_CORE_READ(folio, index);
+	__u64 first = READ(folio, index);
 
 	return !state->entered_ns && state->faulted_in &&
-	       state->faulted_in == (__u64)BPF_CORE_READ(folio, mapping, host) &&
+	       state->faulted_in == (__u64)READ(folio, mapping, host) &&
 	       state->faulted_page >= first &&
 	       state->faulted_page < first + (folio_bytes(folio) >> PAGE_SHIFT);
 }
@@ -204,11 +204,11 @@ static __always_inline bool is_faulted(struct task_state *state, struct folio *f
 /* Pages of the folio that the call waits for. */
 static __always_inline __u64 awaited_pages(struct task_state *state, struct folio *folio)
 {
-	__u64 from = BPF_CORE_READ(folio, index);
+	__u64 from = READ(folio, index);
 	__u64 to = from + (folio_bytes(folio) >> PAGE_SHIFT);
 
 	if (!state->entered_ns || !state->awaited_in ||
-	    state->awaited_in != (__u64)BPF_CORE_READ(folio, mapping, host))
+	    state->awaited_in != (__u64)READ(folio, mapping, host))
 		return 0;
 	if (from < state->awaited_from)
 		from = state->awaited_from;
@@ -221,8 +221,8 @@ static __always_inline __u64 awaited_pages(struct task_state *state, struct foli
  * to be overwritten, not read. */
 static __always_inline bool overwrites(struct task_state *state, struct inode *inode)
 {
-	return (state->call & CALL_WRITES) && state->file.inode == BPF_CORE_READ(inode, i_ino) &&
-	       state->file.device == BPF_CORE_READ(inode, i_sb, s_dev);
+	return (state->call & CALL_WRITES) && state->file.inode == READ(inode, i_ino) &&
+	       state->file.device == READ(inode, i_sb, s_dev);
 }
 
 SEC("tp_btf/mm_filemap_add_to_page_cache")
@@ -235,7 +235,7 @@ int BPF_PROG(filled, struct folio *folio)
 
 	if (!state || !folio)
 		return 0;
-	inode = BPF_CORE_READ(folio, mapping, host);
+	inode = READ(folio, mapping, host);
 	if (!inode)
 		return 0;
 	awaited = awaited_pages(state, folio);

@@ -60,8 +60,7 @@ static __always_inline struct payload_record *payload_record(void)
 }
 
 /* Hands over a part: `bytes` of them behind the event, or where they are. */
-static __noinline int send_part(struct payload_record *record, __u32 form, __u64 address,
-				__u64 part)
+APART int send_part(struct payload_record *record, __u32 form, __u64 address, __u64 part)
 {
 	__u64 behind = form == PAYLOAD_HERE ? part : 0;
 
@@ -89,7 +88,7 @@ static __always_inline void take(struct gather *gather, __u64 bytes)
 }
 
 /* A part that the reader has to fetch, after what was copied before it. */
-static __noinline int send_late(struct payload_record *record, __u32 form, __u64 bytes)
+APART int send_late(struct payload_record *record, __u32 form, __u64 bytes)
 {
 	if (!record)
 		return 0;
@@ -101,11 +100,14 @@ static __noinline int send_late(struct payload_record *record, __u32 form, __u64
 	return 0;
 }
 
-static __noinline int next_vector(struct payload_record *record)
+APART int next_vector(struct payload_record *record)
 {
-	struct gather *gather = &record->gather;
+	struct gather *gather;
 	__u64 vector[2] = {};
 
+	if (!record)
+		return 0;
+	gather = &record->gather;
 	if (!gather->vectors ||
 	    bpf_probe_read_user(vector, sizeof vector, (void *)gather->vector)) {
 		gather->left = gather->wanted;
@@ -166,15 +168,15 @@ static __always_inline __u64 payload_offset(struct task_state *state, __s64 move
 		if ((state->call & CALL_FD_THIRD) && state->argument[3] &&
 		    !bpf_probe_read_user(&position, sizeof position, (void *)state->argument[3]))
 			return position - moved;
-		return BPF_CORE_READ(file, f_pos) - moved;
+		return READ(file, f_pos) - moved;
 	}
 	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL) {
 		/* pwrite(2), BUGS: with O_APPEND the offset is ignored. */
-		if (BPF_CORE_READ(file, f_flags) & O_APPEND)
-			return BPF_CORE_READ(file, f_inode, i_size) - moved;
+		if (READ(file, f_flags) & O_APPEND)
+			return READ(file, f_inode, i_size) - moved;
 		return state->argument[3];
 	}
-	return BPF_CORE_READ(file, f_pos) - moved;
+	return READ(file, f_pos) - moved;
 }
 
 /* Most writes of programs that write often: one read, one event. */
@@ -193,7 +195,7 @@ static __always_inline bool send_small(struct payload_record *record, __u64 addr
 }
 
 /* Returns whether the process has to be stopped. `used` is what is in the ring. */
-static __noinline int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 used)
+APART int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 used)
 {
 	struct payload_record *record = payload_record();
 	__u64 id = bpf_get_current_pid_tgid();
@@ -242,7 +244,7 @@ static __noinline int send_payload(struct task_state *state, __s64 result, __u64
 }
 
 /* Stops the process; it sleeps before it is back in user mode. */
-static __noinline int stop_process(void)
+APART int stop_process(void)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 process = id >> 32;

@@ -41,7 +41,7 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 	operation.entered_ns = bpf_ktime_get_ns();
 	operation.process = id >> 32;
 	operation.thread = id;
-	operation.opcode = BPF_CORE_READ(request, opcode);
+	operation.opcode = READ(request, opcode);
 	if (bpf_map_update_elem(&operations, &key, &operation, BPF_ANY))
 		lose(LOSS_CALLS);
 	return 0;
@@ -116,9 +116,9 @@ static __always_inline int finish(__u64 request, __s64 result)
 	if (!operation)
 		return 0;
 	now = bpf_ktime_get_ns();
-	file = BPF_CORE_READ(kiocb, file);
+	file = BPF_CORE_READ(kiocb, file); /* a number for the verifier */
 	if (file) {
-		identify(BPF_CORE_READ(file, f_inode), &key);
+		identify(READ(file, f_inode), &key);
 		if (HISTORY)
 			name_file((__u64)file, &key);
 	}
@@ -126,7 +126,7 @@ static __always_inline int finish(__u64 request, __s64 result)
 	if (HISTORY) {
 		ring_history(operation, &key, result, now);
 		operation_at(purpose_of(RING_BASE + (operation->opcode & (RING_OPERATIONS - 1)),
-					file ? BPF_CORE_READ(file, f_inode, i_mode) : 0),
+					file ? READ(file, f_inode, i_mode) : 0),
 			     result, now - operation->entered_ns, now);
 	}
 	bpf_map_delete_elem(&operations, &request);
@@ -146,5 +146,5 @@ int ring_completed(__u64 *context)
 {
 	struct io_uring_cqe *entry = (struct io_uring_cqe *)context[2];
 
-	return finish(context[1], BPF_CORE_READ(entry, res));
+	return finish(context[1], READ(entry, res));
 }

@@ -45,26 +45,27 @@ static __always_inline __u32 copy_stack(struct site_record *record, __u64 sp)
 	return bytes < STACK ? bytes : STACK;
 }
 
-static __noinline int send_site(struct task_state *state, struct task_struct *task,
-				struct pt_regs *regs)
+APART int send_site(struct task_state *state)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct site_record *record;
 	__u32 zero = 0;
 	__u64 bytes;
 
 	record = bpf_map_lookup_elem(&site_scratch, &zero);
-	if (!record || !state || !task || !regs)
+	if (!record || !state)
 		return 0;
 	record->event.kind = EVENT_SITE;
 	record->event.nr = state->nr;
-	record->event.process = BPF_CORE_READ(task, tgid);
-	record->event.parent = BPF_CORE_READ(task, real_parent, tgid);
-	record->event.execs = BPF_CORE_READ(task, self_exec_id);
+	record->event.process = READ(task, tgid);
+	record->event.parent = READ(task, real_parent, tgid);
+	record->event.execs = READ(task, self_exec_id);
 	record->event.file = state->file;
 	record->event.spent_ns = state->site_spent_ns;
-	record->event.ip = BPF_CORE_READ(regs, ip);
-	record->event.sp = BPF_CORE_READ(regs, sp);
-	record->event.bp = BPF_CORE_READ(regs, bp);
+	record->event.ip = READ(regs, ip);
+	record->event.sp = READ(regs, sp);
+	record->event.bp = READ(regs, bp);
 	bytes = copy_stack(record, record->event.sp);
 	record->event.bytes = bytes;
 	if (bytes > STACK)
@@ -75,8 +76,7 @@ static __noinline int send_site(struct task_state *state, struct task_struct *ta
 	return 0;
 }
 
-static __always_inline void take_site(struct task_state *state, struct task_struct *task,
-				      struct pt_regs *regs, __u64 took_ns)
+static __always_inline void take_site(struct task_state *state, __u64 took_ns)
 {
 	__u64 steps;
 
@@ -91,5 +91,5 @@ static __always_inline void take_site(struct task_state *state, struct task_stru
 		return;
 	steps = ++state->sites / SITES_PER_STEP;
 	state->site_due_ns = SITE_FIRST_NS << (steps < SITE_STEPS ? steps : SITE_STEPS);
-	send_site(state, task, regs);
+	send_site(state);
 }

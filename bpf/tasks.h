@@ -61,6 +61,29 @@ static __always_inline void settle(struct task_state *state, struct task_struct 
 	sum->tasks++;
 }
 
+/* A blank state for the task, 0 when there is no memory for it. */
+static __always_inline struct task_state *new_state(struct task_struct *task)
+{
+	__u32 at = place_of(task), last = PLACES;
+	struct task_state *state = bpf_map_lookup_elem(&places, &at);
+	struct task_state *blank = bpf_map_lookup_elem(&places, &last);
+
+	if (state && blank && !__sync_val_compare_and_swap(&state->owner, 0, (__u64)task)) {
+		bpf_probe_read_kernel(&state->entered_ns, sizeof *state - sizeof state->owner,
+				      &blank->entered_ns);
+		return state;
+	}
+	return bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline void give_up(struct task_state *state, struct task_struct *task)
+{
+	if (state->owner)
+		state->owner = 0;
+	else
+		bpf_task_storage_delete(&tasks, task);
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
@@ -68,7 +91,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 
 	if (!state_of(parent))
 		return 0;
-	state = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	state = new_state(child);
 	if (!state) {
 		lose(LOSS_TASKS);
 		return 0;
@@ -93,9 +116,9 @@ int BPF_PROG(executed, struct task_struct *task)
 	if (!HISTORY)
 		return 0;
 	/* Its pages are used without a call that opens it. */
-	program = BPF_CORE_READ(task, mm, exe_file);
+	program = BPF_CORE_READ(task, mm, exe_file); /* a number for the verifier */
 	if (program) {
-		identify(BPF_CORE_READ(program, f_inode), &key);
+		identify(READ(program, f_inode), &key);
 		name_file((__u64)program, &key);
 	}
 	return 0;
@@ -108,7 +131,7 @@ int BPF_PROG(exited, struct task_struct *task)
 
 	if (state) {
 		settle(state, task, bpf_ktime_get_ns());
-		bpf_task_storage_delete(&tasks, task);
+		give_up(state, task);
 	}
 	return 0;
 }
@@ -119,14 +142,23 @@ static __always_inline bool is_of_root(struct task_struct *task, __u32 root)
 	struct task_struct *process = task;
 
 	for (int i = 0; i < 64; i++) {
-		__u32 id = BPF_CORE_READ(process, tgid);
+		__u32 id = READ(process, tgid);
 
 		if (id == root)
 			return 1;
 		if (id <= 1)
 			return 0;
-		process = BPF_CORE_READ(process, real_parent);
+		process = READ(process, real_parent);
 	}
+	return 0;
+}
+
+static long vacate(__u32 place, void *unused)
+{
+	struct task_state *state = bpf_map_lookup_elem(&places, &place);
+
+	if (state)
+		state->owner = 0;
 	return 0;
 }
 
@@ -139,9 +171,12 @@ int adopt(struct bpf_iter__task *ctx)
 	struct config *c = configuration();
 	struct task_state *state;
 
+	/* One that was made while the last session ended may have died unseen. */
+	if (!ctx->meta->seq_num)
+		bpf_loop(PLACES, vacate, 0, 0);
 	if (!task || !c || !is_of_root(task, c->root))
 		return 0;
-	state = bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	state = new_state(task);
 	if (!state) {
 		lose(LOSS_TASKS);
 		return 0;
@@ -149,7 +184,7 @@ int adopt(struct bpf_iter__task *ctx)
 	state->on_cpu_base_ns = task->se.sum_exec_runtime;
 	state->minor_base = task->min_flt;
 	state->major_base = task->maj_flt;
-	state->parent = BPF_CORE_READ(task, real_parent, tgid);
+	state->parent = READ(task, real_parent, tgid);
 	state->started_ns = bpf_ktime_get_ns();
 	change_alive(1);
 	return 0;
@@ -168,6 +203,6 @@ int release(struct bpf_iter__task *ctx)
 	if (!state)
 		return 0;
 	settle(state, task, 0);
-	bpf_task_storage_delete(&tasks, task);
+	give_up(state, task);
 	return 0;
 }

@@ -4,9 +4,11 @@
 //! detaches, so that timing runs between sessions pay nothing.
 
 pub(crate) mod calls;
+mod casts;
 mod change;
 mod guard;
 mod history;
+mod load;
 mod mapping;
 mod moments;
 mod object;
@@ -29,8 +31,9 @@ use crate::clock;
 use crate::record::{RecordError, Recorded, Recording};
 use aya::maps::MapError;
 pub use calls::call_names;
+pub use load::Stratum;
 use object::Object;
-pub use object::{OpenError, Stratum};
+pub use object::OpenError;
 use payload::Payloads;
 use stream::Stream;
 use wire::Config;
@@ -50,6 +53,9 @@ pub struct Limits {
     pub history: bool,
     /// Whether the payload of writes is wanted ([`EbpfObserver::record`]); needs `history`.
     pub record: bool,
+    /// Whether `bpf_rdonly_cast` is used where the kernel has it, since Linux 6.2. Without, every
+    /// field of a kernel structure costs the call of a helper.
+    pub casts: bool,
 }
 
 /// Room in the ring for what one CPU hands over while no process can be stopped: one call,
@@ -99,6 +105,7 @@ impl Default for Limits {
             ring_bytes: 4 << 20,
             history: false,
             record: false,
+            casts: true,
         }
     }
 }

@@ -7,7 +7,8 @@ use iostrata_core::trace::timeline::{
     CallMoment, MOMENTS, Moments, Purpose, RequestMoment, moment_of,
 };
 
-use super::object::{Object, Stratum};
+use super::load::Stratum;
+use super::object::Object;
 use super::readout::{clear_hash, lost, map, map_mut};
 use super::stream::cause;
 use super::wire::{Moment, MomentSum, PURPOSES, RequestMomentKey, RequestMomentValue, loss};

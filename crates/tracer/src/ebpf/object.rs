@@ -1,4 +1,4 @@
-//! Loading: each program on its own, so that what one kernel refuses costs one stratum.
+//! The loaded object: its maps, and attaching its programs.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
@@ -6,83 +6,13 @@ use aya::maps::{Array, Map, MapData, MapError, RingBuf};
 use aya::programs::iter::Iter;
 use aya::programs::tp_btf::BtfTracePointLink;
 use aya::programs::{BtfTracePoint, ProgramError};
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::{Btf, Ebpf};
 use iostrata_core::op::Gap;
 
-use super::Limits;
+use super::load::{PROGRAMS, Programs, Stratum};
 use super::payload::Stops;
-use super::symbols;
 use super::wire::{Config, END_IOS};
-use super::{calls, moments};
-
-/// The committed object; `make bpf` rebuilds it from `bpf/`.
-static OBJECT: &[u8] = include_bytes_aligned!("../../../../bpf/iostrata.bpf.o");
-
-/// What a program observes. A stratum is seen when all its programs are loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stratum {
-    /// The process tree itself; without it nothing else can be charged.
-    Tasks,
-    /// System calls per file.
-    Syscalls,
-    /// Blocked time inside calls.
-    Blocked,
-    /// Page-cache look-ups, misses, fills, dirtying.
-    PageCache,
-    /// Block requests.
-    Device,
-    /// Operations of io_uring.
-    Ring,
-}
-
-impl Stratum {
-    /// All strata.
-    pub const ALL: [Self; 6] = [
-        Self::Tasks,
-        Self::Syscalls,
-        Self::Blocked,
-        Self::PageCache,
-        Self::Device,
-        Self::Ring,
-    ];
-
-    /// What the user loses without it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Tasks => "process tree",
-            Self::Syscalls => "system calls",
-            Self::Blocked => "blocked time",
-            Self::PageCache => "page cache",
-            Self::Device => "device requests",
-            Self::Ring => "io_uring operations",
-        }
-    }
-}
-
-/// Program in the object, tracepoint it is attached to, what it is for.
-const PROGRAMS: [(&str, &str, Stratum); 18] = [
-    ("queued", "block_bio_queue", Stratum::Device),
-    ("issued", "block_rq_issue", Stratum::Device),
-    ("completed", "block_rq_complete", Stratum::Device),
-    ("looked_up", "mm_filemap_get_pages", Stratum::PageCache),
-    ("missed", "page_cache_sync_ra", Stratum::PageCache),
-    ("fetched_ahead", "page_cache_async_ra", Stratum::PageCache),
-    ("faulted", "mm_filemap_fault", Stratum::PageCache),
-    ("mapped", "mm_filemap_map_pages", Stratum::PageCache),
-    ("filled", "mm_filemap_add_to_page_cache", Stratum::PageCache),
-    ("dirtied", "writeback_dirty_folio", Stratum::PageCache),
-    ("switched", "sched_switch", Stratum::Blocked),
-    ("forked", "sched_process_fork", Stratum::Tasks),
-    ("executed", "sched_process_exec", Stratum::Tasks),
-    ("exited", "sched_process_exit", Stratum::Tasks),
-    ("ring_completed", "io_uring_complete", Stratum::Ring),
-    ("ring_submitted", "io_uring_submit_req", Stratum::Ring),
-    ("call_left", "sys_exit", Stratum::Syscalls),
-    ("call_entered", "sys_enter", Stratum::Syscalls),
-];
-
-/// The program for kernels on which another one is refused.
-const OLDER: (&str, &str) = ("ring_completed", "ring_completed_old");
+use super::{Limits, symbols};
 
 /// The loaded object.
 pub(super) struct Object {
@@ -129,8 +59,12 @@ impl Object {
         // Reading 120,000 symbols takes half as long as loading, and both cores are free.
         let addresses = std::thread::spawn(symbols::read);
         let btf = type_information().map_err(OpenError::NoBtf)?;
-        let mut ebpf = load_object(&btf, limits).map_err(|e| not_loaded(&e))?;
-        let (loaded, mut missing, seen) = load_programs(&mut ebpf, &btf, limits.history);
+        let Programs {
+            ebpf,
+            loaded,
+            mut missing,
+            seen,
+        } = Programs::load(&btf, limits)?;
         if !seen.contains(&Stratum::Tasks) {
             let why = missing
                 .iter()
@@ -268,28 +202,6 @@ pub(super) fn absent(map: &str) -> MapError {
     }
 }
 
-fn load_object(btf: &Btf, limits: &Limits) -> Result<Ebpf, aya::EbpfError> {
-    let table = calls::table();
-    EbpfLoader::new()
-        .btf(Some(btf))
-        // Task storage has no user-space interface in aya; none is needed.
-        .allow_unsupported_maps()
-        .override_global("CALLS", &table, true)
-        .override_global("PATHS", &calls::paths(), true)
-        .override_global("PURPOSE_OF", &calls::purposes(), true)
-        .override_global("HISTORY", &u32::from(limits.history), true)
-        .override_global("RECORD", &u32::from(limits.record), true)
-        .override_global("HIGH_WATER", &u64::from(limits.ring_bytes / 2), true)
-        .map_max_entries("named", limits.calls)
-        .map_max_entries("moments", moments::room(limits.history))
-        .map_max_entries("calls", limits.calls)
-        .map_max_entries("cache", limits.files)
-        .map_max_entries("block", limits.files)
-        .map_max_entries("in_flight", limits.in_flight)
-        .map_max_entries("events", limits.ring_bytes)
-        .load(OBJECT)
-}
-
 /// Types of the running kernel. Fails with the cause.
 fn type_information() -> Result<Btf, String> {
     const FILE: &str = "/sys/kernel/btf/vmlinux";
@@ -297,86 +209,6 @@ fn type_information() -> Result<Btf, String> {
         return Err(format!("{FILE}: {error}"));
     }
     Btf::from_sys_fs().map_err(|error| chain(&error))
-}
-
-/// Creating a map is the first thing that needs privileges, `bpf(2)`. Where even the least program
-/// is refused, Aya takes the kernel for one without global data, and misses their section.
-fn not_loaded(error: &aya::EbpfError) -> OpenError {
-    match error {
-        aya::EbpfError::MapError(MapError::CreateError { io_error, .. })
-            if io_error.kind() == std::io::ErrorKind::PermissionDenied =>
-        {
-            OpenError::NotPermitted(io_error.to_string())
-        }
-        aya::EbpfError::RelocationError(_) => OpenError::Programs,
-        other => OpenError::Maps(chain(other)),
-    }
-}
-
-/// Operations of io_uring are decoded with the history only: experiments know their own.
-fn load_programs(
-    ebpf: &mut Ebpf,
-    btf: &Btf,
-    history: bool,
-) -> (Vec<&'static str>, Vec<Gap>, Vec<Stratum>) {
-    let mut loaded = Vec::new();
-    let mut missing: Vec<Gap> = Vec::new();
-    for name in ["adopt", "release"] {
-        if let Err(why) = load_iterator(ebpf, name, btf) {
-            missing.push(Gap::new(
-                Stratum::Tasks.as_str(),
-                format!("iter/task: {why}"),
-            ));
-        }
-    }
-    let wanted = |stratum: Stratum| history || stratum != Stratum::Ring;
-    for (name, tracepoint, stratum) in PROGRAMS.into_iter().filter(|one| wanted(one.2)) {
-        match load_either(ebpf, name, tracepoint, btf) {
-            Ok(name) => loaded.push(name),
-            Err(why) => missing.push(Gap::new(
-                stratum.as_str(),
-                format!("tp_btf/{tracepoint}: {why}"),
-            )),
-        }
-    }
-    let seen: Vec<Stratum> = Stratum::ALL
-        .into_iter()
-        .filter(|stratum| wanted(*stratum))
-        .filter(|stratum| missing.iter().all(|gap| gap.what != stratum.as_str()))
-        .collect();
-    // Half a stratum would give half a figure: drop its other programs too.
-    loaded.retain(|name| {
-        PROGRAMS.iter().any(|(program, _, stratum)| {
-            (program == name || *name == OLDER.1 && *program == OLDER.0) && seen.contains(stratum)
-        })
-    });
-    (loaded, missing, seen)
-}
-
-/// The older program first: a kernel that it is not made for refuses it, while the newer
-/// one would be taken by both and read the wrong argument.
-fn load_either(
-    ebpf: &mut Ebpf,
-    name: &'static str,
-    tracepoint: &str,
-    btf: &Btf,
-) -> Result<&'static str, String> {
-    if name == OLDER.0 && load_one(ebpf, OLDER.1, tracepoint, btf).is_ok() {
-        return Ok(OLDER.1);
-    }
-    load_one(ebpf, name, tracepoint, btf).map(|()| name)
-}
-
-fn load_one(ebpf: &mut Ebpf, name: &str, tracepoint: &str, btf: &Btf) -> Result<(), String> {
-    let program = ebpf.program_mut(name).ok_or("not in the object")?;
-    let program: &mut BtfTracePoint = program.try_into().map_err(|e: ProgramError| chain(&e))?;
-    program.load(tracepoint, btf).map_err(|e| chain(&e))
-}
-
-fn load_iterator(ebpf: &mut Ebpf, name: &str, btf: &Btf) -> Result<(), String> {
-    let program = ebpf.program_mut(name).ok_or("not in the object")?;
-    let program: &mut Iter = program.try_into().map_err(|e: ProgramError| chain(&e))?;
-    program.load("task", btf).map_err(|e| chain(&e))
 }
 
 /// An error with its causes on one line; the verifier's log is cut to its end.

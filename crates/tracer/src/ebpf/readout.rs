@@ -11,7 +11,8 @@ use iostrata_core::evidence::{
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::Shape;
 
-use super::object::{Object, Stratum, absent};
+use super::load::Stratum;
+use super::object::{Object, absent};
 use super::stream::{cause, file_id, phase};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, Config, FileKey, NUMBERS,

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use iostrata_core::observe::Stream;
-use iostrata_tracer::ebpf::EbpfObserver;
+use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 
 use crate::session::{charged, identity, observe, workload};
 
@@ -72,6 +72,45 @@ fn counts_four_processes_with_eight_threads_each() {
         "the root, its children and their threads"
     );
     assert_eq!(seen.raw.losses.total(), 0);
+}
+
+/// Most have their state in one of 512 places, the others in task storage.
+#[test]
+fn counts_more_threads_than_there_are_places_for() {
+    const THREADS: u64 = 700;
+    for casts in [true, false] {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let limits = Limits {
+            casts,
+            ..Limits::trace()
+        };
+        let mut observer = EbpfObserver::with_limits(limits).unwrap();
+        let (seen, status) = observe(
+            &mut observer,
+            Stream::default(),
+            Command::new(workload("crowd"))
+                .arg(dir.path())
+                .args([&THREADS.to_string(), "10"]),
+            || (),
+        );
+        assert!(status.success());
+        assert_eq!(seen.raw.losses.total(), 0);
+        let history = seen.seen.as_ref().unwrap();
+        for number in 0..THREADS {
+            let path = dir.path().join(format!("t{number}"));
+            let calls = charged(&seen, &[&path], vec![]).syscalls.unwrap();
+            assert_eq!((calls["write"].count, calls["write"].bytes), (10, 160));
+            assert_eq!((calls["openat"].count, calls["close"].count), (1, 1));
+            let path = path.as_os_str().as_encoded_bytes();
+            assert!(history.names.iter().any(|named| named.path == path));
+        }
+        assert_eq!(seen.raw.totals.unwrap().tasks, 1 + THREADS);
+        let threads = history
+            .tasks
+            .iter()
+            .filter(|task| task.written_bytes == 160);
+        assert_eq!(threads.count() as u64, THREADS, "casts: {casts}");
+    }
 }
 
 #[test]
