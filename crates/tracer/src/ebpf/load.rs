@@ -91,14 +91,15 @@ impl Programs {
     /// With the kernel's function for reading where it has it. A kernel may have it and yet refuse
     /// a program that calls it; then all go without.
     pub(super) fn load(btf: &Btf, limits: &Limits) -> Result<Self, OpenError> {
-        if limits.casts
-            && let Some(object) = casts::resolve(OBJECT, btf)
-            && let Ok(programs) = Self::of(&object, true, btf, limits)
-            && programs.missing.is_empty()
-        {
+        let object = limits.casts.then(|| casts::resolve(OBJECT, btf)).flatten();
+        let mut casting = object.and_then(|object| Self::of(&object, true, btf, limits).ok());
+        if let Some(programs) = casting.take_if(|programs| programs.missing.is_empty()) {
             return Ok(programs);
         }
-        Self::of(OBJECT, false, btf, limits).map_err(|e| not_loaded(&e))
+        let plain = Self::of(OBJECT, false, btf, limits).map_err(|e| not_loaded(&e))?;
+        // What this kernel takes in neither form is no reason to read slowly.
+        let as_much = |casting: &Self| casting.missing.len() <= plain.missing.len();
+        Ok(casting.filter(as_much).unwrap_or(plain))
     }
 
     fn of(object: &[u8], casts: bool, btf: &Btf, limits: &Limits) -> Result<Self, aya::EbpfError> {
