@@ -4,12 +4,8 @@
 #include "payload.h"
 #include "sites.h"
 
-/* A single call has but one entry in each histogram. Most slots of a program that goes
- * from file to file hold one: adding all entries would cost more than the rest. */
-static __always_inline void add_value(struct call_value *to, const struct call_slot *slot)
+static __always_inline void add_value(struct call_value *to, const struct call_value *from)
 {
-	const struct call_value *from = &slot->value;
-
 	to->count += from->count;
 	to->errors += from->errors;
 	to->returned += from->returned;
@@ -21,29 +17,50 @@ static __always_inline void add_value(struct call_value *to, const struct call_s
 	to->empty += from->empty;
 	if (to->furthest < from->furthest)
 		to->furthest = from->furthest;
-	if (from->count == 1) {
-		if (slot->bucket < HISTOGRAM_BUCKETS)
-			to->histogram[slot->bucket]++;
-		if (slot->size < SIZE_BUCKETS)
-			to->sizes[slot->size]++;
-		return;
-	}
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		to->histogram[i] += from->histogram[i];
 	for (int i = 0; i < SIZE_BUCKETS; i++)
 		to->sizes[i] += from->sizes[i];
 }
 
-APART int merge_slot(struct call_slot *slot)
+/* A program that goes from file to file makes few calls on each. To hand those over costs a
+ * fifth of what a new entry of `calls` does. */
+static __always_inline bool hand_over(const struct call_slot *slot)
+{
+	struct few_event *event;
+
+	if (slot->value.count > FEW || !has_room())
+		return 0;
+	event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+	if (!event)
+		return 0;
+	event->kind = EVENT_FEW;
+	event->nr = slot->key.nr;
+	event->file = slot->key.file;
+	event->returned = slot->value.returned;
+	event->time_ns = slot->value.time_ns;
+	event->blocked_ns = slot->value.blocked_ns;
+	event->furthest = slot->value.furthest;
+	event->count = slot->value.count;
+	event->errors = slot->value.errors;
+	event->pairs = slot->value.pairs;
+	event->sequential = slot->value.sequential;
+	event->backward = slot->value.backward;
+	event->empty = slot->value.empty;
+	__builtin_memcpy(event->buckets, slot->buckets, sizeof event->buckets);
+	__builtin_memcpy(event->sizes, slot->sizes, sizeof event->sizes);
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return 1;
+}
+
+static __always_inline void add_to_calls(struct call_slot *slot)
 {
 	struct call_value *to;
 
-	if (!slot || !slot->value.count)
-		return 0;
 	slot->key.cpu = bpf_get_smp_processor_id();
 	to = bpf_map_lookup_elem(&calls, &slot->key);
 	if (to) {
-		add_value(to, slot);
+		add_value(to, &slot->value);
 	} else if (bpf_map_update_elem(&calls, &slot->key, &slot->value, BPF_NOEXIST)) {
 		__u32 nr = slot->key.nr;
 		__u32 what = LOSS_CALLS;
@@ -53,8 +70,16 @@ APART int merge_slot(struct call_slot *slot)
 			*lost += slot->value.count;
 		to = bpf_map_lookup_elem(&other_calls, &nr);
 		if (to)
-			add_value(to, slot);
+			add_value(to, &slot->value);
 	}
+}
+
+APART int merge_slot(struct call_slot *slot)
+{
+	if (!slot || !slot->value.count)
+		return 0;
+	if (!hand_over(slot))
+		add_to_calls(slot);
 	__builtin_memset(&slot->value, 0, sizeof slot->value);
 	return 0;
 }
@@ -115,6 +140,16 @@ APART int name_file(__u64 open_file, struct file_key *key)
 	return name_path((void *)open_file + bpf_core_field_offset(struct file, f_path), key);
 }
 
+/* Files are used by several calls in turn: the one named last needs no look-up. */
+static __always_inline void name_once(struct task_state *state, __u64 open_file,
+				      struct file_key *key)
+{
+	if (is_same_file(&state->last_named, key))
+		return;
+	state->last_named = *key;
+	name_file(open_file, key);
+}
+
 static __always_inline void prepare_history(struct task_state *state, struct task_struct *task,
 					    struct pt_regs *regs)
 {
@@ -128,7 +163,7 @@ static __always_inline void prepare_history(struct task_state *state, struct tas
 	if (state->call & CALL_STEP)
 		look_at_file(state);
 	if (state->call & CALL_CLOSES)
-		name_file(state->open_file, &state->file); /* afterwards it is gone */
+		name_once(state, state->open_file, &state->file); /* afterwards it is gone */
 }
 
 SEC("tp_btf/sys_enter")
@@ -232,7 +267,7 @@ static __always_inline struct call_slot *slot_for(struct task_state *state, __u3
 		slot->key.file = *file;
 		slot->has_end = 0;
 		if (HISTORY && !(state->call & CALL_CLOSES))
-			name_file(open_file, file);
+			name_once(state, open_file, file);
 	}
 	return slot;
 }
@@ -240,9 +275,8 @@ static __always_inline struct call_slot *slot_for(struct task_state *state, __u3
 static __always_inline void add_call(struct task_state *state, struct call_slot *slot,
 				     __s64 result, __u64 took_ns)
 {
-	__u64 bucket;
+	__u64 bucket, at = slot->value.count++ & (FEW - 1);
 
-	slot->value.count++;
 	if (result < 0)
 		slot->value.errors++;
 	else
@@ -251,8 +285,8 @@ static __always_inline void add_call(struct task_state *state, struct call_slot 
 	slot->value.blocked_ns += state->blocked_ns;
 	bucket = bucket_of(took_ns, HISTOGRAM_BUCKETS);
 	slot->value.histogram[bucket]++;
-	slot->bucket = bucket;
-	slot->size = SIZE_BUCKETS;
+	slot->buckets[at] = bucket;
+	slot->sizes[at] = SIZE_BUCKETS;
 }
 
 /* Where the transfer began; the position of the open file has moved past it. */
@@ -287,7 +321,7 @@ static __always_inline void add_shape(struct call_slot *slot, __u64 offset, __u6
 	if (bytes) {
 		bucket = bucket_of(bytes, SIZE_BUCKETS);
 		value->sizes[bucket]++;
-		slot->size = bucket;
+		slot->sizes[(value->count - 1) & (FEW - 1)] = bucket;
 	} else {
 		value->empty++;
 	}

@@ -32,8 +32,8 @@ struct call_slot {
 	struct call_value value;
 	__u64 end; /* of the last transfer, */
 	__u64 has_end; /* if there was one */
-	__u32 bucket; /* of the last call: its index in value.histogram, */
-	__u32 size;   /* and in value.sizes, SIZE_BUCKETS for none */
+	__u8 buckets[FEW]; /* of the last calls, by their number: indices of value.histogram, */
+	__u8 sizes[FEW];   /* and of value.sizes, SIZE_BUCKETS for none */
 };
 
 /* Writes that follow each other in one file. */
@@ -59,6 +59,7 @@ struct task_state {
 	__u64 argument[5];
 	__u64 file_pointer; /* last struct file, while nobody else can change the table */
 	struct file_key last_file;
+	struct file_key last_named;
 	__u32 last_mode; /* of its inode */
 	__u32 mode;
 	struct file_key file; /* of the current call */
@@ -136,10 +137,10 @@ struct {
 	__type(value, struct call_value);
 } other_calls SEC(".maps");
 
-/* Files whose name was handed over. */
+/* Files whose name was handed over. Made in advance: an entry made when it is needed costs more
+ * than all else that is done for a name. */
 struct {
 	__uint(type, MAP_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 131072); /* resized */
 	__type(key, struct file_key);
 	__type(value, __u8);
@@ -229,6 +230,12 @@ static __always_inline void lose(__u32 what)
 
 	if (count)
 		*count += 1;
+}
+
+/* Whether sums may go through the ring: what is lost without room comes first. */
+static __always_inline bool has_room(void)
+{
+	return HISTORY && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < HIGH_WATER / 2;
 }
 
 static __always_inline void change_alive(__s64 by)

@@ -19,6 +19,23 @@ static __always_inline struct cache_value *cache_entry(struct cache_key *key)
 	return value;
 }
 
+static __always_inline bool hand_over_cache(const struct task_state *state)
+{
+	struct cache_event *event;
+
+	if (!has_room())
+		return 0;
+	event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+	if (!event)
+		return 0;
+	event->kind = EVENT_CACHE;
+	event->metadata = state->cache_key.metadata;
+	event->file = state->cache_key.file;
+	event->value = state->cache;
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return 1;
+}
+
 APART int merge_cache(struct task_state *state)
 {
 	struct cache_value *to;
@@ -26,7 +43,7 @@ APART int merge_cache(struct task_state *state)
 	if (!state || !(state->cache.lookups_pages | state->cache.missed_pages |
 			state->cache.filled_pages | state->cache.dirtied_bytes))
 		return 0;
-	to = cache_entry(&state->cache_key);
+	to = hand_over_cache(state) ? 0 : cache_entry(&state->cache_key);
 	if (to) {
 		to->lookups_pages += state->cache.lookups_pages;
 		to->missed_pages += state->cache.missed_pages;

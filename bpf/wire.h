@@ -202,6 +202,8 @@ enum event_kind {
 	EVENT_TASK = 6,
 	EVENT_PAYLOAD = 7,
 	EVENT_STOP = 8,
+	EVENT_FEW = 9,
+	EVENT_CACHE = 10,
 	EVENT_SITE = 16,
 };
 
@@ -338,6 +340,36 @@ struct site_event {
 	__u32 pad;
 };
 
+/* Calls that one thread made on one file before it went to another: few, so that each can be
+ * told by its buckets. What `calls` has of them is to be added. */
+#define FEW 4
+struct few_event {
+	__u32 kind;
+	__u32 nr;
+	struct file_key file;
+	__u64 returned;
+	__u64 time_ns;
+	__u64 blocked_ns;
+	__u64 furthest;
+	__u8 count;
+	__u8 errors;
+	__u8 pairs;
+	__u8 sequential;
+	__u8 backward;
+	__u8 empty;
+	__u8 pad[2];
+	__u8 buckets[FEW]; /* of call_value.histogram */
+	__u8 sizes[FEW];   /* of call_value.sizes, SIZE_BUCKETS for none */
+};
+
+/* What one thread did in one file's pages before it went to another. */
+struct cache_event {
+	__u32 kind;
+	__u32 metadata;
+	struct file_key file;
+	struct cache_value value;
+};
+
 struct call_event {
 	__u32 kind;
 	__u32 nr;
@@ -391,3 +423,5 @@ ASSERT_SIZE(task_event, 112);
 ASSERT_SIZE(payload_event, 112);
 ASSERT_SIZE(stop_event, 16);
 ASSERT_SIZE(site_event, 80);
+ASSERT_SIZE(few_event, 72);
+ASSERT_SIZE(cache_event, 56);

@@ -34,6 +34,10 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// milliseconds, and ten runs have to fit into the rest.
 const LEAST_NS: u64 = 50_000_000;
 
+/// More is not given to a single one: a user who has but one finding reads it within a second
+/// of the program's end.
+const MOST_NS: u64 = 700_000_000;
+
 /// Kept for removing the scratch file and directory.
 const REMOVAL_NS: u64 = 5_000_000;
 
@@ -126,10 +130,10 @@ pub fn replay(wanted: &[Wanted<'_>], launcher: &Launcher, stop: &dyn Fn() -> boo
     replays
 }
 
-/// What the next of `waiting` measurements gets; `None` when too little is left.
+/// What the next of `waiting` measurements gets, ns; `None` when too little is left.
 fn share_ns(left_ns: u64, waiting: usize) -> Option<u64> {
     let equal_ns = left_ns / waiting.max(1) as u64;
-    (left_ns >= LEAST_NS).then_some(equal_ns.max(LEAST_NS))
+    (left_ns >= LEAST_NS).then_some(equal_ns.clamp(LEAST_NS, MOST_NS))
 }
 
 fn in_scratch(
@@ -191,8 +195,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_shared_and_never_too_little() {
+    fn time_is_shared_and_never_too_little_or_too_much() {
         assert_eq!(share_ns(2_000_000_000, 4), Some(500_000_000));
+        assert_eq!(share_ns(2_000_000_000, 2), Some(MOST_NS));
         assert_eq!(share_ns(2_000_000_000, 1000), Some(LEAST_NS));
         assert_eq!(share_ns(LEAST_NS, 3), Some(LEAST_NS));
         assert_eq!(share_ns(LEAST_NS - 1, 1), None);

@@ -15,6 +15,7 @@ mod object;
 mod payload;
 mod readout;
 mod stream;
+mod sums;
 mod symbols;
 mod uring;
 pub(crate) mod wire;
@@ -36,6 +37,7 @@ use object::Object;
 pub use object::OpenError;
 use payload::Payloads;
 use stream::Stream;
+use sums::Sums;
 use wire::Config;
 
 /// Sizes of the kernel-side tables. What does not fit is counted as lost.
@@ -116,7 +118,7 @@ pub struct EbpfObserver {
     stream: Stream,
     config: Config,
     streaming: bool,
-    history: bool,
+    limits: Limits,
     /// The log of the next session.
     recording: Option<Recording>,
     /// What came of the log of the last one.
@@ -146,7 +148,7 @@ impl EbpfObserver {
             stream: Stream::new(ring),
             config: Config::default(),
             streaming: false,
-            history: limits.history,
+            limits,
             recording: None,
             recorded: None,
             skipped_before: 0,
@@ -200,7 +202,7 @@ impl Observer for EbpfObserver {
             .configure(self.config)
             .map_err(|e| error("configure the observer", &e))?;
         self.skipped_before = self.object.skipped();
-        self.streaming = stream.calls || stream.requests || self.history;
+        self.streaming = stream.calls || stream.requests || self.limits.history;
         if self.streaming {
             let payloads = self.recording.take().map(|recording| {
                 let stops = self.object.stops()?;
@@ -210,7 +212,7 @@ impl Observer for EbpfObserver {
             let payloads = payloads
                 .transpose()
                 .map_err(|e| error("count stops", &e as &MapError))?;
-            self.stream.start(payloads);
+            self.stream.start(payloads, Sums::new(&self.limits));
         }
         self.object.iterate("adopt").map_err(|cause| ObserveError {
             doing: format!("observe process {root}"),
@@ -250,13 +252,15 @@ impl Observer for EbpfObserver {
             doing: "end the observation".to_owned(),
             cause,
         })?;
-        let mut raw = readout::read(&self.object).map_err(|e| error("read the eBPF maps", &e))?;
+        let sums = std::mem::take(&mut events.sums);
+        let mut raw =
+            readout::read(&self.object, sums).map_err(|e| error("read the eBPF maps", &e))?;
         raw.losses.skipped = self.object.skipped() - self.skipped_before;
         self.recorded = events
             .payloads
             .take()
             .map(|payloads| payloads.finish(readout::log_gaps(&self.object, &raw)));
-        let seen = self.history.then(|| {
+        let seen = self.limits.history.then(|| {
             let moments = moments::read(&self.object, self.config.started_ns)?;
             Ok(events.history.finish(events.sites, moments))
         });

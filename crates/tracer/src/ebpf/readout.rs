@@ -14,17 +14,19 @@ use iostrata_core::trace::Shape;
 use super::load::Stratum;
 use super::object::{Object, absent};
 use super::stream::{cause, file_id, phase};
+use super::sums::{CallOnFile, Pages, Sums};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, Config, FileKey, NUMBERS,
     Totals, loss,
 };
 use super::{calls, moments};
 
-/// All rows of the session.
-pub(super) fn read(object: &Object) -> Result<RawEvidence, MapError> {
+/// All rows of the session, those of the tables and those that came through the ring.
+pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError> {
     let seen = |stratum| object.seen.contains(&stratum);
     let ebpf = &object.ebpf;
     let mut missing = object.missing.clone();
+    let (unattributed, cache_lost) = (sums.unattributed, sums.cache_lost);
     let compat = lost(ebpf, loss::COMPAT)?;
     if compat > 0 {
         missing.push(Gap::new(
@@ -34,17 +36,17 @@ pub(super) fn read(object: &Object) -> Result<RawEvidence, MapError> {
     }
     Ok(RawEvidence {
         syscalls: seen(Stratum::Syscalls)
-            .then(|| call_rows(ebpf))
+            .then(|| call_rows(ebpf, sums.calls))
             .transpose()?,
         cache: seen(Stratum::PageCache)
-            .then(|| cache_rows(ebpf))
+            .then(|| cache_rows(ebpf, sums.cache))
             .transpose()?,
         block: requests(object)?,
         totals: Some(totals(ebpf)?),
         blocked_seen: seen(Stratum::Blocked),
         losses: Losses {
-            unattributed_calls: lost(ebpf, loss::CALLS)?,
-            cache: lost(ebpf, loss::CACHE)?,
+            unattributed_calls: lost(ebpf, loss::CALLS)? + unattributed,
+            cache: lost(ebpf, loss::CACHE)? + cache_lost,
             block: lost(ebpf, loss::BLOCK)?,
             stream: lost(ebpf, loss::STREAM)?,
             names: lost(ebpf, loss::NAMES)?,
@@ -66,14 +68,14 @@ pub(super) fn map<'a>(ebpf: &'a Ebpf, name: &str) -> Result<&'a Map, MapError> {
     ebpf.map(name).ok_or_else(|| absent(name))
 }
 
-/// The entries of a table, those of all CPUs for one `key` summed.
-fn summed<K: Pod, V: Pod, S: Eq + Hash>(
+/// Adds the entries of a table, those of all CPUs for one `key`, to the sums.
+fn add_table<K: Pod, V: Pod, S: Eq + Hash>(
     ebpf: &Ebpf,
     name: &str,
+    sums: &mut std::collections::HashMap<S, V>,
     key: impl Fn(&K) -> S,
     add: impl Fn(&mut V, &V),
-) -> Result<std::collections::HashMap<S, V>, MapError> {
-    let mut sums = std::collections::HashMap::new();
+) -> Result<(), MapError> {
     let table = HashMap::<_, K, V>::try_from(map(ebpf, name)?)?;
     for entry in &table {
         let (of, value) = entry?;
@@ -84,12 +86,15 @@ fn summed<K: Pod, V: Pod, S: Eq + Hash>(
             }
         }
     }
-    Ok(sums)
+    Ok(())
 }
 
-fn call_rows(ebpf: &Ebpf) -> Result<Vec<SyscallRow>, MapError> {
+fn call_rows(
+    ebpf: &Ebpf,
+    mut sums: std::collections::HashMap<CallOnFile, CallValue>,
+) -> Result<Vec<SyscallRow>, MapError> {
     let key = |key: &CallKey| (key.nr, key.file);
-    let sums = summed(ebpf, "calls", key, CallValue::add)?;
+    add_table(ebpf, "calls", &mut sums, key, CallValue::add)?;
     let mut rows: Vec<SyscallRow> = sums
         .iter()
         .map(|((nr, file), value)| call_row(*nr, file_id(file), value))
@@ -142,10 +147,13 @@ pub(super) fn alive(ebpf: &Ebpf) -> Result<u64, MapError> {
     Array::<_, u64>::try_from(map(ebpf, "alive")?)?.get(&0, 0)
 }
 
-fn cache_rows(ebpf: &Ebpf) -> Result<Vec<CacheRow>, MapError> {
+fn cache_rows(
+    ebpf: &Ebpf,
+    mut sums: std::collections::HashMap<Pages, CacheValue>,
+) -> Result<Vec<CacheRow>, MapError> {
     let key = |key: &CacheKey| (key.file, key.metadata != 0);
-    let sums = summed(ebpf, "cache", key, CacheValue::add)?;
-    let row = |((file, metadata), value): (&(FileKey, bool), &CacheValue)| {
+    add_table(ebpf, "cache", &mut sums, key, CacheValue::add)?;
+    let row = |((file, metadata), value): (&Pages, &CacheValue)| {
         Some(CacheRow {
             file: file_id(file)?,
             metadata: *metadata,
@@ -160,7 +168,8 @@ fn cache_rows(ebpf: &Ebpf) -> Result<Vec<CacheRow>, MapError> {
 
 fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
     let key = |key: &BlockKey| BlockKey { cpu: 0, ..*key };
-    let sums = summed(ebpf, "block", key, BlockValue::add)?;
+    let mut sums = std::collections::HashMap::new();
+    add_table(ebpf, "block", &mut sums, key, BlockValue::add)?;
     let row = |(key, value): (&BlockKey, &BlockValue)| BlockRow {
         disk: key.disk,
         phase: phase(key.phase),

@@ -15,9 +15,10 @@ use zerocopy::FromBytes as _;
 use super::calls;
 use super::history::History;
 use super::payload::Payloads;
+use super::sums::Sums;
 use super::wire::{
-    self, EVENT_CALL, EVENT_NAME, EVENT_PAYLOAD, EVENT_REQUEST, EVENT_RUN, EVENT_SITE, EVENT_STEP,
-    EVENT_STOP, EVENT_TASK, FileKey,
+    self, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REQUEST, EVENT_RUN,
+    EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, FileKey,
 };
 use crate::sites::{Registers, Sample, Sites};
 
@@ -37,6 +38,7 @@ pub(super) struct Events {
     /// The log that is written, if one is.
     pub(super) payloads: Option<Payloads>,
     pub(super) sites: Sites,
+    pub(super) sums: Sums,
 }
 
 /// The ring, and the thread that reads it during a session.
@@ -60,7 +62,7 @@ impl Stream {
     }
 
     /// Throws away what an earlier session left and begins to read.
-    pub(super) fn start(&mut self, payloads: Option<Payloads>) {
+    pub(super) fn start(&mut self, payloads: Option<Payloads>, sums: Sums) {
         let Some(mut ring) = self.ring.take() else {
             return;
         };
@@ -72,6 +74,7 @@ impl Stream {
             let _refused = setpriority_process(None, NICE);
             let mut events = Events {
                 payloads,
+                sums,
                 ..Events::default()
             };
             loop {
@@ -123,6 +126,8 @@ fn drain(ring: &mut RingBuf<MapData>, events: &mut Events) {
                     events.requests.push(request(&event));
                 }
             }
+            EVENT_FEW => events.sums.calls(&record),
+            EVENT_CACHE => events.sums.cache(&record),
             EVENT_TASK => events.history.task(&record),
             EVENT_SITE => site(&record, &mut events.sites),
             _ => history(kind, &record, events),

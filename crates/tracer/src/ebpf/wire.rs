@@ -9,6 +9,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub(super) const HISTOGRAM_BUCKETS: usize = 40;
 pub(super) const SIZE_BUCKETS: usize = 32;
 pub(super) const PIECES: usize = 8;
+/// Calls that one event can tell of.
+pub(super) const FEW: usize = 4;
 pub(super) const SYSCALLS: usize = 512;
 
 /// Where the numbers of io_uring operations begin, and those of files read from.
@@ -76,6 +78,8 @@ pub(super) const EVENT_RUN: u32 = 5;
 pub(super) const EVENT_TASK: u32 = 6;
 pub(super) const EVENT_PAYLOAD: u32 = 7;
 pub(super) const EVENT_STOP: u32 = 8;
+pub(super) const EVENT_FEW: u32 = 9;
+pub(super) const EVENT_CACHE: u32 = 10;
 
 /// Where a part of a payload is (`enum payload_form` in `bpf/wire.h`).
 pub(super) mod form {
@@ -116,6 +120,7 @@ wire! {
     struct CacheKey(24) { file: FileKey, metadata: u32, cpu: u32 }
 }
 wire! {
+    #[derive(Default)]
     struct CacheValue(32) {
         lookups_pages: u64, missed_pages: u64, filled_pages: u64, dirtied_bytes: u64,
     }
@@ -205,6 +210,16 @@ wire! {
         file: FileKey, offset: u64, bytes: u64, at: u64, part: u64, address: u64, form: u32,
         descriptor: u32, mode: u32, pad: u32, open_file: u64,
     }
+}
+wire! {
+    struct FewEvent(72) {
+        kind: u32, nr: u32, file: FileKey, returned: u64, time_ns: u64, blocked_ns: u64,
+        furthest: u64, count: u8, errors: u8, pairs: u8, sequential: u8, backward: u8, empty: u8,
+        pad: [u8; 2], buckets: [u8; FEW], sizes: [u8; FEW],
+    }
+}
+wire! {
+    struct CacheEvent(56) { kind: u32, metadata: u32, file: FileKey, value: CacheValue }
 }
 wire! {
     struct StopEvent(16) { kind: u32, process: u32, thread: u32, error: i32 }

@@ -1,8 +1,10 @@
 //! Calls and bytes, equal to what the program did.
 
+use std::path::Path;
 use std::process::Command;
 
-use iostrata_core::observe::Stream;
+use iostrata_core::evidence::SyscallRow;
+use iostrata_core::observe::{Observation, Stream};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 
 use crate::session::{charged, identity, observe, workload};
@@ -72,6 +74,60 @@ fn counts_four_processes_with_eight_threads_each() {
         "the root, its children and their threads"
     );
     assert_eq!(seen.raw.losses.total(), 0);
+}
+
+/// Sums of few calls come through the ring, those of many or without room in it stand in tables.
+#[test]
+fn counts_the_same_whichever_way_sums_come() {
+    for (ring_bytes, writes) in [(4096, 3), (4096, 40), (16 << 20, 3), (16 << 20, 40)] {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let limits = Limits {
+            ring_bytes,
+            ..Limits::trace()
+        };
+        let mut observer = EbpfObserver::with_limits(limits).unwrap();
+        let (seen, status) = observe(
+            &mut observer,
+            Stream::default(),
+            Command::new(workload("tree")).arg(dir.path()).args([
+                "5",
+                "40",
+                &writes.to_string(),
+                "4096",
+            ]),
+            || (),
+        );
+        assert!(status.success());
+        let losses = seen.raw.losses;
+        assert_eq!((losses.unattributed_calls, losses.cache), (0, 0));
+        let files: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
+        assert_eq!(files.len(), 5 * 40);
+        for file in files {
+            wrote_pages(&seen, &file.unwrap().path(), writes);
+        }
+    }
+}
+
+/// The file was opened, written to page by page and closed.
+fn wrote_pages(seen: &Observation, path: &Path, writes: u64) {
+    let evidence = charged(seen, &[path], vec![]);
+    assert_eq!(evidence.cache.dirtied_bytes, Some(writes * 4096));
+    let calls = evidence.syscalls.unwrap();
+    assert_eq!((calls["openat"].count, calls["close"].count), (1, 1));
+    let (_, inode) = identity(path);
+    let is_it = |row: &&SyscallRow| {
+        row.name == "pwrite64" && row.file.is_some_and(|file| file.inode == inode)
+    };
+    let rows = seen.raw.syscalls.iter().flatten().filter(is_it);
+    let [row] = rows.collect::<Vec<_>>()[..] else {
+        panic!("one row for one call on one file");
+    };
+    assert_eq!((row.count, row.returned), (writes, writes * 4096));
+    assert_eq!(row.histogram.iter().sum::<u64>(), writes);
+    let shape = row.shape.as_ref().unwrap();
+    assert_eq!((shape.pairs, shape.sequential), (writes - 1, writes - 1));
+    assert_eq!(shape.sizes[12], writes, "transfers of 2^12 bytes");
+    assert_eq!(shape.furthest_bytes, writes * 4096);
 }
 
 /// Most have their state in one of 512 places, the others in task storage.
