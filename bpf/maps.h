@@ -36,6 +36,12 @@ struct call_slot {
 	__u8 sizes[FEW];   /* and of value.sizes, SIZE_BUCKETS for none */
 };
 
+/* What the task does in the pages of one inode. */
+struct cache_sum {
+	struct cache_key key;
+	struct cache_value value;
+};
+
 /* Writes that follow each other in one file. */
 struct run {
 	struct file_key file;
@@ -91,8 +97,7 @@ struct task_state {
 	__u64 sites;
 	__u32 parent;
 	__u32 pad;
-	struct cache_key cache_key;
-	struct cache_value cache;
+	struct cache_sum cache[2]; /* of files that are not written to, and of those that are */
 	struct run run;
 	__u64 moment_ends_ns;
 	__u32 moment; /* that moment_sums belong to */

@@ -19,7 +19,7 @@ static __always_inline struct cache_value *cache_entry(struct cache_key *key)
 	return value;
 }
 
-static __always_inline bool hand_over_cache(const struct task_state *state)
+static __always_inline bool hand_over_cache(const struct cache_sum *sum)
 {
 	struct cache_event *event;
 
@@ -29,28 +29,28 @@ static __always_inline bool hand_over_cache(const struct task_state *state)
 	if (!event)
 		return 0;
 	event->kind = EVENT_CACHE;
-	event->metadata = state->cache_key.metadata;
-	event->file = state->cache_key.file;
-	event->value = state->cache;
+	event->metadata = sum->key.metadata;
+	event->file = sum->key.file;
+	event->value = sum->value;
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	return 1;
 }
 
-APART int merge_cache(struct task_state *state)
+APART int merge_cache(struct cache_sum *sum)
 {
 	struct cache_value *to;
 
-	if (!state || !(state->cache.lookups_pages | state->cache.missed_pages |
-			state->cache.filled_pages | state->cache.dirtied_bytes))
+	if (!sum || !(sum->value.lookups_pages | sum->value.missed_pages |
+		      sum->value.filled_pages | sum->value.dirtied_bytes))
 		return 0;
-	to = hand_over_cache(state) ? 0 : cache_entry(&state->cache_key);
+	to = hand_over_cache(sum) ? 0 : cache_entry(&sum->key);
 	if (to) {
-		to->lookups_pages += state->cache.lookups_pages;
-		to->missed_pages += state->cache.missed_pages;
-		to->filled_pages += state->cache.filled_pages;
-		to->dirtied_bytes += state->cache.dirtied_bytes;
+		to->lookups_pages += sum->value.lookups_pages;
+		to->missed_pages += sum->value.missed_pages;
+		to->filled_pages += sum->value.filled_pages;
+		to->dirtied_bytes += sum->value.dirtied_bytes;
 	}
-	__builtin_memset(&state->cache, 0, sizeof state->cache);
+	__builtin_memset(&sum->value, 0, sizeof sum->value);
 	return 0;
 }
 
@@ -62,23 +62,26 @@ static __always_inline bool is_metadata(struct inode *inode, __u64 number)
 		READ(inode, i_sb, s_magic) == BTRFS_SUPER_MAGIC);
 }
 
-/* The task's running sum for this inode; merged when the inode changes. */
+/* The task's running sum for this inode; merged when the inode changes. A program that copies goes
+ * back and forth between what it reads and what it writes. */
 static __always_inline struct cache_value *cache_of(struct task_state *state, struct inode *inode)
 {
-	struct cache_key *key = &state->cache_key;
+	bool writes = state->entered_ns && (state->call & CALL_WRITES);
+	struct cache_sum *sum = &state->cache[writes];
+	struct cache_key *key = &sum->key;
 	__u64 number = READ(inode, i_ino);
 	__u32 generation = READ(inode, i_generation);
 	__u32 device = READ(inode, i_sb, s_dev);
 
 	if (key->file.inode != number || key->file.generation != generation ||
 	    key->file.device != device) {
-		merge_cache(state);
+		merge_cache(sum);
 		key->file.inode = number;
 		key->file.generation = generation;
 		key->file.device = device;
 		key->metadata = is_metadata(inode, number);
 	}
-	return &state->cache;
+	return &sum->value;
 }
 
 /* A read of 1 MiB from a 1 KiB file asks for 256 pages, of which one exists. */
@@ -253,11 +256,10 @@ int BPF_PROG(filled, struct folio *folio)
 	if (!state || !folio)
 		return 0;
 	inode = READ(folio, mapping, host);
-	if (!inode)
+	if (!inode || (state->entered_ns && overwrites(state, inode)))
 		return 0;
 	awaited = awaited_pages(state, folio);
-	if (state->entered_ns && (overwrites(state, inode) ||
-				  (!awaited && !(state->call & CALL_READS))))
+	if (state->entered_ns && !awaited && !(state->call & CALL_READS))
 		return 0;
 	sum = cache_of(state, inode);
 	sum->filled_pages += folio_bytes(folio) >> PAGE_SHIFT;

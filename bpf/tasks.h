@@ -50,7 +50,8 @@ static __always_inline void settle(struct task_state *state, struct task_struct 
 
 	for (int i = 0; i < SLOTS; i++)
 		merge_slot(&state->slot[i]);
-	merge_cache(state);
+	for (int i = 0; i < 2; i++)
+		merge_cache(&state->cache[i]);
 	if (HISTORY)
 		merge_moment(state);
 	if (!sum)
