@@ -94,18 +94,30 @@ fn tar(dir: &Path) {
     line("all strata", &traced, &bare, Some(1.2));
 }
 
-/// A program that is not traced, while another one is.
+/// Programs that are not traced, while another one is: one that does nothing but calls, one that
+/// does many, one that computes.
 fn others(append: &str, dir: &Path) {
     let file = dir.join("other");
-    let command = [append, file.to_str().unwrap(), WRITES, "1", "none"];
+    let writes = [append, file.to_str().unwrap(), WRITES, "1", "none"];
+    println!("{WRITES} writes of 1 B by a program that is not traced");
+    beside_a_trace(&writes);
+    let archive = dir.join("other.tar");
+    println!("tar of /usr/include that is not traced");
+    beside_a_trace(&["tar", "cf", archive.to_str().unwrap(), "/usr/include"]);
+    let source = format!("{}/../../workloads/sites.c", env!("CARGO_MANIFEST_DIR"));
+    let compile = "for i in $(seq 20); do cc -O2 -c -o \"$0\" \"$1\"; done";
+    println!("20 runs of a compiler that is not traced");
+    beside_a_trace(&["sh", "-c", compile, file.to_str().unwrap(), &source]);
+}
+
+fn beside_a_trace(command: &[&str]) {
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        alone.push(run_bare(&command));
+        alone.push(run_bare(command));
         let observer = Observing::start();
-        beside.push(run_bare(&command));
+        beside.push(run_bare(command));
         drop(observer);
     }
-    println!("{WRITES} writes of 1 B by a program that is not traced");
     line("while nothing is traced", &alone, &alone, None);
     line("while another program is", &beside, &alone, Some(1.05));
 }
