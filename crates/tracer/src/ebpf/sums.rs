@@ -104,7 +104,9 @@ mod tests {
     use super::*;
     use crate::ebpf::wire::{EVENT_CACHE, EVENT_FEW, FEW, SIZE_BUCKETS};
 
-    const NOTHING: u8 = SIZE_BUCKETS as u8;
+    /// [`SIZE_BUCKETS`], for a call that moved nothing.
+    const NOTHING: u8 = 32;
+    const _: () = assert!(NOTHING as usize == SIZE_BUCKETS);
 
     fn few(inode: u64, buckets: &[u8], sizes: &[u8]) -> FewEvent {
         let filled = |some: &[u8]| {
@@ -124,7 +126,7 @@ mod tests {
             time_ns: 2_000,
             blocked_ns: 500,
             furthest: 100 * inode,
-            count: buckets.len() as u8,
+            count: u8::try_from(buckets.len()).unwrap(),
             errors: 0,
             pairs: 1,
             sequential: 1,
@@ -149,7 +151,7 @@ mod tests {
         let mut sums = room_for(10);
         sums.calls(few(7, &[10, 11], &[6, NOTHING]).as_bytes());
         sums.calls(few(7, &[11], &[6]).as_bytes());
-        let (key, value) = sums.calls.iter().next().expect("a sum");
+        let (key, value) = sums.calls.iter().next().unwrap();
         assert_eq!((sums.calls.len(), key.0, key.1.inode), (1, 1, 7));
         assert_eq!((value.count, value.returned, value.empty), (3, 200, 2));
         assert_eq!((value.histogram[10], value.histogram[11]), (1, 2));
@@ -191,7 +193,7 @@ mod tests {
             };
             sums.cache(event.as_bytes());
         }
-        let sum = sums.cache.values().next().expect("a sum");
+        let sum = sums.cache.values().next().unwrap();
         assert_eq!(
             (sums.cache.len(), sum.lookups_pages, sum.dirtied_bytes),
             (1, 6, 8192)

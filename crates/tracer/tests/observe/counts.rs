@@ -112,7 +112,7 @@ fn counts_the_same_whichever_way_sums_come() {
 fn wrote_pages(seen: &Observation, path: &Path, writes: u64) {
     let evidence = charged(seen, &[path], vec![]);
     assert_eq!(evidence.cache.dirtied_bytes, Some(writes * 4096));
-    let calls = evidence.syscalls.unwrap();
+    let calls = evidence.syscalls.expect("system calls are seen");
     assert_eq!((calls["openat"].count, calls["close"].count), (1, 1));
     let (_, inode) = identity(path);
     let is_it = |row: &&SyscallRow| {
@@ -124,7 +124,7 @@ fn wrote_pages(seen: &Observation, path: &Path, writes: u64) {
     };
     assert_eq!((row.count, row.returned), (writes, writes * 4096));
     assert_eq!(row.histogram.iter().sum::<u64>(), writes);
-    let shape = row.shape.as_ref().unwrap();
+    let shape = row.shape.as_ref().expect("writes have a shape");
     assert_eq!((shape.pairs, shape.sequential), (writes - 1, writes - 1));
     assert_eq!(shape.sizes[12], writes, "transfers of 2^12 bytes");
     assert_eq!(shape.furthest_bytes, writes * 4096);

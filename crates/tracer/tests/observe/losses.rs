@@ -20,9 +20,9 @@ fn a_reader_without_room_counts_under_other_and_says_so() {
 }
 
 fn without_room(limits: Limits, writes_to_each: u64) {
-    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
     let limits = Limits { calls: 4, ..limits };
-    let mut observer = EbpfObserver::with_limits(limits).unwrap();
+    let mut observer = EbpfObserver::with_limits(limits).expect("eBPF");
     let (seen, status) = observe(
         &mut observer,
         Stream::default(),
@@ -39,7 +39,7 @@ fn without_room(limits: Limits, writes_to_each: u64) {
     let writes: u64 = seen
         .raw
         .syscalls
-        .unwrap()
+        .expect("system calls are seen")
         .iter()
         .filter(|row| row.name == "pwrite64")
         .map(|row| row.count)
