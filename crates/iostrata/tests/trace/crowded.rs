@@ -4,8 +4,9 @@ use iostrata_core::trace::TraceResult;
 
 use crate::traced::{calls, iostrata};
 
-/// With four calls each, more pairs of call and file than there is room for: 131,072.
-const FILES: u64 = 45_000;
+/// With four calls each, more pairs of call and file than there is room for: 131,072 in the tables
+/// of the kernel side, and as many with the reader of its ring.
+const FILES: u64 = 80_000;
 
 /// Makes its second argument's number of files with one byte each in the directory that is its
 /// first, and removes each at once.
