@@ -142,8 +142,8 @@ struct {
 	__type(value, struct call_value);
 } other_calls SEC(".maps");
 
-/* Files whose name was handed over. Made in advance: an entry made when it is needed costs more
- * than all else that is done for a name. */
+/* Files whose name was handed over. Made in advance, as a program may come to thousands of files:
+ * memory for an entry is dear at that moment. */
 struct {
 	__uint(type, MAP_HASH);
 	__uint(max_entries, 131072); /* resized */
