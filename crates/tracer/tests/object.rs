@@ -110,8 +110,12 @@ fn layouts() -> Vec<String> {
         }
         "name_event" NameEvent {
             kind: u32, mode: u32, file: FileKey, base: FileKey, size: u64, bytes: u32,
-            complete: u16, as_base: u16,
+            complete: u16, as_base: u16, superblock: u32, pad: u32,
             filesystem: [u8; 16],
+        }
+        "touched_event" TouchedEvent {
+            kind: u32, thread: u32, file: FileKey, parent: FileKey, mode: u32, flags: u32,
+            bytes: u32, pad: u32,
         }
         "step_event" StepEvent {
             kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
@@ -146,7 +150,7 @@ fn layouts() -> Vec<String> {
 }
 
 fn constants() -> Vec<String> {
-    use wire::{call, form, loss};
+    use wire::{call, form, loss, path_end, touched};
     let same = [
         ("SYSCALLS", wire::SYSCALLS as u64),
         ("CALL_FD_FIRST", call::FD_FIRST.into()),
@@ -164,6 +168,15 @@ fn constants() -> Vec<String> {
         ("LOSS_TASKS", loss::TASKS.into()),
         ("LOSS_COMPAT", loss::COMPAT.into()),
         ("CALL_STOPS", call::STOPS.into()),
+        ("CALL_TOUCHES", call::TOUCHES.into()),
+        ("CALL_PLACES", call::PLACES.into()),
+        ("PATH_CUT", path_end::CUT.into()),
+        ("PATH_IN_FILE_SYSTEM", path_end::IN_FILE_SYSTEM.into()),
+        ("TOUCHED_AFTER", touched::AFTER.into()),
+        ("TOUCHED_OVERLAY", touched::OVERLAY.into()),
+        ("TOUCHED_NAMED", touched::NAMED.into()),
+        ("TOUCHED_HASHED", touched::HASHED.into()),
+        ("EVENT_TOUCHED", wire::EVENT_TOUCHED.into()),
         ("LOSS_PAYLOAD", loss::PAYLOAD.into()),
         ("PAYLOAD_HERE", form::HERE.into()),
         ("PAYLOAD_IN_MEMORY", form::IN_MEMORY.into()),
