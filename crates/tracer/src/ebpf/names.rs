@@ -110,7 +110,7 @@ impl Names {
         match mounted.flatten() {
             Some(path) => path,
             None if within || event.complete == path_end::CUT => {
-                [&"…/".as_bytes()[..], &joined].concat()
+                ["…/".as_bytes(), &joined].concat()
             }
             None => [b"/", joined.as_slice()].concat(),
         }

@@ -17,12 +17,16 @@ use super::wire::{TouchedEvent, touched};
 pub(super) struct Touch {
     file: FileId,
     is_directory: bool,
-    is_overlay: bool,
-    is_after: bool,
+    /// Bits of [`touched`].
+    flags: u32,
     /// Its name, and the directory that has it; the first of several names.
     name: Option<(FileId, Vec<u8>)>,
-    /// Whether a look-up finds that name.
-    is_found: bool,
+}
+
+impl Touch {
+    fn is(&self, bit: u32) -> bool {
+        self.flags & bit != 0
+    }
 }
 
 /// Inodes that the calls under way have changed, by thread.
@@ -49,18 +53,15 @@ impl Touches {
 }
 
 fn touch(event: &TouchedEvent, text: &[u8]) -> Option<Touch> {
-    let has = |bit| event.flags & bit != 0;
     let length = usize::try_from(event.bytes).ok()?.checked_sub(1);
     let name = length.and_then(|length| text.get(..length));
     Some(Touch {
         file: file_id(&event.file)?,
         is_directory: FileKind::from_mode(event.mode) == FileKind::Directory,
-        is_overlay: has(touched::OVERLAY),
-        is_after: has(touched::AFTER),
+        flags: event.flags,
         name: name
-            .filter(|_| has(touched::NAMED))
+            .filter(|_| event.flags & touched::NAMED != 0)
             .and_then(|name| Some((file_id(&event.parent)?, name.to_vec()))),
-        is_found: has(touched::HASHED),
     })
 }
 
@@ -93,11 +94,11 @@ pub(super) struct Meant {
 /// Reads it off what was touched.
 pub(super) fn meant(names: Names<'_>, touches: &[Touch]) -> Meant {
     // The layers below are touched too; the program sees the overlay.
-    let overlay = touches.iter().any(|touch| touch.is_overlay);
+    let overlay = touches.iter().any(|touch| touch.is(touched::OVERLAY));
     let (after, before): (Vec<&Touch>, Vec<&Touch>) = touches
         .iter()
-        .filter(|touch| touch.is_overlay == overlay)
-        .partition(|touch| touch.is_after);
+        .filter(|touch| touch.is(touched::OVERLAY) == overlay)
+        .partition(|touch| touch.is(touched::AFTER));
     let seen = Changed { before, after };
     match names {
         Names::Removed(name) => seen.removed(name),
@@ -190,7 +191,7 @@ impl Changed<'_> {
     fn now_named(&self, name: &[u8]) -> Option<(FileId, FileId)> {
         let found = self.after.iter().find_map(|touch| {
             let (parent, own) = touch.name.as_ref()?;
-            let is_it = touch.is_found && own == name && self.is_directory(*parent);
+            let is_it = touch.is(touched::HASHED) && own == name && self.is_directory(*parent);
             is_it.then_some((touch.file, *parent))
         });
         found.filter(|(file, parent)| file != parent)
@@ -242,10 +243,8 @@ mod tests {
         Touch {
             file: id(inode),
             is_directory: true,
-            is_overlay: false,
-            is_after: false,
+            flags: touched::HASHED,
             name: Some((id(99), b"dir".to_vec())),
-            is_found: true,
         }
     }
 
@@ -259,7 +258,7 @@ mod tests {
 
     fn after(touch: Touch) -> Touch {
         Touch {
-            is_after: true,
+            flags: touch.flags | touched::AFTER,
             ..touch
         }
     }
@@ -330,8 +329,8 @@ mod tests {
     #[test]
     fn a_rename_over_a_file_of_the_same_name() {
         let gone = Touch {
-            is_found: false,
-            ..after(file(8, B, "x"))
+            flags: touched::AFTER,
+            ..file(8, B, "x")
         };
         let touched = [
             directory(A),
@@ -383,7 +382,7 @@ mod tests {
     #[test]
     fn layers_below_an_overlay_do_not_count() {
         let above = |touch: Touch| Touch {
-            is_overlay: true,
+            flags: touch.flags | touched::OVERLAY,
             ..touch
         };
         let touched = [
