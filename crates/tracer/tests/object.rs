@@ -72,8 +72,8 @@ fn same_fields(c: &str, bytes: usize, fields: &[(&str, usize, usize)]) -> Vec<St
     fields.iter().map(same).collect()
 }
 
-fn layouts() -> Vec<String> {
-    use wire::{END_IOS, FileKey, HISTOGRAM_BUCKETS, PIECES, SIZE_BUCKETS};
+fn layouts_of_tables() -> Vec<String> {
+    use wire::{END_IOS, FileKey, HISTOGRAM_BUCKETS, SIZE_BUCKETS};
     same_layout! {
         "file_key" FileKey { inode: u64, device: u32, generation: u32 }
         "call_key" CallKey { file: FileKey, nr: u32, cpu: u32 }
@@ -103,6 +103,12 @@ fn layouts() -> Vec<String> {
         "request_moment" RequestMomentValue {
             count: [u64; wire::CAUSES], bytes: [u64; wire::CAUSES],
         }
+    }
+}
+
+fn layouts_of_events() -> Vec<String> {
+    use wire::{FileKey, PIECES};
+    same_layout! {
         "call_event" CallEvent {
             kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, took_ns: u64,
             result: i64, file: FileKey, pieces: u32, pieces_read: u32,
@@ -196,7 +202,8 @@ fn constants() -> Vec<String> {
 #[test]
 fn the_loader_lays_structures_out_as_the_sources_do() {
     let head = "#include \"wire.h\"\n#define ASSERT(fact) _Static_assert(fact, #fact)".to_owned();
-    let source = [vec![head], layouts(), constants()].concat().join("\n") + "\n";
+    let layouts = [layouts_of_tables(), layouts_of_events()].concat();
+    let source = [vec![head], layouts, constants()].concat().join("\n") + "\n";
     let mut compiler = Command::new("cc")
         .args(["-std=gnu11", "-fsyntax-only", "-I", BPF, "-x", "c", "-"])
         .stdin(Stdio::piped())
