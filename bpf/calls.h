@@ -146,6 +146,8 @@ static __always_inline void prepare_history(struct task_state *state, struct tas
 		resolve_source(state, task, regs->si);
 	if (state->call & CALL_STEP)
 		look_at_file(state);
+	if (RECORD && (state->call & CALL_WRITES))
+		prepare_write(state, regs);
 	if (state->call & CALL_CLOSES)
 		name_once(state, state->open_file, &state->file); /* afterwards it is gone */
 }

@@ -8,7 +8,7 @@
 
 struct step_record {
 	struct step_event event;
-	char text[2 * TEXT];
+	char text[2 * TEXT + EXTRA_BYTES];
 };
 
 struct {
@@ -168,6 +168,13 @@ APART int copy_paths(struct task_state *state, __u32 style)
 		address[0] = state->argument[2];
 		address[1] = state->argument[0];
 		break;
+	case PATH_AND_NAME:
+		address[0] = state->argument[0];
+		address[1] = state->argument[1];
+		break;
+	case PATH_ONLY_NAME:
+		address[1] = state->argument[1];
+		break;
 	default:
 		return 0;
 	}
@@ -182,6 +189,38 @@ APART int copy_paths(struct task_state *state, __u32 style)
 	bpf_probe_read_kernel(&start, 1, record->text + (first & (TEXT - 1)));
 	if (record->event.bytes[1])
 		begin_of(task, fd[1], 1, start);
+	return 0;
+}
+
+/* What else the call was given in memory, behind its paths. The kernel has just read it. */
+APART int copy_extra(struct task_state *state, __u32 at)
+{
+	struct step_record *record;
+	__u32 zero = 0, what, which, bytes;
+	__u64 address;
+
+	record = bpf_map_lookup_elem(&step_scratch, &zero);
+	if (!record || !state || state->nr >= SYSCALLS || at >= 2 * TEXT)
+		return 0;
+	what = EXTRAS[state->nr];
+	which = (what & 0xff) - 1;
+	bytes = what >> 8;
+	if (bytes & EXTRA_LENGTH) {
+		bytes &= EXTRA_LENGTH - 1;
+		if (bytes >= 5)
+			return 0;
+		bytes = state->argument[bytes] > EXTRA_BYTES ? 0 : state->argument[bytes];
+	}
+	if (which >= 5 || !bytes || bytes > EXTRA_BYTES)
+		return 0;
+	address = state->argument[which];
+	if (bpf_probe_read_user(record->text + at, bytes, (void *)address)) {
+		/* Where it may be shorter, the next page need not be there. */
+		bytes = 4;
+		if (bpf_probe_read_user(record->text + at, bytes, (void *)address))
+			return 0;
+	}
+	record->event.extra = bytes;
 	return 0;
 }
 
@@ -210,11 +249,18 @@ APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 n
 		record->event.argument[i] = state->argument[i];
 	record->event.mode = state->file_mode;
 	record->event.flags = state->file_flags;
+	record->event.open_file = state->open_file;
+	record->event.inode_mode = state->mode;
 	if (style)
 		copy_paths(state, style);
 	bytes = (__u64)record->event.bytes[0] + record->event.bytes[1];
 	if (bytes > 2 * TEXT)
 		bytes = 2 * TEXT;
+	if (RECORD && result >= 0)
+		copy_extra(state, bytes);
+	bytes += record->event.extra;
+	if (bytes > 2 * TEXT + EXTRA_BYTES)
+		bytes = 2 * TEXT + EXTRA_BYTES;
 	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
 		lose(LOSS_HISTORY);
 	return 0;
@@ -229,19 +275,28 @@ static __always_inline void look_at_file(struct task_state *state)
 	state->file_flags = file ? READ(file, f_flags) : 0;
 }
 
+/* Commands of ioctl(2) and fcntl(2) that change a file, or what its open file does. */
+static __always_inline bool is_changing(__u32 command)
+{
+	return command == F_SETFL || command == FS_IOC_SETFLAGS || command == FS_IOC_FSSETXATTR ||
+	       command == FICLONE || command == FICLONERANGE || command == FIDEDUPERANGE;
+}
+
 /* Whether the call that ends is a step; most are not. */
 static __always_inline bool is_step(struct task_state *state, __u32 style, __s64 result)
 {
 	bool regular = (state->mode & S_IFMT) == S_IFREG;
 
 	if (result < 0)
-		return style || (state->call & CALL_STEP) ||
+		return style || ((state->call & CALL_STEP) && !(state->call & CALL_COMMAND)) ||
 		       ((state->call & CALL_WRITES) && regular);
 	if (!(state->call & CALL_STEP))
 		return 0;
 	if (state->call & CALL_FD_FIFTH) /* mmap */
 		return regular && (state->argument[2] & PROT_WRITE) &&
 		       (state->argument[3] & MAP_SHARED);
+	if (state->call & CALL_COMMAND)
+		return is_changing(state->argument[1]);
 	if (state->call & (CALL_FD_RETURNED | CALL_CLOSES)) /* to read changes nothing */
 		return regular && (state->file_mode & (FMODE_WRITE | FMODE_CREATED));
 	return 1;

@@ -73,6 +73,18 @@ enum {
 #define O_TRUNC 01000
 #define O_APPEND 02000
 
+/* include/uapi/linux/fs.h: flags of one preadv2(2) or pwritev2(2) */
+#define RWF_APPEND 0x10
+#define RWF_NOAPPEND 0x20
+
+/* include/uapi/asm-generic/fcntl.h, include/uapi/linux/fs.h; long is 64 bits */
+#define F_SETFL 4
+#define FS_IOC_SETFLAGS 0x40086602
+#define FS_IOC_FSSETXATTR 0x401c5820
+#define FICLONE 0x40049409
+#define FICLONERANGE 0x4020940d
+#define FIDEDUPERANGE 0xc0189436
+
 /* arch/x86/include/uapi/asm/signal.h, include/uapi/asm-generic/signal.h */
 #define SIGSTOP 19
 
@@ -115,6 +127,7 @@ struct inode {
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	__u32 i_generation;
+	__u32 i_rdev;
 	long long i_size;
 	struct hlist_head i_dentry;
 };
@@ -167,7 +180,14 @@ struct path {
 	struct vfsmount *mnt;
 	struct dentry *dentry;
 };
+typedef struct {
+	__s64 counter;
+} atomic64_t;
+typedef struct {
+	atomic64_t refcnt; /* of those besides the first (include/linux/file_ref.h) */
+} file_ref_t;
 struct file {
+	file_ref_t f_ref; /* since Linux 6.13 */
 	__u32 f_mode;
 	__u32 f_flags;
 	long long f_pos;
@@ -278,6 +298,9 @@ struct request {
 struct io_kiocb {
 	struct file *file;
 	__u8 opcode;
+};
+struct io_sync {
+	int flags;
 };
 struct io_uring_cqe {
 	__s32 res;

@@ -15,6 +15,9 @@ const volatile __u32 CALLS[SYSCALLS] = {};
 /* Which of its arguments are paths, by number (PATH_*). */
 const volatile __u8 PATHS[SYSCALLS] = {};
 
+/* What else of its arguments lies in memory, by number (EXTRA_*). */
+const volatile __u16 EXTRAS[SYSCALLS] = {};
+
 /* Whether names, tasks and the history are wanted. */
 const volatile __u32 HISTORY = 0;
 
@@ -73,6 +76,9 @@ struct task_state {
 	__u32 file_mode;      /* ... and FMODE_* and O_* of it */
 	__u32 file_flags;
 	__u32 touched_count;  /* inodes in touched[] */
+	__u64 lowest;         /* when recorded: the write does not begin before */
+	__u32 call_flags;     /* ... RWF_* of the call, */
+	__u32 appends;        /* ... and whether it goes to the end of the file */
 	__u64 touched[TOUCHED]; /* inodes whose change time the call has set */
 	struct file_key source; /* the file that the current call reads from */
 	__u64 source_file;

@@ -158,25 +158,60 @@ static __always_inline bool is_moved(struct task_state *state)
 	return state->call & (CALL_SOURCE_FIRST | CALL_SOURCE_SECOND);
 }
 
-static __always_inline __u64 payload_offset(struct task_state *state, __s64 moved)
+/* What tells later where the write went: others may move the position of the open file, or the end
+ * of the file, before the call and until it has ended. */
+static __always_inline void prepare_write(struct task_state *state, struct pt_regs *regs)
+{
+	struct file *file = (struct file *)state->open_file;
+
+	if (!file)
+		return;
+	state->file_flags = READ(file, f_flags);
+	state->call_flags = state->call & CALL_FLAGS ? regs->r9 : 0;
+	state->appends = (state->call_flags & RWF_APPEND) ||
+			 ((state->file_flags & O_APPEND) && !(state->call_flags & RWF_NOAPPEND));
+	state->lowest = state->appends ? READ(file, f_inode, i_size) : READ(file, f_pos);
+}
+
+/* Whether nobody but this task can use the open file: no other descriptor, no other thread. A
+ * process that ends gives its descriptors back long after its last call. */
+static __always_inline bool is_own(struct file *file)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->files->count.counter == 1 && bpf_core_field_exists(file->f_ref) &&
+	       READ(file, f_ref.refcnt.counter) == 0;
+}
+
+/* The position has moved past what was written. */
+static __always_inline __u64 from_position(struct payload_record *record, struct file *file,
+					   __s64 moved)
+{
+	record->event.landing = is_own(file) ? LANDED_AT : LANDED_POSITION;
+	return READ(file, f_pos) - moved;
+}
+
+static __always_inline __u64 payload_offset(struct payload_record *record,
+					    struct task_state *state, __s64 moved)
 {
 	struct file *file = (struct file *)state->open_file;
 	__u64 position = 0;
 
+	record->event.landing = LANDED_AT;
 	if (is_moved(state)) {
 		/* copy_file_range(2), splice(2): the kernel has moved *off_out on. */
 		if ((state->call & CALL_FD_THIRD) && state->argument[3] &&
 		    !bpf_probe_read_user(&position, sizeof position, (void *)state->argument[3]))
 			return position - moved;
-		return READ(file, f_pos) - moved;
+		return from_position(record, file, moved);
 	}
-	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL) {
-		/* pwrite(2), BUGS: with O_APPEND the offset is ignored. */
-		if (READ(file, f_flags) & O_APPEND)
-			return READ(file, f_inode, i_size) - moved;
+	if (!(state->call & CALL_OFFSET) || state->argument[3] == ~0ULL)
+		return from_position(record, file, moved);
+	/* pwrite(2), BUGS: with O_APPEND the offset is ignored. */
+	if (!state->appends)
 		return state->argument[3];
-	}
-	return READ(file, f_pos) - moved;
+	record->event.landing = LANDED_END;
+	return READ(file, f_inode, i_size) - moved;
 }
 
 /* Most writes of programs that write often: one read, one event. */
@@ -210,10 +245,12 @@ APART int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 
 	record->event.entered_ns = state->entered_ns;
 	record->event.left_ns = now;
 	record->event.file = state->file;
-	record->event.offset = payload_offset(state, result);
+	record->event.offset = payload_offset(record, state, result);
+	record->event.lowest = state->lowest;
+	record->event.flags = state->file_flags;
+	record->event.call_flags = state->call_flags;
 	record->event.bytes = result;
 	record->event.mode = state->mode;
-	record->event.pad = 0;
 	record->event.open_file = state->open_file;
 	record->event.descriptor = state->argument[0];
 	if (result <= SMALL && used <= HIGH_WATER &&

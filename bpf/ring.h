@@ -76,8 +76,18 @@ static __always_inline void count_operation(struct operation *operation, struct 
 	value->histogram[bucket_of(took_ns, HISTOGRAM_BUCKETS)]++;
 }
 
-static __always_inline void ring_history(struct operation *operation, struct file_key *file,
-					 __s64 result, __u64 now)
+/* Of an fsync: IORING_FSYNC_*. What an operation was asked for lies where its file does
+ * (io_kiocb_to_cmd, include/linux/io_uring_types.h). */
+static __always_inline __u32 sync_flags(__u64 request)
+{
+	__u64 address = request + bpf_core_field_offset(struct io_kiocb, file);
+	struct io_sync *sync = (struct io_sync *)address;
+
+	return bpf_core_field_exists(sync->flags) ? READ(sync, flags) : 0;
+}
+
+static __always_inline void ring_history(struct operation *operation, __u64 request,
+					 struct file_key *file, __s64 result, __u64 now)
 {
 	struct run_event *event;
 	__u32 code = operation->opcode;
@@ -101,7 +111,7 @@ static __always_inline void ring_history(struct operation *operation, struct fil
 	event->bytes = result > 0 ? result : 0;
 	event->from = 0;
 	event->to = 0;
-	event->sequential = 0;
+	event->sequential = code == IORING_OP_FSYNC ? sync_flags(request) : 0;
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
@@ -125,7 +135,7 @@ static __always_inline int finish(__u64 request, __s64 result)
 	}
 	count_operation(operation, &key, result, now - operation->entered_ns);
 	if (HISTORY) {
-		ring_history(operation, &key, result, now);
+		ring_history(operation, request, &key, result, now);
 		operation_at(purpose_of(RING_BASE + (operation->opcode & (RING_OPERATIONS - 1)),
 					mode),
 			     result, now - operation->entered_ns, now);

@@ -91,6 +91,8 @@ APART int send_touched(__u64 address, __u32 flags)
 	record->event.thread = bpf_get_current_pid_tgid();
 	record->event.mode = READ(inode, i_mode);
 	record->event.flags = flags;
+	record->event.size = READ(inode, i_size);
+	record->event.device = READ(inode, i_rdev);
 	if (READ(inode, i_sb, s_magic) == OVERLAY_SUPER_MAGIC)
 		record->event.flags |= TOUCHED_OVERLAY;
 	identify(inode, &record->event.file);

@@ -36,6 +36,8 @@
 #define CALL_STOPS 32768    /* when recorded: the reader has to look before the program goes on */
 #define CALL_TOUCHES (1 << 20) /* the inodes whose change time it sets are handed over, */
 #define CALL_PLACES (1 << 21)  /* ... and where they are afterwards */
+#define CALL_FLAGS (1 << 22)   /* argument 5 is RWF_* */
+#define CALL_COMMAND (1 << 23) /* argument 1 says what it does: few commands are steps */
 
 /* Which arguments are paths. Set by the loader. */
 #define PATH_FIRST 1        /* argument 0, from the working directory */
@@ -44,6 +46,14 @@
 #define PATH_TWO_AT 4       /* argument 1 from argument 0, argument 3 from argument 2 */
 #define PATH_SECOND 5       /* argument 1, from the working directory (symlink) */
 #define PATH_THIRD_AT 6     /* argument 2, from the directory in argument 1 (symlinkat) */
+#define PATH_AND_NAME 7     /* argument 0; argument 1 is the name of an attribute */
+#define PATH_ONLY_NAME 8    /* none; argument 1 is the name of an attribute */
+
+/* What else of a call's arguments lies in memory, when recorded: the argument that points there,
+ * from 1, and in the higher byte how many bytes, or EXTRA_LENGTH and the argument that says so.
+ * Set by the loader. */
+#define EXTRA_LENGTH 0x80
+#define EXTRA_BYTES 4096
 
 enum cause {
 	CAUSE_READ,
@@ -253,7 +263,8 @@ struct touched_event {
 	__u32 mode;
 	__u32 flags;            /* TOUCHED_* */
 	__u32 bytes;            /* of the name */
-	__u32 pad;
+	__u32 device;           /* that it stands for, if it is one */
+	__u64 size;
 };
 
 /* A call that is a step of the history. Behind it: its paths as the program gave them,
@@ -272,6 +283,9 @@ struct step_event {
 	__u32 flags;      /* of struct file: O_* */
 	struct file_key base[2];
 	__u32 bytes[2];   /* of each path, 0 for none */
+	__u64 open_file;  /* the struct file */
+	__u32 inode_mode; /* of what is behind it */
+	__u32 extra;      /* bytes behind the paths, of what else lies in memory */
 };
 
 /* Writes to one file by one call that followed each other in one thread. */
@@ -287,7 +301,7 @@ struct run_event {
 	__u64 bytes;
 	__u64 from;
 	__u64 to;
-	__u64 sequential;
+	__u64 sequential; /* of an fsync by io_uring: IORING_FSYNC_* */
 };
 
 struct task_event {
@@ -324,6 +338,13 @@ enum payload_form {
 	PAYLOAD_UNKNOWN,
 };
 
+/* How the offset of a write was learnt. */
+enum landing {
+	LANDED_AT,       /* it was asked for, or nobody else could move the position */
+	LANDED_POSITION, /* from the position after the call, which others share */
+	LANDED_END,      /* from the end of the file after the call */
+};
+
 /* A part of what one call wrote. All parts of a call follow each other in its thread. */
 struct payload_event {
 	__u32 kind;
@@ -341,8 +362,11 @@ struct payload_event {
 	__u32 form;
 	__u32 descriptor;
 	__u32 mode;       /* of the inode */
-	__u32 pad;
+	__u32 landing;    /* enum landing */
 	__u64 open_file;  /* the struct file, whose position may be shared */
+	__u64 lowest;     /* it does not begin before */
+	__u32 flags;      /* of the struct file: O_* */
+	__u32 call_flags; /* RWF_* */
 };
 
 /* A process was stopped by the kernel side; the reader continues it. */
@@ -448,11 +472,11 @@ ASSERT_SIZE(config, 88);
 ASSERT_SIZE(call_event, 128);
 ASSERT_SIZE(request_event, 72);
 ASSERT_SIZE(name_event, 80);
-ASSERT_SIZE(touched_event, 56);
-ASSERT_SIZE(step_event, 144);
+ASSERT_SIZE(touched_event, 64);
+ASSERT_SIZE(step_event, 160);
 ASSERT_SIZE(run_event, 88);
 ASSERT_SIZE(task_event, 112);
-ASSERT_SIZE(payload_event, 112);
+ASSERT_SIZE(payload_event, 128);
 ASSERT_SIZE(stop_event, 16);
 ASSERT_SIZE(site_event, 80);
 ASSERT_SIZE(few_event, 72);

@@ -13,6 +13,7 @@ pub mod error;
 pub mod interrupt;
 pub mod pace;
 pub mod page_cache;
+pub mod rebuild;
 pub mod replay;
 pub mod scratch;
 pub mod session;

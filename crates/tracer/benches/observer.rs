@@ -137,6 +137,7 @@ fn recording(log: &Path) -> Recording {
         command: Vec::new(),
         directory: b"/".to_vec(),
         started_ns: 0,
+        reads: false,
     };
     Recording::create(log, &begin).unwrap()
 }

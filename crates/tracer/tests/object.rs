@@ -121,12 +121,12 @@ fn layouts_of_events() -> Vec<String> {
         }
         "touched_event" TouchedEvent {
             kind: u32, thread: u32, file: FileKey, parent: FileKey, mode: u32, flags: u32,
-            bytes: u32, pad: u32,
+            bytes: u32, device: u32, size: u64,
         }
         "step_event" StepEvent {
             kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
             result: i64, file: FileKey, argument: [u64; 5], mode: u32, flags: u32,
-            base: [FileKey; 2], bytes: [u32; 2],
+            base: [FileKey; 2], bytes: [u32; 2], open_file: u64, inode_mode: u32, extra: u32,
         }
         "run_event" RunEvent {
             kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
@@ -144,7 +144,8 @@ fn layouts_of_events() -> Vec<String> {
         "payload_event" PayloadEvent {
             kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
             file: FileKey, offset: u64, bytes: u64, at: u64, part: u64, address: u64, form: u32,
-            descriptor: u32, mode: u32, pad: u32, open_file: u64,
+            descriptor: u32, mode: u32, landing: u32, open_file: u64, lowest: u64, flags: u32,
+            call_flags: u32,
         }
         "stop_event" StopEvent { kind: u32, process: u32, thread: u32, error: i32 }
         "request_event" RequestEvent {

@@ -18,8 +18,8 @@ use super::ReadError;
 /// The first bytes of every log.
 pub const MAGIC: &[u8; 16] = b"iostrata record\n";
 
-/// Version of the format that is written, and the newest that is read.
-pub const VERSION: u32 = 1;
+/// Version of the format that is written, and the only one that is read.
+pub const VERSION: u32 = 2;
 
 /// Length of magic and version.
 pub(super) const PREFIX_BYTES: usize = 20;

@@ -4,28 +4,38 @@
 //! [`Begin`] and its [`End`]; the end says whether something is missing. A recording
 //! whose end is not there was cut off.
 //!
+//! It speaks of nodes, which have a [`Kind`] and an identity, of names in directories, and
+//! of open file descriptions. Absolute paths are derived from names ([`Paths`]). [`Tree`]
+//! applies operations, in memory, to what was there before.
+//!
 //! Payload is kept in compressed chunks; a block of 512 bytes or more that was stored
 //! before (found by its BLAKE3 hash) is not stored again. Every frame has its length and
 //! checksums, so that damage is found where it is.
-//!
-//! Not in a log: what was read, attributes (`chmod`, `utimens`, extended attributes),
-//! and what files held before, unless a [`Change::Found`] has it.
 
+mod contents;
 mod frame;
-mod names;
+mod node;
 mod operation;
 mod parts;
+mod paths;
+mod payload;
 mod read;
+mod recording;
+mod tree;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
+pub use contents::{Contents, Extent, Source};
 pub use frame::{MAGIC, VERSION};
-pub use names::{Names, Node};
-pub use operation::{Begin, Change, Completeness, Durability, End, Operation, Payload, Piece};
-pub use parts::Paths;
+pub use node::{Attribute, Kind, Name, Place, Time};
+pub use operation::{Change, Description, Durability, Operation};
+pub use paths::Paths;
+pub use payload::{Payload, Piece};
 pub use read::{Entry, ReadError, Reader, cut_off};
+pub use recording::{Begin, Check, Completeness, End};
+pub use tree::{Attributes, Body, Impossible, Node, Tree};
 pub use write::Writer;
 
 /// A place in a log, between two frames.

@@ -1,10 +1,11 @@
-//! What a log holds: operations that change files, and where their payload is.
+//! What a log holds: operations on files, names and their durability.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::op::{FileId, Gap};
+use super::{Attribute, Kind, Name, Payload, Place};
+use crate::op::FileId;
 
 /// One call that changed files, or asked for durability, in the order of completion.
 ///
@@ -29,51 +30,86 @@ pub struct Operation {
     pub change: Change,
 }
 
-/// What an operation did. Paths are absolute and bytes.
+impl Operation {
+    /// When it ended, nanoseconds of `CLOCK_MONOTONIC`.
+    pub fn ended_ns(&self) -> u64 {
+        self.started_ns.saturating_add(self.took_ns)
+    }
+}
+
+/// An open file description (open(2)): the position and the flags that all its descriptors
+/// share, after `dup`, `fork`, or sent over a socket. Its number is never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Description(pub u64);
+
+/// What an operation did. A node is described by [`Change::Found`], [`Change::Made`] or
+/// [`Change::Opened`] before anything else names it, and so is a directory before its names.
 ///
-/// The order of the variants, and of their fields, is part of the format: new ones are
-/// added at the end, and anything else needs a new [`super::VERSION`].
+/// The order of the variants, and of their fields, is part of the format. New variants are
+/// added at the end, where an older reader tells them as [`Change::Later`]; anything else
+/// needs a new [`super::VERSION`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// A file that was there before the program touched it, or before the program began.
+    /// A node that was there before the program touched it.
     Found {
-        /// The file.
-        file: FileId,
-        /// Its path.
-        path: Vec<u8>,
+        /// The node.
+        node: FileId,
+        /// What it is.
+        kind: Kind,
+        /// Where it was.
+        place: Place,
+        /// The twelve low bits of its mode, where they are known.
+        mode: Option<u32>,
         /// Its length then, bytes.
         size_bytes: u64,
-        /// Its contents then; `None` when the log does not have them.
+        /// Its contents then, of a symbolic link what it says; `None` when the log does not
+        /// have them.
         contents: Option<Payload>,
     },
-    /// A file was opened for writing, or created, or emptied by opening it.
+    /// An open file description, seen for the first time or with other flags than before
+    /// (`F_SETFL`).
+    Described {
+        /// Its node.
+        node: FileId,
+        /// The description.
+        description: Description,
+        /// `O_*`.
+        flags: u32,
+    },
+    /// A regular file was opened for writing, created, or emptied by opening it.
     Opened {
         /// The file.
-        file: FileId,
-        /// Its path.
-        path: Vec<u8>,
-        /// `O_*` bits of the open file.
+        node: FileId,
+        /// The description that came of it.
+        description: Description,
+        /// `O_*` of the description.
         flags: u32,
-        /// Whether this call created it.
-        created: bool,
+        /// Where this call created the file; `None` when it was there.
+        created: Option<Place>,
+        /// The twelve low bits of the file's mode, where they are known.
+        mode: Option<u32>,
         /// Whether this call cut its contents off.
         truncated: bool,
     },
     /// Bytes were written.
     Wrote {
         /// The file.
-        file: FileId,
-        /// Where they begin, bytes.
+        node: FileId,
+        /// The description they were written through; `None` when it is not known.
+        description: Option<Description>,
+        /// Where the kernel put them, bytes: with `O_APPEND` too.
         offset: u64,
+        /// `RWF_*` of this call.
+        flags: u32,
         /// What was written.
         payload: Payload,
     },
     /// Stores to a shared mapping, as they were found at a point of synchronization
-    /// (`msync`, `munmap`, the end of the process). What was stored and overwritten
-    /// between two such points is not in the log.
+    /// (`msync`, the end of the recording). What was stored and overwritten between two
+    /// such points is not in the log.
     Stored {
         /// The file.
-        file: FileId,
+        node: FileId,
         /// Where they begin, bytes.
         offset: u64,
         /// What the file held then.
@@ -82,14 +118,18 @@ pub enum Change {
     /// The length was set.
     Resized {
         /// The file.
-        file: FileId,
+        node: FileId,
+        /// Through which description; `None` for a path.
+        description: Option<Description>,
         /// Its new length, bytes.
         bytes: u64,
     },
     /// Space was reserved, zeroed, punched or moved (`fallocate`).
     Allocated {
         /// The file.
-        file: FileId,
+        node: FileId,
+        /// Through which description.
+        description: Option<Description>,
         /// `FALLOC_FL_*`.
         mode: u32,
         /// Begin of the range, bytes.
@@ -97,70 +137,125 @@ pub enum Change {
         /// Its length, bytes.
         bytes: u64,
     },
+    /// A range came to share its blocks with one of another file (`FICLONE`,
+    /// `FICLONERANGE`).
+    Cloned {
+        /// The file that was changed.
+        node: FileId,
+        /// Through which description.
+        description: Option<Description>,
+        /// Where the range begins in it, bytes.
+        offset: u64,
+        /// The file that it was taken from.
+        source: FileId,
+        /// Where the range begins there, bytes.
+        source_offset: u64,
+        /// What the range holds since.
+        payload: Payload,
+    },
+    /// The same of ranges that held the same bytes (`FIDEDUPERANGE`): no contents changed.
+    Deduplicated {
+        /// The file whose blocks were given up.
+        node: FileId,
+        /// Where the range begins in it, bytes.
+        offset: u64,
+        /// The file whose blocks are shared.
+        source: FileId,
+        /// Where the range begins there, bytes.
+        source_offset: u64,
+        /// Length of the range, bytes.
+        bytes: u64,
+    },
+    /// A node was made: a directory, symbolic link, FIFO, socket, device, or by `mknod` a
+    /// regular file.
+    Made {
+        /// The node.
+        node: FileId,
+        /// What it is.
+        kind: Kind,
+        /// Its name.
+        name: Name,
+        /// The twelve low bits of its mode, where they are known.
+        mode: Option<u32>,
+        /// Of a device its number, as `st_rdev` is encoded; else 0.
+        device_number: u64,
+        /// What a symbolic link says; else empty.
+        target: Vec<u8>,
+    },
     /// A name was changed.
     Renamed {
-        /// Old path.
-        from: Vec<u8>,
-        /// New path.
-        to: Vec<u8>,
-        /// Whether the two names were exchanged.
-        exchange: bool,
+        /// The node that got the new name.
+        node: FileId,
+        /// Old name.
+        from: Name,
+        /// New name.
+        to: Name,
+        /// The node that had the new name: it has the old one now if the two were
+        /// exchanged, and else lost its name.
+        other: Option<FileId>,
+        /// `RENAME_*`.
+        flags: u32,
     },
-    /// Another name was made for a file.
+    /// A node got another name, or its first one (`O_TMPFILE`).
     Linked {
-        /// Existing path.
-        from: Vec<u8>,
-        /// New path.
-        to: Vec<u8>,
+        /// The node.
+        node: FileId,
+        /// The new name.
+        name: Name,
     },
     /// A name was removed.
     Unlinked {
-        /// The path.
-        path: Vec<u8>,
+        /// The node that had it.
+        node: FileId,
+        /// The name.
+        name: Name,
         /// Whether it was a directory.
         directory: bool,
     },
-    /// A directory was made.
-    MadeDirectory {
-        /// The path.
-        path: Vec<u8>,
-        /// Permission bits as asked for.
-        mode: u32,
-    },
-    /// A symbolic link was made.
-    MadeSymlink {
-        /// What it says.
-        target: Vec<u8>,
-        /// The path.
-        path: Vec<u8>,
-    },
-    /// A device, FIFO or socket was made.
-    MadeNode {
-        /// The path.
-        path: Vec<u8>,
-        /// Type and permission bits as asked for.
-        mode: u32,
+    /// Attributes of a node were changed.
+    Changed {
+        /// The node.
+        node: FileId,
+        /// What was changed.
+        attribute: Attribute,
     },
     /// Durability was asked for.
     Synced {
-        /// The file; of `syncfs` one of that file system; `None` for `sync`.
-        file: Option<FileId>,
+        /// The node, a directory also; of `syncfs` one of that file system; `None` for `sync`.
+        node: Option<FileId>,
+        /// Through which description.
+        description: Option<Description>,
         /// What is made durable.
         scope: Durability,
     },
-    /// A descriptor that could write was closed.
-    Closed {
-        /// The file.
-        file: FileId,
-    },
-    /// A file was mapped so that stores change it.
+    /// A file was mapped, or a mapping was made writable, so that stores change it.
     Mapped {
         /// The file.
-        file: FileId,
+        node: FileId,
         /// Where in the file the mapping begins, bytes.
         offset: u64,
         /// Its length, bytes.
         bytes: u64,
+    },
+    /// A descriptor was closed.
+    Closed {
+        /// The node.
+        node: FileId,
+        /// The description; other descriptors may still stand for it.
+        description: Description,
+    },
+    /// Bytes were read; only where reads were asked for. They themselves are not kept.
+    Read {
+        /// The file.
+        node: FileId,
+        /// The description.
+        description: Option<Description>,
+        /// Where they begin, bytes.
+        offset: u64,
+        /// How many were read.
+        bytes: u64,
+        /// `RWF_*` of this call.
+        flags: u32,
     },
     /// Output that is no file: what a user, or another program, has been told.
     Printed {
@@ -169,12 +264,23 @@ pub enum Change {
         /// What was written.
         payload: Payload,
     },
+    /// A call on names that failed.
+    Attempted {
+        /// Its paths, as the program gave them.
+        paths: Vec<Vec<u8>>,
+    },
+    /// Something that a later iostrata recorded and this one does not know. Never written.
+    #[serde(skip)]
+    Later {
+        /// Number of the variant.
+        kind: u32,
+    },
 }
 
 /// What is made durable. The order of the variants is part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Durability {
-    /// Data and metadata of the file (`fsync`).
+    /// Data and metadata of the node (`fsync`).
     File,
     /// Data, and the metadata that is needed to read it (`fdatasync`).
     Data,
@@ -191,136 +297,4 @@ pub enum Durability {
     FileSystem,
     /// Everything (`sync`).
     Everything,
-}
-
-/// The bytes of an operation, in order.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Payload {
-    /// Its parts, one after the other.
-    pub pieces: Vec<Piece>,
-}
-
-impl Payload {
-    /// Length of all parts, bytes.
-    pub fn bytes(&self) -> u64 {
-        self.pieces
-            .iter()
-            .fold(0, |sum: u64, piece| sum.saturating_add(piece.bytes()))
-    }
-
-    /// Bytes that are not in the log.
-    pub fn unknown_bytes(&self) -> u64 {
-        self.pieces
-            .iter()
-            .filter(|piece| matches!(piece, Piece::Unknown { .. }))
-            .fold(0, |sum: u64, piece| sum.saturating_add(piece.bytes()))
-    }
-
-    /// Adds a part; what lies directly behind the last one lengthens it.
-    pub fn push(&mut self, piece: Piece) {
-        if let Some(last) = self.pieces.last_mut()
-            && last.absorb(&piece)
-        {
-            return;
-        }
-        self.pieces.push(piece);
-    }
-}
-
-/// A part of a payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Piece {
-    /// Bytes of the log.
-    Stored {
-        /// Number of the chunk, from 0 in the order of the log.
-        chunk: u64,
-        /// Where in the chunk they begin, bytes.
-        at: u32,
-        /// How many.
-        bytes: u32,
-    },
-    /// Bytes that could not be captured.
-    Unknown {
-        /// How many.
-        bytes: u64,
-    },
-}
-
-impl Piece {
-    /// Its length, bytes.
-    pub fn bytes(&self) -> u64 {
-        match self {
-            Self::Stored { bytes, .. } => u64::from(*bytes),
-            Self::Unknown { bytes } => *bytes,
-        }
-    }
-
-    /// Lengthens this part by the next one, if the two are contiguous.
-    fn absorb(&mut self, next: &Self) -> bool {
-        match (self, next) {
-            (
-                Self::Stored { chunk, at, bytes },
-                Self::Stored {
-                    chunk: next_chunk,
-                    at: next_at,
-                    bytes: more,
-                },
-            ) if chunk == next_chunk && at.checked_add(*bytes) == Some(*next_at) => {
-                bytes.checked_add(*more).is_some_and(|sum| {
-                    *bytes = sum;
-                    true
-                })
-            }
-            (Self::Unknown { bytes }, Self::Unknown { bytes: more }) => {
-                *bytes = bytes.saturating_add(*more);
-                true
-            }
-            _ => false,
-        }
-    }
-}
-
-/// How a recording began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Begin {
-    /// The program and its arguments.
-    pub command: Vec<Vec<u8>>,
-    /// Working directory at the start.
-    pub directory: Vec<u8>,
-    /// When, nanoseconds of `CLOCK_MONOTONIC`.
-    pub started_ns: u64,
-}
-
-/// How a recording ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct End {
-    /// Operations of this recording.
-    pub operations: u64,
-    /// Times that a process was stopped until its payload had been read.
-    pub stops: u64,
-    /// Whether every change is in the log.
-    pub completeness: Completeness,
-}
-
-/// Whether every change is in the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Completeness {
-    /// Every change, with its payload.
-    Complete,
-    /// Something is missing.
-    Incomplete {
-        /// What, and why; never empty.
-        because: Vec<Gap>,
-    },
-}
-
-impl Completeness {
-    /// Complete when nothing is missing.
-    pub fn from_gaps(gaps: Vec<Gap>) -> Self {
-        if gaps.is_empty() {
-            Self::Complete
-        } else {
-            Self::Incomplete { because: gaps }
-        }
-    }
 }

@@ -1,68 +1,130 @@
-//! Which file, names and bytes a change is about, whatever its kind.
+//! Which node, names and bytes a change is about, whatever its kind.
 
-use std::collections::HashMap;
-
-use super::{Change, Durability, Operation, Payload};
+use super::{Change, Description, Durability, Name, Payload, Place};
 use crate::op::FileId;
 
 impl Change {
-    /// Its kind in one or two words: `wrote`, `made_directory`.
+    /// Variants that a log can hold: numbers from here on were added later.
+    pub(super) const VARIANTS: u32 = 20;
+
+    /// Its kind in one or two words: `wrote`, `made`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Found { .. } => "found",
+            Self::Described { .. } => "described",
             Self::Opened { .. } => "opened",
             Self::Wrote { .. } => "wrote",
             Self::Stored { .. } => "stored",
             Self::Resized { .. } => "resized",
             Self::Allocated { .. } => "allocated",
+            Self::Cloned { .. } => "cloned",
+            Self::Deduplicated { .. } => "deduplicated",
+            Self::Made { .. } => "made",
             Self::Renamed { .. } => "renamed",
             Self::Linked { .. } => "linked",
             Self::Unlinked { .. } => "unlinked",
-            Self::MadeDirectory { .. } => "made_directory",
-            Self::MadeSymlink { .. } => "made_symlink",
-            Self::MadeNode { .. } => "made_node",
+            Self::Changed { .. } => "changed",
             Self::Synced { .. } => "synced",
-            Self::Closed { .. } => "closed",
             Self::Mapped { .. } => "mapped",
+            Self::Closed { .. } => "closed",
+            Self::Read { .. } => "read",
             Self::Printed { .. } => "printed",
+            Self::Attempted { .. } => "attempted",
+            Self::Later { .. } => "unknown",
         }
     }
 
-    /// The file it is about; `None` when it is about names, or no file.
-    pub fn file(&self) -> Option<FileId> {
+    /// The node it is about; `None` when it is about no node.
+    pub fn node(&self) -> Option<FileId> {
         match self {
-            Self::Found { file, .. }
-            | Self::Opened { file, .. }
-            | Self::Wrote { file, .. }
-            | Self::Stored { file, .. }
-            | Self::Resized { file, .. }
-            | Self::Allocated { file, .. }
-            | Self::Closed { file }
-            | Self::Mapped { file, .. } => Some(*file),
-            Self::Synced { file, .. } => *file,
+            Self::Found { node, .. }
+            | Self::Described { node, .. }
+            | Self::Opened { node, .. }
+            | Self::Wrote { node, .. }
+            | Self::Stored { node, .. }
+            | Self::Resized { node, .. }
+            | Self::Allocated { node, .. }
+            | Self::Cloned { node, .. }
+            | Self::Deduplicated { node, .. }
+            | Self::Made { node, .. }
+            | Self::Renamed { node, .. }
+            | Self::Linked { node, .. }
+            | Self::Unlinked { node, .. }
+            | Self::Changed { node, .. }
+            | Self::Mapped { node, .. }
+            | Self::Closed { node, .. }
+            | Self::Read { node, .. } => Some(*node),
+            Self::Synced { node, .. } => *node,
+            Self::Printed { .. } | Self::Attempted { .. } | Self::Later { .. } => None,
+        }
+    }
+
+    /// The open file description it went through.
+    pub fn description(&self) -> Option<Description> {
+        match self {
+            Self::Described { description, .. }
+            | Self::Opened { description, .. }
+            | Self::Closed { description, .. } => Some(*description),
+            Self::Wrote { description, .. }
+            | Self::Resized { description, .. }
+            | Self::Allocated { description, .. }
+            | Self::Cloned { description, .. }
+            | Self::Synced { description, .. }
+            | Self::Read { description, .. } => *description,
             _ => None,
         }
     }
 
-    /// The path it names: of two the one that was there before.
-    pub fn path(&self) -> Option<&[u8]> {
+    /// The same, through an open file description, where the change has one.
+    #[must_use]
+    pub fn through(mut self, through: Description) -> Self {
+        match &mut self {
+            Self::Described { description, .. }
+            | Self::Opened { description, .. }
+            | Self::Closed { description, .. } => *description = through,
+            Self::Wrote { description, .. }
+            | Self::Resized { description, .. }
+            | Self::Allocated { description, .. }
+            | Self::Cloned { description, .. }
+            | Self::Synced { description, .. }
+            | Self::Read { description, .. } => *description = Some(through),
+            _ => {}
+        }
+        self
+    }
+
+    /// The name it is about: of two the one that was there before.
+    pub fn name(&self) -> Option<&Name> {
         match self {
-            Self::Found { path, .. }
-            | Self::Opened { path, .. }
-            | Self::Unlinked { path, .. }
-            | Self::MadeDirectory { path, .. }
-            | Self::MadeSymlink { path, .. }
-            | Self::MadeNode { path, .. } => Some(path),
-            Self::Renamed { from, .. } | Self::Linked { from, .. } => Some(from),
+            Self::Found {
+                place: Place::Name(name),
+                ..
+            }
+            | Self::Opened {
+                created: Some(Place::Name(name)),
+                ..
+            }
+            | Self::Made { name, .. }
+            | Self::Linked { name, .. }
+            | Self::Unlinked { name, .. } => Some(name),
+            Self::Renamed { from, .. } => Some(from),
             _ => None,
         }
     }
 
-    /// The second path it names: a new name, or what a symbolic link says.
-    pub fn other_path(&self) -> Option<&[u8]> {
+    /// The second name it is about: the new one of a rename.
+    pub fn other_name(&self) -> Option<&Name> {
         match self {
-            Self::Renamed { to, .. } | Self::Linked { to, .. } => Some(to),
-            Self::MadeSymlink { target, .. } => Some(target),
+            Self::Renamed { to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
+    /// The second node it is about: where a clone was taken from, what a rename replaced.
+    pub fn other_node(&self) -> Option<FileId> {
+        match self {
+            Self::Cloned { source, .. } | Self::Deduplicated { source, .. } => Some(*source),
+            Self::Renamed { other, .. } => *other,
             _ => None,
         }
     }
@@ -73,7 +135,10 @@ impl Change {
             Self::Wrote { offset, .. }
             | Self::Stored { offset, .. }
             | Self::Allocated { offset, .. }
+            | Self::Cloned { offset, .. }
+            | Self::Deduplicated { offset, .. }
             | Self::Mapped { offset, .. }
+            | Self::Read { offset, .. }
             | Self::Synced {
                 scope: Durability::Range { offset, .. },
                 ..
@@ -88,7 +153,9 @@ impl Change {
             Self::Found { size_bytes, .. } => Some(*size_bytes),
             Self::Resized { bytes, .. }
             | Self::Allocated { bytes, .. }
+            | Self::Deduplicated { bytes, .. }
             | Self::Mapped { bytes, .. }
+            | Self::Read { bytes, .. }
             | Self::Synced {
                 scope: Durability::Range { bytes, .. },
                 ..
@@ -102,6 +169,7 @@ impl Change {
         match self {
             Self::Wrote { payload, .. }
             | Self::Stored { payload, .. }
+            | Self::Cloned { payload, .. }
             | Self::Printed { payload, .. } => Some(payload),
             Self::Found { contents, .. } => contents.as_ref(),
             _ => None,
@@ -120,91 +188,5 @@ impl Durability {
             Self::FileSystem => "file_system",
             Self::Everything => "everything",
         }
-    }
-}
-
-/// By which path each file was found, opened or created last.
-///
-/// Grows with the files of a log, not with its operations.
-#[derive(Debug, Clone, Default)]
-pub struct Paths {
-    by_file: HashMap<FileId, Vec<u8>>,
-}
-
-impl Paths {
-    /// Follows an operation and gives the path that it names, or that of its file.
-    pub fn of<'o>(&'o mut self, operation: &'o Operation) -> Option<&'o [u8]> {
-        let named = operation.change.path();
-        let file = operation.change.file();
-        if let (Some(file), Some(path)) = (file, named)
-            && operation.outcome.is_ok()
-            && self.by_file.get(&file).is_none_or(|known| known != path)
-        {
-            self.by_file.insert(file, path.to_vec());
-        }
-        named.or_else(|| self.by_file.get(&file?).map(Vec::as_slice))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::borrow::Cow;
-
-    use super::*;
-
-    fn file(inode: u64) -> FileId {
-        FileId {
-            device: 1,
-            inode,
-            generation: 0,
-        }
-    }
-
-    fn done(change: Change) -> Operation {
-        Operation {
-            id: 0,
-            process: 1,
-            thread: 1,
-            started_ns: 0,
-            took_ns: 0,
-            call: Cow::Borrowed("call"),
-            outcome: Ok(0),
-            change,
-        }
-    }
-
-    fn opened(inode: u64, path: &str) -> Change {
-        Change::Opened {
-            file: file(inode),
-            path: path.into(),
-            flags: 0,
-            created: false,
-            truncated: false,
-        }
-    }
-
-    #[test]
-    fn an_operation_has_the_path_it_names_or_that_of_its_file() {
-        let mut paths = Paths::default();
-        let closed = |inode| done(Change::Closed { file: file(inode) });
-        assert_eq!(paths.of(&closed(1)), None);
-        assert_eq!(paths.of(&done(opened(1, "/a"))), Some(&b"/a"[..]));
-        assert_eq!(paths.of(&closed(1)), Some(&b"/a"[..]));
-        assert_eq!(paths.of(&closed(2)), None);
-        let failed = Operation {
-            outcome: Err(2),
-            ..done(opened(1, "/b"))
-        };
-        assert_eq!(paths.of(&failed), Some(&b"/b"[..]));
-        assert_eq!(paths.of(&closed(1)), Some(&b"/a"[..]));
-        let renamed = done(Change::Renamed {
-            from: b"/a".to_vec(),
-            to: b"/c".to_vec(),
-            exchange: false,
-        });
-        assert_eq!(paths.of(&renamed), Some(&b"/a"[..]));
-        assert_eq!(renamed.change.other_path(), Some(&b"/c"[..]));
-        assert_eq!(paths.of(&done(opened(1, "/c"))), Some(&b"/c"[..]));
-        assert_eq!(paths.of(&closed(1)), Some(&b"/c"[..]));
     }
 }

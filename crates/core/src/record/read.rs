@@ -1,5 +1,6 @@
 //! Reads a log, operation by operation.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -7,7 +8,7 @@ use blake3::{Hash, Hasher};
 use serde::de::DeserializeOwned;
 
 use super::frame::{self, Frame, Kind};
-use super::{Begin, Completeness, End, Operation, Payload, Piece, Position};
+use super::{Begin, Change, Completeness, End, Operation, Payload, Piece, Position};
 use crate::op::Gap;
 
 /// Chunks that are kept decompressed: at most 8 MiB each, usually 1 MiB.
@@ -19,9 +20,10 @@ pub enum ReadError {
     /// It does not begin like one.
     #[error("not an operation log: it does not begin with `iostrata record`")]
     NotALog,
-    /// It was written by a newer version.
+    /// It is of another version.
     #[error(
-        "the operation log has format version {found} and this iostrata reads version {}; use a newer iostrata",
+        "operation log version {found}: {}; this one reads version {}",
+        reads(*found),
         super::VERSION
     )]
     Version {
@@ -50,6 +52,17 @@ pub enum ReadError {
     #[error("the operation log cannot be read: {0}")]
     Io(#[from] io::Error),
 }
+
+/// Which iostrata reads a version of the format.
+fn reads(version: u32) -> &'static str {
+    match version {
+        1 => "iostrata 0.1 reads it",
+        _ => "a newer iostrata reads it",
+    }
+}
+
+/// An operation without its change, which may be of a kind that is not known here.
+type Head = (u64, u32, u32, u64, u64, Cow<'static, str>, Result<u64, i32>);
 
 /// What comes next in a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,13 +94,15 @@ pub struct Reader<R> {
     recordings: u64,
     /// First operation of the last recording.
     first_id: u64,
+    /// Operations of kinds that are not known here.
+    later: u64,
 }
 
 impl<R: Read + Seek> Reader<R> {
     /// Checks the first bytes.
     ///
     /// # Errors
-    /// When this is no log, or one of a newer version.
+    /// When this is no log, or one of another version.
     pub fn new(mut input: R) -> Result<Self, ReadError> {
         input.rewind()?;
         frame::read_prefix(&mut input)?;
@@ -103,6 +118,7 @@ impl<R: Read + Seek> Reader<R> {
             open: true,
             recordings: 0,
             first_id: 0,
+            later: 0,
         })
     }
 
@@ -158,20 +174,22 @@ impl<R: Read + Seek> Reader<R> {
 
     fn next_operation(&mut self) -> Result<Operation, ReadError> {
         let rest = &self.body[self.at..];
-        let (operation, behind) = postcard::take_from_bytes::<Operation>(rest)
-            .map_err(|_malformed| self.corrupt("an operation can not be decoded"))?;
-        self.at += rest.len() - behind.len();
+        let (operation, bytes) =
+            decoded(rest).ok_or_else(|| self.corrupt("an operation can not be decoded"))?;
+        self.at += bytes;
         if operation.id != self.position.operations {
             return Err(self.corrupt("an operation is missing or out of order"));
         }
         self.position.operations += 1;
+        self.later += u64::from(matches!(operation.change, Change::Later { .. }));
         Ok(operation)
     }
 
+    /// A later iostrata may have added to it at its end.
     fn whole<T: DeserializeOwned>(&self, frame: &Frame) -> Result<T, ReadError> {
         match postcard::take_from_bytes(&frame.body) {
-            Ok((value, [])) => Ok(value),
-            _ => Err(self.corrupt("begin or end of a recording can not be decoded")),
+            Ok((value, _added)) => Ok(value),
+            Err(_malformed) => Err(self.corrupt("begin or end of a recording can not be decoded")),
         }
     }
 
@@ -186,6 +204,12 @@ impl<R: Read + Seek> Reader<R> {
         let mut gaps = self.gaps.clone();
         if self.open {
             gaps.push(cut_off());
+        }
+        if self.later > 0 {
+            gaps.push(Gap::new(
+                format!("{} operations", self.later),
+                "they are of kinds that only a newer iostrata knows",
+            ));
         }
         Completeness::from_gaps(gaps)
     }
@@ -278,6 +302,32 @@ impl<R: Read + Seek> Reader<R> {
             what,
         }
     }
+}
+
+/// The first operation of an encoding, and the length of that.
+fn decoded(encoded: &[u8]) -> Option<(Operation, usize)> {
+    let (length, behind) = postcard::take_from_bytes::<u32>(encoded).ok()?;
+    let one = behind.get(..usize::try_from(length).ok()?)?;
+    let bytes = encoded.len() - behind.len() + one.len();
+    let (head, change) = postcard::take_from_bytes::<Head>(one).ok()?;
+    let (kind, _) = postcard::take_from_bytes::<u32>(change).ok()?;
+    let change = if kind < Change::VARIANTS {
+        postcard::from_bytes(change).ok()?
+    } else {
+        Change::Later { kind }
+    };
+    let (id, process, thread, started_ns, took_ns, call, outcome) = head;
+    let operation = Operation {
+        id,
+        process,
+        thread,
+        started_ns,
+        took_ns,
+        call,
+        outcome,
+        change,
+    };
+    Some((operation, bytes))
 }
 
 /// What a recording without an end lacks.

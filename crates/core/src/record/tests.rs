@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use proptest::prelude::*;
 
-use super::frame::Kind;
+use super::frame::Kind as Frame;
 use super::*;
 use crate::op::{FileId, Gap};
 
@@ -15,14 +15,15 @@ const FILE: FileId = FileId {
     generation: 9,
 };
 
-/// Written by the first version of the format; has to be read for ever.
-const VERSION_1: &[u8] = include_bytes!("../../tests/golden/operations-1.log");
+/// Written when the format got its version; has to be read as long as that is read.
+const GOLDEN: &[u8] = include_bytes!("../../tests/golden/operations-2.log");
 
 fn begin() -> Begin {
     Begin {
         command: vec![b"app".to_vec(), b"--x\xff".to_vec()],
         directory: b"/data".to_vec(),
         started_ns: 1_000,
+        reads: true,
     }
 }
 
@@ -31,6 +32,11 @@ fn end(gaps: Vec<Gap>) -> End {
         operations: 0,
         stops: 3,
         completeness: Completeness::from_gaps(gaps),
+        check: Check::Compared {
+            nodes: 3,
+            differing: 0,
+            skipped: 1,
+        },
     }
 }
 
@@ -47,76 +53,144 @@ fn operation(call: &'static str, outcome: Result<u64, i32>, change: Change) -> O
     }
 }
 
-/// One of each change, without payload.
-fn plain_changes() -> Vec<Change> {
-    let path = b"/data/\xe4".to_vec();
+const DIRECTORY: FileId = FileId { inode: 2, ..FILE };
+const THROUGH: Description = Description(12);
+
+fn named(name: &[u8]) -> Name {
+    Name::new(DIRECTORY, name)
+}
+
+/// One of each change on names and nodes.
+fn changes_of_names() -> Vec<Change> {
     vec![
+        Change::Described {
+            node: FILE,
+            description: THROUGH,
+            flags: 0o2001,
+        },
         Change::Opened {
-            file: FILE,
-            path: path.clone(),
+            node: FILE,
+            description: THROUGH,
             flags: 0o1102,
-            created: true,
-            truncated: true,
+            created: Some(Place::Name(named(b"\xe4"))),
+            mode: Some(0o640),
+            truncated: false,
         },
-        Change::Resized {
-            file: FILE,
-            bytes: 1 << 40,
-        },
-        Change::Allocated {
-            file: FILE,
-            mode: 3,
-            offset: 4_096,
-            bytes: 8_192,
+        Change::Made {
+            node: FILE,
+            kind: Kind::Symlink,
+            name: named(b"link"),
+            mode: None,
+            device_number: 0,
+            target: b"../x".to_vec(),
         },
         Change::Renamed {
-            from: path.clone(),
-            to: b"/data/b".to_vec(),
-            exchange: true,
+            node: FILE,
+            from: named(b"a"),
+            to: named(b"b"),
+            other: Some(DIRECTORY),
+            flags: 2,
         },
         Change::Linked {
-            from: path.clone(),
-            to: b"/data/c".to_vec(),
+            node: FILE,
+            name: named(b"c"),
         },
         Change::Unlinked {
-            path: path.clone(),
+            node: FILE,
+            name: named(b"c"),
             directory: false,
         },
-        Change::MadeDirectory {
-            path: path.clone(),
-            mode: 0o755,
+        Change::Attempted {
+            paths: vec![b"../a".to_vec(), b"/b".to_vec()],
         },
-        Change::MadeSymlink {
-            target: b"../x".to_vec(),
-            path: path.clone(),
-        },
-        Change::MadeNode {
-            path,
-            mode: 0o010_600,
-        },
-        Change::Synced {
-            file: None,
-            scope: Durability::Everything,
-        },
-        Change::Synced {
-            file: Some(FILE),
-            scope: Durability::Range {
-                offset: 1,
-                bytes: 2,
-            },
-        },
-        Change::Closed { file: FILE },
-        Change::Mapped {
-            file: FILE,
-            offset: 0,
-            bytes: 4_096,
+        Change::Closed {
+            node: FILE,
+            description: THROUGH,
         },
     ]
 }
 
+/// One of each change on contents and attributes, without payload.
+fn changes_of_files() -> Vec<Change> {
+    let changed = |attribute| Change::Changed {
+        node: FILE,
+        attribute,
+    };
+    let synced = |node, scope| Change::Synced {
+        node,
+        description: node.map(|_| THROUGH),
+        scope,
+    };
+    vec![
+        Change::Resized {
+            node: FILE,
+            description: None,
+            bytes: 1 << 40,
+        },
+        Change::Allocated {
+            node: FILE,
+            description: Some(THROUGH),
+            mode: 3,
+            offset: 4_096,
+            bytes: 8_192,
+        },
+        Change::Deduplicated {
+            node: FILE,
+            offset: 4_096,
+            source: DIRECTORY,
+            source_offset: 0,
+            bytes: 4_096,
+        },
+        changed(Attribute::Mode { mode: 0o4755 }),
+        changed(Attribute::Owner {
+            user: Some(0),
+            group: None,
+        }),
+        changed(Attribute::Times {
+            accessed: Time::Now,
+            modified: Time::At {
+                seconds: -1,
+                nanoseconds: 999_999_999,
+            },
+        }),
+        changed(Attribute::Extended {
+            name: b"user.x".to_vec(),
+            value: Some(b"\0\xff".to_vec()),
+            flags: 1,
+        }),
+        changed(Attribute::Flags { flags: 0x20 }),
+        changed(Attribute::ExtendedFlags { flags: 8 }),
+        synced(None, Durability::Everything),
+        synced(
+            Some(FILE),
+            Durability::Range {
+                offset: 1,
+                bytes: 2,
+            },
+        ),
+        synced(Some(DIRECTORY), Durability::File),
+        Change::Mapped {
+            node: FILE,
+            offset: 0,
+            bytes: 4_096,
+        },
+        Change::Read {
+            node: FILE,
+            description: Some(THROUGH),
+            offset: 3,
+            bytes: 4,
+            flags: 0x8,
+        },
+    ]
+}
+
+const OPERATIONS: usize = 8 + 14 + 5;
+
 /// A short log with everything in it, and what it says.
 fn sample() -> (Vec<u8>, Vec<Operation>) {
     let mut log = Writer::new(Vec::new(), &begin()).unwrap();
-    let mut operations: Vec<Operation> = plain_changes()
+    let plain = [changes_of_names(), changes_of_files()].concat();
+    let mut operations: Vec<Operation> = plain
         .into_iter()
         .map(|change| operation("call", Ok(0), change))
         .collect();
@@ -125,42 +199,41 @@ fn sample() -> (Vec<u8>, Vec<Operation>) {
     payload.push(Piece::Unknown { bytes: 7 });
     let mut contents = Payload::default();
     log.store(&[b'z'; 4_096], &mut contents).unwrap();
-    operations.push(operation(
-        "pwrite64",
-        Ok(12),
+    let with_payload = [
         Change::Wrote {
-            file: FILE,
+            node: FILE,
+            description: Some(THROUGH),
             offset: 5,
-            payload: payload.clone(),
+            flags: 0x10,
+            payload,
         },
-    ));
-    operations.push(operation(
-        "msync",
-        Ok(0),
         Change::Stored {
-            file: FILE,
+            node: FILE,
             offset: 0,
             payload: contents.clone(),
         },
-    ));
-    operations.push(operation(
-        "open",
-        Ok(3),
+        Change::Cloned {
+            node: FILE,
+            description: None,
+            offset: 0,
+            source: DIRECTORY,
+            source_offset: 4_096,
+            payload: contents.clone(),
+        },
         Change::Found {
-            file: FILE,
-            path: b"/data/old".to_vec(),
+            node: FILE,
+            kind: Kind::Regular,
+            place: Place::Name(named(b"old")),
+            mode: Some(0o600),
             size_bytes: 4_096,
             contents: Some(contents),
         },
-    ));
-    operations.push(operation(
-        "write",
-        Err(28),
         Change::Printed {
             descriptor: 1,
             payload: Payload::default(),
         },
-    ));
+    ];
+    operations.extend(with_payload.map(|change| operation("call", Err(28), change)));
     for one in &mut operations {
         log.operation(one).unwrap();
     }
@@ -194,12 +267,12 @@ fn check_sample(log: &[u8], operations: &[Operation]) {
             _ => None,
         })
         .collect();
-    assert_eq!(read.len(), 17);
+    assert_eq!(read.len(), OPERATIONS);
     assert_eq!(read, operations.iter().collect::<Vec<_>>());
     let Some(Entry::End(end)) = entries.last() else {
         panic!("no end");
     };
-    assert_eq!((end.operations, end.stops), (17, 3));
+    assert_eq!((end.operations, end.stops), (OPERATIONS as u64, 3));
 }
 
 #[test]
@@ -209,20 +282,20 @@ fn what_was_written_is_read() {
 }
 
 #[test]
-fn a_log_of_the_first_version_is_read() {
-    check_sample(VERSION_1, &sample().1);
+fn a_log_that_was_written_long_ago_is_read() {
+    check_sample(GOLDEN, &sample().1);
 }
 
 #[test]
 #[ignore = "writes the log that the other tests read; only for a new version"]
 fn write_the_golden_log() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/operations-1.log");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/operations-2.log");
     std::fs::write(path, sample().0).unwrap();
 }
 
 #[test]
 fn payload_comes_back_with_zeros_for_what_was_not_captured() {
-    let mut reader = Reader::new(Cursor::new(VERSION_1)).unwrap();
+    let mut reader = Reader::new(Cursor::new(GOLDEN)).unwrap();
     let mut found = Vec::new();
     while let Some(entry) = reader.next_entry().unwrap() {
         if let Entry::Operation(operation) = entry
@@ -242,8 +315,10 @@ fn log_of(writes: &[Vec<u8>]) -> Vec<u8> {
         let mut payload = Payload::default();
         log.store(bytes, &mut payload).unwrap();
         let change = Change::Wrote {
-            file: FILE,
+            node: FILE,
+            description: None,
             offset: 0,
+            flags: 0,
             payload,
         };
         log.operation(&mut operation("write", Ok(bytes.len() as u64), change))
@@ -301,8 +376,10 @@ fn a_million_bytes_one_by_one_are_short() {
         let mut payload = Payload::default();
         log.store(b"x", &mut payload).unwrap();
         let change = Change::Wrote {
-            file: FILE,
+            node: FILE,
+            description: None,
             offset,
+            flags: 0,
             payload,
         };
         log.operation(&mut operation("write", Ok(1), change))
@@ -315,9 +392,9 @@ fn a_million_bytes_one_by_one_are_short() {
 
 #[test]
 fn every_changed_byte_is_noticed_where_it_is() {
-    for at in 0..VERSION_1.len() {
+    for at in 0..GOLDEN.len() {
         for bit in [0x01, 0x80] {
-            let mut log = VERSION_1.to_vec();
+            let mut log = GOLDEN.to_vec();
             log[at] ^= bit;
             let error = read_all(&log).expect_err("a changed byte");
             match error {
@@ -334,9 +411,9 @@ fn every_changed_byte_is_noticed_where_it_is() {
 
 #[test]
 fn a_truncated_log_gives_what_is_whole_and_says_so() {
-    let whole = read_all(VERSION_1).unwrap().0;
-    for bytes in 1..VERSION_1.len() {
-        let mut reader = match Reader::new(Cursor::new(&VERSION_1[..bytes])) {
+    let whole = read_all(GOLDEN).unwrap().0;
+    for bytes in 1..GOLDEN.len() {
+        let mut reader = match Reader::new(Cursor::new(&GOLDEN[..bytes])) {
             Ok(reader) => reader,
             Err(error) => {
                 assert!(bytes < 20 && matches!(error, ReadError::Truncated { .. }));
@@ -365,32 +442,85 @@ fn a_truncated_log_gives_what_is_whole_and_says_so() {
 }
 
 #[test]
-fn other_files_and_newer_logs_are_told_apart() {
+fn other_files_and_other_versions_are_told_apart() {
     assert!(matches!(read_all(b""), Err(ReadError::NotALog)));
     assert!(matches!(read_all(b"{\"schema\""), Err(ReadError::NotALog)));
-    let mut newer = VERSION_1.to_vec();
-    newer[16] = 2;
-    let error = read_all(&newer).unwrap_err();
+    let of_version = |version| {
+        let mut other = GOLDEN.to_vec();
+        other[16] = version;
+        read_all(&other).unwrap_err().to_string()
+    };
     assert_eq!(
-        error.to_string(),
-        "the operation log has format version 2 and this iostrata reads version 1; use a newer iostrata"
+        of_version(1),
+        "operation log version 1: iostrata 0.1 reads it; this one reads version 2"
     );
+    assert_eq!(
+        of_version(3),
+        "operation log version 3: a newer iostrata reads it; this one reads version 2"
+    );
+}
+
+/// A log as a later iostrata may write it: a kind of change that is not known here, and more at
+/// the end of what is.
+#[test]
+fn what_was_added_later_is_passed_over_and_named() {
+    let encoded = |id: u64, kind: u32| {
+        let head = (id, 7_u32, 8_u32, 0_u64, 0_u64, "call", Ok::<u64, i32>(0));
+        let mut body = postcard::to_stdvec(&(head, kind)).unwrap();
+        body.extend_from_slice(b"unknown");
+        let mut all = postcard::to_stdvec(&u32::try_from(body.len()).unwrap()).unwrap();
+        all.extend(body);
+        all
+    };
+    let known = operation("sync", Ok(0), changes_of_files()[9].clone());
+    let known = Operation { id: 1, ..known };
+    let mut body = postcard::to_stdvec(&known).unwrap();
+    body.extend_from_slice(b"added");
+    let mut all = encoded(0, Change::VARIANTS);
+    all.extend(postcard::to_stdvec(&u32::try_from(body.len()).unwrap()).unwrap());
+    all.extend(body);
+
+    let mut log = Vec::new();
+    frame::write_prefix(&mut log).unwrap();
+    let begin = postcard::to_stdvec(&(begin(), "added")).unwrap();
+    frame::write(&mut log, Frame::Begin, &begin).unwrap();
+    frame::write(&mut log, Frame::Operations, &all).unwrap();
+    let ending = End {
+        operations: 2,
+        ..end(Vec::new())
+    };
+    let ending = postcard::to_stdvec(&ending).unwrap();
+    frame::write(&mut log, Frame::End, &ending).unwrap();
+
+    let (entries, completeness) = read_all(&log).unwrap();
+    let Entry::Operation(unknown) = &entries[1] else {
+        panic!("{entries:?}");
+    };
+    let kind = Change::VARIANTS;
+    assert_eq!(unknown.change, Change::Later { kind });
+    assert_eq!(entries[2], Entry::Operation(known));
+    let Completeness::Incomplete { because } = completeness else {
+        panic!("an operation is not known");
+    };
+    assert_eq!(because[0].what, "1 operations");
 }
 
 #[test]
 fn a_recording_is_appended_behind_a_cut_one() {
-    let mut reader = Reader::new(Cursor::new(&VERSION_1[..VERSION_1.len() - 1])).unwrap();
+    let mut reader = Reader::new(Cursor::new(&GOLDEN[..GOLDEN.len() - 1])).unwrap();
     while let Ok(Some(_)) = reader.next_entry() {}
     let position = reader.position();
-    assert_eq!(position.operations, 17);
+    assert_eq!(position.operations, OPERATIONS as u64);
 
-    let mut file = VERSION_1[..usize::try_from(position.offset).unwrap()].to_vec();
+    let mut file = GOLDEN[..usize::try_from(position.offset).unwrap()].to_vec();
     let mut log = Writer::append(&mut file, position, &begin()).unwrap();
     let mut payload = Payload::default();
     log.store(b"more", &mut payload).unwrap();
     let change = Change::Wrote {
-        file: FILE,
+        node: FILE,
+        description: None,
         offset: 0,
+        flags: 0,
         payload,
     };
     log.operation(&mut operation("write", Ok(4), change))
@@ -398,7 +528,7 @@ fn a_recording_is_appended_behind_a_cut_one() {
     log.finish(end(Vec::new())).unwrap();
 
     let (entries, completeness) = read_all(&file).unwrap();
-    assert_eq!(entries.len(), 1 + 17 + 1 + 1 + 1);
+    assert_eq!(entries.len(), 1 + OPERATIONS + 1 + 1 + 1);
     let Some(Entry::End(end)) = entries.last() else {
         panic!("no end");
     };
@@ -421,7 +551,7 @@ fn payload_outside_its_chunk_is_refused() {
         let payload = Payload {
             pieces: vec![Piece::Stored { chunk, at, bytes }],
         };
-        let mut reader = Reader::new(Cursor::new(VERSION_1)).unwrap();
+        let mut reader = Reader::new(Cursor::new(GOLDEN)).unwrap();
         while reader.next_entry().unwrap().is_some() {}
         assert!(matches!(
             reader.payload_bytes(&payload),
@@ -444,7 +574,12 @@ proptest! {
     fn well_formed_nonsense_never_panics(
         frames in prop::collection::vec((0_usize..4, prop::collection::vec(any::<u8>(), 0..200)), 0..6),
     ) {
-        let kinds = [Kind::Begin, Kind::Chunk, Kind::Operations, Kind::End];
+        let kinds = [
+            Frame::Begin,
+            Frame::Chunk,
+            Frame::Operations,
+            Frame::End,
+        ];
         let mut log = Vec::new();
         frame::write_prefix(&mut log).unwrap();
         for (kind, body) in &frames {
@@ -460,13 +595,13 @@ proptest! {
         cuts in prop::collection::vec((0_usize..4_000, 0_usize..4_000), 1..5),
         inserted in prop::collection::vec(any::<u8>(), 0..40),
     ) {
-        let mut log = VERSION_1.to_vec();
+        let mut log = GOLDEN.to_vec();
         for (at, bytes) in cuts {
             let at = at.min(log.len());
             let to = (at + bytes).min(log.len());
             log.splice(at..to, inserted.iter().copied());
         }
-        let unchanged = log == VERSION_1;
+        let unchanged = log == GOLDEN;
         match read_all(&log) {
             Ok((_, completeness)) => {
                 prop_assert!(unchanged || completeness != Completeness::Complete);

@@ -110,8 +110,12 @@ impl<W: Write> Writer<W> {
     /// When `out` cannot be written to.
     pub fn operation(&mut self, operation: &mut Operation) -> io::Result<()> {
         operation.id = self.position.operations;
-        self.operations = postcard::to_extend(operation, std::mem::take(&mut self.operations))
+        // Its length comes first, so that a reader can pass over what it does not know.
+        let encoded = postcard::to_stdvec(operation).map_err(io::Error::other)?;
+        let length = u32::try_from(encoded.len()).map_err(io::Error::other)?;
+        self.operations = postcard::to_extend(&length, std::mem::take(&mut self.operations))
             .map_err(io::Error::other)?;
+        self.operations.extend_from_slice(&encoded);
         self.position.operations += 1;
         if self.operations.len() >= OPERATIONS_BYTES {
             self.write_out()?;

@@ -11,6 +11,7 @@ mod exports;
 mod html;
 mod lab;
 mod page_cache;
+mod rebuild;
 mod report;
 mod shell;
 mod shown;
@@ -29,6 +30,7 @@ pub(crate) use explain::Explain;
 pub(crate) use exports::Exports;
 pub(crate) use html::Html;
 pub(crate) use lab::{ExperimentName, Lab, TargetName};
+pub(crate) use rebuild::Rebuild;
 pub(crate) use report::Report;
 pub(crate) use shell::{Completions, ManPages, Shell};
 pub(crate) use shown::Shown;
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Draw saved results again, or export them as tables and metrics
     Report(Report),
+    /// Make the files of an operation log again, beneath a directory
+    Rebuild(Rebuild),
     /// Compare two saved results, and say "no difference" where there is none
     Compare(Compare),
     /// Print the page of an experiment, a rule or a term; without a name, list them

@@ -9,6 +9,7 @@ mod glossary;
 mod html;
 mod lab;
 mod man;
+mod rebuild;
 mod report;
 mod trace;
 
@@ -29,6 +30,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Cache(options) => return cache::run(&options),
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Rebuild(options) => rebuild::run(&options),
         Command::Compare(options) => return compare::run(&options),
         Command::Explain(options) => explain::run(&options),
         Command::Completions(options) => completions::run(&options),

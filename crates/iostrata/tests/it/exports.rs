@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use iostrata_core::op::FileId;
+use iostrata_core::record as format;
 use iostrata_core::record::{
-    Begin, Change, Completeness, Durability, End, Operation, Payload, Writer,
+    Begin, Change, Check, Completeness, Description, Durability, End, Kind, Name, Operation,
+    Payload, Writer,
 };
 use rustix::mount::{MountFlags, mount};
 use serde_json::{Value, json};
@@ -162,6 +164,7 @@ fn begin() -> Begin {
         command: vec![b"app".to_vec(), b"\xff".to_vec()],
         directory: b"/srv".to_vec(),
         started_ns: 1_000,
+        reads: false,
     }
 }
 
@@ -194,6 +197,11 @@ fn log(place: &Place, name: &str, make: impl FnOnce(&mut Writer<BufWriter<File>>
         operations: 0,
         stops: 3,
         completeness: Completeness::Complete,
+        check: Check::Compared {
+            nodes: 1,
+            differing: 0,
+            skipped: 0,
+        },
     };
     writer.finish(end).unwrap().into_inner().unwrap();
     path
@@ -204,8 +212,10 @@ fn wrote(writer: &mut Writer<BufWriter<File>>, number: u64, bytes: &[u8]) {
     let mut payload = Payload::default();
     writer.store(bytes, &mut payload).unwrap();
     let change = Change::Wrote {
-        file: FILE,
+        node: FILE,
+        description: Some(Description(1)),
         offset: number,
+        flags: 0,
         payload,
     };
     let outcome = Ok(bytes.len() as u64);
@@ -216,25 +226,40 @@ fn wrote(writer: &mut Writer<BufWriter<File>>, number: u64, bytes: &[u8]) {
 
 fn small_log(place: &Place) -> PathBuf {
     log(place, "small.log", |writer| {
+        let (root, srv) = (FileId { inode: 2, ..FILE }, FileId { inode: 3, ..FILE });
+        for (node, place) in [
+            (root, format::Place::Root),
+            (srv, format::Place::Name(Name::new(root, "srv"))),
+        ] {
+            let found = Change::Found {
+                node,
+                kind: Kind::Directory,
+                place,
+                mode: None,
+                size_bytes: 0,
+                contents: None,
+            };
+            writer.operation(&mut operation(0, found, Ok(0))).unwrap();
+        }
         let opened = Change::Opened {
-            file: FILE,
-            path: b"/srv/\xe4".to_vec(),
-            flags: 0o102,
-            created: true,
+            node: FILE,
+            description: Description(1),
+            flags: 0o2,
+            created: Some(format::Place::Name(Name::new(srv, b"\xe4"))),
+            mode: Some(0o644),
             truncated: false,
         };
         writer.operation(&mut operation(0, opened, Ok(3))).unwrap();
         wrote(writer, 1, b"abc");
-        let renamed = Change::Renamed {
-            from: b"/srv/\xe4".to_vec(),
-            to: b"/srv/b".to_vec(),
-            exchange: false,
+        let renamed = Change::Attempted {
+            paths: vec![b"/srv/\xe4".to_vec(), b"/srv/b".to_vec()],
         };
         writer
             .operation(&mut operation(2, renamed, Err(13)))
             .unwrap();
         let synced = Change::Synced {
-            file: Some(FILE),
+            node: Some(FILE),
+            description: Some(Description(1)),
             scope: Durability::Data,
         };
         writer.operation(&mut operation(3, synced, Ok(0))).unwrap();
@@ -256,7 +281,7 @@ fn operations_of_a_log_are_rows() {
     let options = ["--parquet", tables.to_str().unwrap()];
     assert_eq!(report(&place, &options, &[&log]).text(&place), "exit 0\n");
     let common = |number: u64, rest: Value| {
-        let mut row = json!({"result": 1, "recording": 1, "operation": number, "process": 7,
+        let mut row = json!({"result": 1, "recording": 1, "operation": number + 2, "process": 7,
             "thread": 8, "started_ns": 2_000 + number, "took_ns": 30, "call": "call",
             "path": "/srv/\u{fffd}", "path_hex": "2f7372762fe4"});
         row.as_object_mut()
@@ -277,31 +302,36 @@ fn operations_of_a_log_are_rows() {
     let expected = [
         of_file(
             0,
-            json!({"returned": 3, "change": "opened", "flags": 0o102, "created": true,
-            "truncated": false}),
+            json!({"returned": 3, "change": "opened", "flags": 0o2, "created": true,
+            "truncated": false, "description": 1}),
         ),
         of_file(
             1,
             json!({"returned": 3, "change": "wrote", "offset_bytes": 1, "length_bytes": 3,
-            "payload_unknown_bytes": 0, "payload_blake3": hash}),
+            "payload_unknown_bytes": 0, "payload_blake3": hash, "flags": 0,
+            "description": 1}),
         ),
         common(
             2,
-            json!({"errno": 13, "change": "renamed", "other_path": "/srv/b"}),
+            json!({"errno": 13, "change": "attempted", "other_path": "/srv/b"}),
         ),
         of_file(
             3,
-            json!({"returned": 0, "change": "synced", "durability": "data"}),
+            json!({"returned": 0, "change": "synced", "durability": "data", "description": 1}),
         ),
     ];
+    let operations = rows(&python, &tables.join("operations.parquet"));
+    let found = &operations.as_array().unwrap()[..2];
     assert_eq!(
-        rows(&python, &tables.join("operations.parquet")),
-        json!(expected)
+        (&found[0]["path"], &found[1]["path"]),
+        (&json!("/"), &json!("/srv"))
     );
+    assert_eq!(found[1]["node_kind"], "directory");
+    assert_eq!(operations.as_array().unwrap()[2..], expected);
     assert_eq!(
         rows(&python, &tables.join("recordings.parquet")),
         json!([{"result": 1, "recording": 1, "command": "[\"app\",\"\u{fffd}\"]",
-            "directory": "/srv", "started_ns": 1_000, "operations": 4, "stops": 3,
+            "directory": "/srv", "started_ns": 1_000, "operations": 6, "stops": 3,
             "complete": true}])
     );
     assert_eq!(rows(&python, &tables.join("missing.parquet")), json!([]));
@@ -412,7 +442,7 @@ fn what_cannot_be_exported_is_told() {
     future[16] = 99;
     fs::write(place.path("future.log"), future).unwrap();
     let outcome = report(&place, &["--csv", "tables"], &[&place.path("future.log")]).expect(4);
-    outcome.says(&["format version 99", "use a newer iostrata"]);
+    outcome.says(&["operation log version 99: a newer iostrata reads it"]);
     let outcome = report(&place, &["--csv", "none/tables"], &[&log]).expect(3);
     outcome.says(&["cannot make the directory none/tables: No such file or directory"]);
     fs::write(place.dir().join("file"), "").unwrap();

@@ -27,8 +27,10 @@ pub struct Logged {
     pub recording: u64,
     /// The operation.
     pub operation: Operation,
-    /// Path by which its file was found, opened or created last.
+    /// Path of the name that it is about, or of its node.
     pub path: Option<Vec<u8>>,
+    /// The second one: a new name, or what a symbolic link says.
+    pub other_path: Option<Vec<u8>>,
     /// BLAKE3 hash of its payload in hexadecimal; `None` without payload, and when a part was
     /// not captured.
     pub payload_blake3: Option<String>,
@@ -77,20 +79,18 @@ pub fn operations<'a>(rows: Box<dyn Iterator<Item = Logged> + 'a>) -> Table<'a> 
         .signed("errno", |row| row.operation.outcome.err().map(i64::from))
         .text("change", |row| row.operation.change.kind())
         .made_text("device", |row| {
-            let (major, minor) = FileId::device_numbers(row.operation.change.file()?.device);
+            let (major, minor) = FileId::device_numbers(row.operation.change.node()?.device);
             Some(format!("{major}:{minor}"))
         })
-        .count("inode", |row| Some(row.operation.change.file()?.inode))
+        .count("inode", |row| Some(row.operation.change.node()?.inode))
         .count("generation", |row| {
-            Some(u64::from(row.operation.change.file()?.generation))
+            Some(u64::from(row.operation.change.node()?.generation))
         })
         .made_text("path", |row| row.path.as_deref().map(lossy))
         .made_text("path_hex", |row| hex_unless_text(row.path.as_ref()?))
-        .made_text("other_path", |row| {
-            row.operation.change.other_path().map(lossy)
-        })
+        .made_text("other_path", |row| row.other_path.as_deref().map(lossy))
         .made_text("other_path_hex", |row| {
-            hex_unless_text(row.operation.change.other_path()?)
+            hex_unless_text(row.other_path.as_ref()?)
         })
         .count("offset_bytes", |row| row.operation.change.offset())
         .count("length_bytes", |row| row.operation.change.bytes())
@@ -103,7 +103,7 @@ pub fn operations<'a>(rows: Box<dyn Iterator<Item = Logged> + 'a>) -> Table<'a> 
             _ => None,
         })
         .flag("created", |row| match row.operation.change {
-            Change::Opened { created, .. } => Some(created),
+            Change::Opened { ref created, .. } => Some(created.is_some()),
             _ => None,
         })
         .flag("truncated", |row| match row.operation.change {
@@ -115,7 +115,22 @@ pub fn operations<'a>(rows: Box<dyn Iterator<Item = Logged> + 'a>) -> Table<'a> 
             _ => None,
         })
         .count("flags", |row| match row.operation.change {
-            Change::Opened { flags, .. } => Some(u64::from(flags)),
+            Change::Opened { flags, .. }
+            | Change::Described { flags, .. }
+            | Change::Wrote { flags, .. }
+            | Change::Read { flags, .. }
+            | Change::Renamed { flags, .. } => Some(u64::from(flags)),
+            _ => None,
+        })
+        .count("description", |row| {
+            Some(row.operation.change.description()?.0)
+        })
+        .maybe_text("attribute", |row| match &row.operation.change {
+            Change::Changed { attribute, .. } => Some(attribute.as_str()),
+            _ => None,
+        })
+        .maybe_text("node_kind", |row| match row.operation.change {
+            Change::Found { kind, .. } | Change::Made { kind, .. } => Some(kind.as_str()),
             _ => None,
         });
     Table::new("operations", columns, rows)

@@ -3,7 +3,7 @@
 use syscalls::Sysno;
 
 use super::wire::{RING_BASE, SOURCE_BASE, SYSCALLS, call, path};
-use super::{moments, uring};
+use super::{attributes, moments, uring};
 
 /// Every name that a counted call can have: the system calls of this architecture, and the
 /// operations of io_uring.
@@ -34,19 +34,26 @@ pub(super) fn has_shape(nr: u32) -> bool {
     meaning & (call::OFFSET | call::POSITION) != 0
 }
 
-/// What a counted number's arguments say.
-pub(super) fn meaning_of(nr: u32) -> u32 {
-    Sysno::new(nr as usize).map_or(0, meaning)
-}
-
 /// The call table for the kernel side: where the file is, and what the call does.
-pub(super) fn table() -> [u32; SYSCALLS] {
-    of_each(meaning)
+pub(super) fn table(recorded: bool) -> [u32; SYSCALLS] {
+    of_each(|number| match recorded {
+        true => meaning(number) | attributes::meaning(number),
+        false => meaning(number),
+    })
 }
 
 /// The path table for the kernel side: which arguments are paths.
-pub(super) fn paths() -> [u8; SYSCALLS] {
-    of_each(paths_of)
+pub(super) fn paths(recorded: bool) -> [u8; SYSCALLS] {
+    of_each(|number| match attributes::paths_of(number) {
+        0 => paths_of(number),
+        style if recorded => style,
+        _ => paths_of(number),
+    })
+}
+
+/// The table of other arguments in memory for the kernel side.
+pub(super) fn extras() -> [u16; SYSCALLS] {
+    of_each(attributes::extra_of)
 }
 
 /// The purpose table for the kernel side: what each counted call is for.
@@ -107,7 +114,8 @@ fn transfer(number: Sysno) -> Option<u32> {
         N::write => WRITE | call::POSITION,
         N::pwrite64 => WRITE | call::OFFSET,
         N::writev => WRITE | call::POSITION | call::VECTORED,
-        N::pwritev | N::pwritev2 => WRITE | call::OFFSET | call::VECTORED,
+        N::pwritev => WRITE | call::OFFSET | call::VECTORED,
+        N::pwritev2 => WRITE | call::OFFSET | call::VECTORED | call::FLAGS,
         N::sendfile => {
             call::FD_FIRST
                 | call::READS
@@ -229,7 +237,7 @@ mod tests {
 
     #[test]
     fn knows_calls_by_number_and_name() {
-        let table = table();
+        let table = table(false);
         let write = Sysno::write.id().unsigned_abs();
         assert_eq!(name(write), "write");
         assert_ne!(table[write as usize] & call::WRITES, 0);

@@ -7,10 +7,11 @@ use iostrata_core::trace::timeline::Moments;
 use iostrata_core::trace::{Event, Follower, NamedFile, Scope, Seen, Step, Task};
 use zerocopy::FromBytes as _;
 
+use super::attributes;
 use super::calls;
 use super::names::{Names, Place, beneath, up_to_nul};
 use super::stream::file_id;
-use super::touched::{self, Meant, Touches};
+use super::touched::{self, Inode, Meant, Touches};
 use super::wire::{FileKey, RunEvent, StepEvent, TaskEvent};
 use crate::paths;
 use crate::sites::Sites;
@@ -20,7 +21,7 @@ use crate::steps::{self, Asked};
 pub(super) const FMODE_CREATED: u32 = 0x10_0000;
 
 /// `__O_TMPFILE`, include/uapi/asm-generic/fcntl.h
-const TMPFILE: u32 = 0o20_000_000;
+pub(super) const TMPFILE: u32 = 0o20_000_000;
 
 /// Follows a session. Memory grows with the files and threads, not with the calls.
 #[derive(Debug, Default)]
@@ -55,6 +56,10 @@ pub(super) struct Resolved {
     pub(super) second_text: Vec<u8>,
     /// The file that was renamed, linked, removed, made, or changed through its path.
     pub(super) node: Option<FileId>,
+    /// What that says about itself.
+    pub(super) inode: Option<Inode>,
+    /// What else the call was given in memory.
+    pub(super) extra: Vec<u8>,
 }
 
 impl History {
@@ -155,7 +160,9 @@ impl History {
     pub(super) fn resolve(&mut self, record: &[u8]) -> Option<Resolved> {
         let (event, text) = StepEvent::read_from_prefix(record).ok()?;
         let touches = self.touches.take(event.thread);
-        let (first, second) = text.split_at_checked(event.bytes[0] as usize)?;
+        let (paths, extra) = text.split_at_checked((event.bytes[0] + event.bytes[1]) as usize)?;
+        let extra = extra.get(..event.extra as usize)?;
+        let (first, second) = paths.split_at_checked(event.bytes[0] as usize)?;
         let (first, second) = (up_to_nul(first), up_to_nul(second));
         let call = calls::name(event.nr);
         let mut resolved = Resolved {
@@ -164,16 +171,26 @@ impl History {
             second: self.absolute(&event.base[1], second),
             second_text: second.to_vec(),
             node: None,
+            inode: None,
+            extra: extra.to_vec(),
             event,
         };
         if event.result < 0 {
             return Some(resolved);
         }
-        let Some(names) = names_of(call, first, second) else {
-            return Some(resolved);
-        };
-        let meant = touched::meant(names, &touches);
-        self.place(&mut resolved, names, &meant, (first, second));
+        match names_of(call, first, second) {
+            Some(names) => {
+                let meant = touched::meant(names, &touches);
+                self.place(&mut resolved, names, &meant, (first, second));
+            }
+            None if attributes::is_one(call) => {
+                resolved.node = resolved.file.or_else(|| touched::only_one(&touches));
+            }
+            None => {}
+        }
+        resolved.inode = resolved
+            .node
+            .and_then(|node| touched::inode(&touches, node));
         Some(resolved)
     }
 
@@ -237,6 +254,9 @@ impl History {
     pub(super) fn step(&mut self, resolved: Resolved) {
         let event = resolved.event;
         let call = calls::name(event.nr);
+        if attributes::is_one(call) && event.result >= 0 {
+            return;
+        }
         self.follow_names(call, &resolved);
         let path = |named: Option<Named>| named.map(|named| named.path);
         let asked = Asked {

@@ -127,14 +127,15 @@ fn load_object(
     btf: &Btf,
     limits: &Limits,
 ) -> Result<Ebpf, aya::EbpfError> {
-    let table = calls::table();
+    let table = calls::table(limits.record);
     EbpfLoader::new()
         .btf(Some(btf))
         // Task storage has no user-space interface in aya; none is needed.
         .allow_unsupported_maps()
         .override_global("CASTS", &u32::from(casts), true)
         .override_global("CALLS", &table, true)
-        .override_global("PATHS", &calls::paths(), true)
+        .override_global("PATHS", &calls::paths(limits.record), true)
+        .override_global("EXTRAS", &calls::extras(), true)
         .override_global("PURPOSE_OF", &calls::purposes(), true)
         .override_global("HISTORY", &u32::from(limits.history), true)
         .override_global("RECORD", &u32::from(limits.record), true)

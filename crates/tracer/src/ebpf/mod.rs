@@ -3,6 +3,7 @@
 //! [`EbpfObserver::open`] loads once; a session attaches, watches one process tree and
 //! detaches, so that timing runs between sessions pay nothing.
 
+mod attributes;
 pub(crate) mod calls;
 mod casts;
 mod change;

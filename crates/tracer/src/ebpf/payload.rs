@@ -16,14 +16,15 @@ use rustix::process::{Pid, Signal, kill_process};
 use zerocopy::FromBytes as _;
 
 use super::calls;
-use super::change::change;
+use super::change;
 use super::guard::Guard;
 use super::history::Resolved;
 use super::mapping::Mappings;
 use super::stream::file_id;
-use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, call, form};
+use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, form, landing};
 use crate::clock::now_ns;
-use crate::record::batch::{Batch, Call, Item, Part, Target};
+use crate::record::batch::{Batch, Call, Destination, Item, Open, Part};
+use crate::record::offsets::Landing;
 use crate::record::{RecordError, Recorded, Recording};
 
 /// Read at once from the memory of a process, or from a file.
@@ -32,6 +33,9 @@ const FETCHED: usize = 1 << 20;
 /// include/uapi/linux/stat.h
 const S_IFMT: u32 = 0o170_000;
 const S_IFREG: u32 = 0o100_000;
+
+/// include/uapi/asm-generic/fcntl.h
+const O_APPEND: u32 = 0o2000;
 
 /// How often the kernel side has stopped each process.
 pub(super) type Stops = Table<MapData, u32, u64>;
@@ -80,15 +84,19 @@ impl Payloads {
 
     pub(super) fn step(&mut self, resolved: &Resolved) {
         let call = call_of_step(&resolved.event);
-        let Some(change) = change(call.name, resolved) else {
-            return;
-        };
-        match change {
-            Change::Mapped { file, .. } => self.mapped(call, file, &resolved.event),
-            Change::Synced { file: None, scope } if call.name == "msync" => {
-                self.msync(call, scope, &resolved.event);
-            }
-            change => self.add(Item::Step { call, change }),
+        match change::item(call, resolved) {
+            Some(Item::Step {
+                change: Change::Mapped { node, .. },
+                ..
+            }) => self.mapped(call, node, &resolved.event),
+            Some(Item::Step {
+                change: Change::Synced {
+                    node: None, scope, ..
+                },
+                ..
+            }) if call.name == "msync" => self.msync(call, scope, &resolved.event),
+            Some(item) => self.add(item),
+            None => {}
         }
     }
 
@@ -112,10 +120,16 @@ impl Payloads {
                     },
                 };
                 let change = Change::Synced {
-                    file: file_id(&event.file),
-                    scope: Durability::File,
+                    node: file_id(&event.file),
+                    description: None,
+                    scope: if event.is_data_sync() {
+                        Durability::Data
+                    } else {
+                        Durability::File
+                    },
                 };
-                self.add(Item::Step { call, change });
+                let open = None;
+                self.add(Item::Step { call, open, change });
             }
             name if name.starts_with("io_uring.") => self.ring_writes += event.count,
             _ => {}
@@ -177,16 +191,20 @@ impl Payloads {
         bytes: u64,
         held: Option<std::ops::Range<usize>>,
     ) {
-        let target = match file_id(&event.file) {
-            Some(file) if event.mode & S_IFMT == S_IFREG => Target::File {
+        let to = match file_id(&event.file) {
+            Some(file) if event.mode & S_IFMT == S_IFREG => Destination::File {
                 file,
-                offset: event.offset,
+                open: Some(Open {
+                    address: event.open_file,
+                    flags: event.flags,
+                }),
+                landing: landing_of(event),
+                flags: event.call_flags,
             },
-            _ => Target::Output {
+            _ => Destination::Output {
                 descriptor: event.descriptor,
             },
         };
-        let moves_position = calls::meaning_of(event.nr) & call::POSITION != 0;
         self.add(Item::Part(Part {
             call: Call {
                 process: event.process,
@@ -196,8 +214,8 @@ impl Payloads {
                 name: calls::name(event.nr),
                 outcome: Ok(event.bytes),
             },
-            target,
-            description: moves_position.then_some(event.open_file),
+            to,
+            descriptor: event.descriptor,
             whole: event.bytes,
             at,
             bytes,
@@ -246,11 +264,12 @@ impl Payloads {
         let mapped = self.mappings.add(call, file, event);
         let (offset, bytes) = mapped.unwrap_or((0, event.argument[1]));
         let change = Change::Mapped {
-            file,
+            node: file,
             offset,
             bytes,
         };
-        self.add(Item::Step { call, change });
+        let open = None;
+        self.add(Item::Step { call, open, change });
     }
 
     fn msync(&mut self, call: Call, scope: Durability, event: &StepEvent) {
@@ -269,10 +288,12 @@ impl Payloads {
                 other => other,
             };
             let change = Change::Synced {
-                file: Some(range.file),
+                node: Some(range.file),
+                description: None,
                 scope,
             };
-            self.add(Item::Step { call, change });
+            let open = None;
+            self.add(Item::Step { call, open, change });
         }
     }
 
@@ -287,8 +308,8 @@ impl Payloads {
             let held = self.batch.hold(&buffer[..had]);
             self.add(Item::Part(Part {
                 call,
-                target: Target::Mapping { file, offset: from },
-                description: None,
+                to: Destination::Mapping { file, offset: from },
+                descriptor: 0,
                 whole: had as u64,
                 at: 0,
                 bytes: had as u64,
@@ -299,9 +320,7 @@ impl Payloads {
     }
 
     fn add(&mut self, item: Item) {
-        if let Item::Step { call, .. } | Item::Part(Part { call, .. }) = &item {
-            self.last_ns = self.last_ns.max(call.ended_ns);
-        }
+        self.last_ns = self.last_ns.max(item.ended_ns());
         self.batch.items.push(item);
         if self.batch.is_full() {
             self.hand_over();
@@ -366,5 +385,19 @@ fn call_of_step(event: &StepEvent) -> Call {
         name: calls::name(event.nr),
         outcome: u64::try_from(event.result)
             .map_err(|_negative| i32::try_from(event.result.unsigned_abs()).unwrap_or(i32::MAX)),
+    }
+}
+
+/// Where the kernel side saw a write go.
+fn landing_of(event: &PayloadEvent) -> Landing {
+    let within = |appends| Landing::Within {
+        lowest: event.lowest,
+        end: event.offset.saturating_add(event.bytes),
+        appends,
+    };
+    match event.landing {
+        landing::POSITION => within(event.flags & O_APPEND != 0),
+        landing::END => within(true),
+        _ => Landing::At(event.offset),
     }
 }

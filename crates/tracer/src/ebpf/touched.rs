@@ -21,6 +21,32 @@ pub(super) struct Touch {
     flags: u32,
     /// Its name, and the directory that has it; the first of several names.
     name: Option<(FileId, Vec<u8>)>,
+    inode: Inode,
+}
+
+/// What an inode says about itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Inode {
+    /// Type and permissions.
+    pub(super) mode: u32,
+    pub(super) size_bytes: u64,
+    /// The device that it stands for, as the kernel numbers it.
+    pub(super) device: u32,
+}
+
+/// What was read last of a file that was touched.
+pub(super) fn inode(touches: &[Touch], file: FileId) -> Option<Inode> {
+    let last = touches.iter().rfind(|touch| touch.file == file);
+    last.map(|touch| touch.inode)
+}
+
+/// The one node of which attributes were changed.
+pub(super) fn only_one(touches: &[Touch]) -> Option<FileId> {
+    let meant = meant(Names::Kept, touches).node;
+    let directories = touches
+        .iter()
+        .filter(|touch| touch.is_directory && !touch.is(touched::AFTER));
+    meant.or_else(|| only(directories.map(|touch| touch.file)))
 }
 
 impl Touch {
@@ -59,6 +85,11 @@ fn touch(event: &TouchedEvent, text: &[u8]) -> Option<Touch> {
         file: file_id(&event.file)?,
         is_directory: FileKind::from_mode(event.mode) == FileKind::Directory,
         flags: event.flags,
+        inode: Inode {
+            mode: event.mode,
+            size_bytes: event.size,
+            device: event.device,
+        },
         name: name
             .filter(|_| event.flags & touched::NAMED != 0)
             .and_then(|name| Some((file_id(&event.parent)?, name.to_vec()))),
@@ -245,6 +276,7 @@ mod tests {
             is_directory: true,
             flags: touched::HASHED,
             name: Some((id(99), b"dir".to_vec())),
+            inode: Inode::default(),
         }
     }
 

@@ -38,6 +38,8 @@ pub(crate) mod call {
     pub(crate) const STOPS: u32 = 32768;
     pub(crate) const TOUCHES: u32 = 1 << 20;
     pub(crate) const PLACES: u32 = 1 << 21;
+    pub(crate) const FLAGS: u32 = 1 << 22;
+    pub(crate) const COMMAND: u32 = 1 << 23;
 }
 
 /// Which arguments are paths (`PATH_*` in `bpf/wire.h`).
@@ -48,7 +50,12 @@ pub(crate) mod path {
     pub(crate) const TWO_AT: u8 = 4;
     pub(crate) const SECOND: u8 = 5;
     pub(crate) const THIRD_AT: u8 = 6;
+    pub(crate) const AND_NAME: u8 = 7;
+    pub(crate) const ONLY_NAME: u8 = 8;
 }
+
+/// In the place of a length: the argument that has it (`EXTRA_LENGTH` in `bpf/wire.h`).
+pub(crate) const EXTRA_LENGTH: u16 = 0x80;
 
 /// Indices of the `losses` map.
 pub(super) mod loss {
@@ -104,6 +111,13 @@ pub(super) mod form {
     pub(crate) const IN_MEMORY: u32 = 1;
     pub(crate) const IN_FILE: u32 = 2;
 }
+
+/// How the offset of a write was learnt (`enum landing` in `bpf/wire.h`).
+pub(super) mod landing {
+    pub(crate) const POSITION: u32 = 1;
+    pub(crate) const END: u32 = 2;
+}
+
 pub(super) const EVENT_SITE: u32 = 16;
 
 macro_rules! wire {
@@ -196,16 +210,16 @@ wire! {
     }
 }
 wire! {
-    struct TouchedEvent(56) {
+    struct TouchedEvent(64) {
         kind: u32, thread: u32, file: FileKey, parent: FileKey, mode: u32, flags: u32, bytes: u32,
-        pad: u32,
+        device: u32, size: u64,
     }
 }
 wire! {
-    struct StepEvent(144) {
+    struct StepEvent(160) {
         kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
         result: i64, file: FileKey, argument: [u64; 5], mode: u32, flags: u32,
-        base: [FileKey; 2], bytes: [u32; 2],
+        base: [FileKey; 2], bytes: [u32; 2], open_file: u64, inode_mode: u32, extra: u32,
     }
 }
 wire! {
@@ -228,10 +242,11 @@ wire! {
     }
 }
 wire! {
-    struct PayloadEvent(112) {
+    struct PayloadEvent(128) {
         kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
         file: FileKey, offset: u64, bytes: u64, at: u64, part: u64, address: u64, form: u32,
-        descriptor: u32, mode: u32, pad: u32, open_file: u64,
+        descriptor: u32, mode: u32, landing: u32, open_file: u64, lowest: u64, flags: u32,
+        call_flags: u32,
     }
 }
 wire! {
@@ -246,6 +261,14 @@ wire! {
 }
 wire! {
     struct StopEvent(16) { kind: u32, process: u32, thread: u32, error: i32 }
+}
+
+impl RunEvent {
+    /// Of an fsync by io_uring, whether it is one of the data only (`IORING_FSYNC_DATASYNC`,
+    /// include/uapi/linux/io_uring.h).
+    pub(super) fn is_data_sync(&self) -> bool {
+        self.sequential & 1 != 0
+    }
 }
 
 impl CallValue {

@@ -3,8 +3,10 @@
 use std::ops::Range;
 
 use iostrata_core::op::FileId;
-use iostrata_core::record::Change;
+use iostrata_core::record::{Change, Kind};
 use iostrata_core::trace::NamedFile;
+
+use super::offsets::Landing;
 
 /// Payload and items before a batch is handed over: large enough that the hand-over
 /// costs nothing, small enough that eight of them are no memory to speak of.
@@ -22,21 +24,100 @@ pub(crate) struct Call {
     pub(crate) outcome: Result<u64, i32>,
 }
 
+/// An open file, as the kernel knows it: a number that is used again once it was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Open {
+    pub(crate) address: u64,
+    /// `O_*`.
+    pub(crate) flags: u32,
+}
+
+/// A path of a call, absolute, and its directory where the kernel side told it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub(crate) path: Vec<u8>,
+    pub(crate) directory: Option<FileId>,
+}
+
+/// A node that a call on names was about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) id: FileId,
+    /// `None` when only the call's name says what it may be.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) mode: Option<u32>,
+    pub(crate) size_bytes: u64,
+}
+
+/// A call that changed names, and did not fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Names {
+    Opened {
+        file: FileId,
+        open: Open,
+        at: Option<Located>,
+        mode: Option<u32>,
+        created: bool,
+        truncated: bool,
+    },
+    Renamed {
+        node: Option<Target>,
+        from: Located,
+        to: Located,
+        flags: u32,
+    },
+    Linked {
+        node: Option<Target>,
+        from: Option<Located>,
+        to: Located,
+    },
+    Unlinked {
+        node: Option<Target>,
+        at: Located,
+        directory: bool,
+    },
+    Made {
+        node: Option<Target>,
+        at: Located,
+        kind: Kind,
+        device_number: u64,
+        target: Vec<u8>,
+    },
+}
+
 /// Where payload went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Target {
-    File { file: FileId, offset: u64 },
-    Mapping { file: FileId, offset: u64 },
-    Output { descriptor: u32 },
+pub(crate) enum Destination {
+    File {
+        file: FileId,
+        open: Option<Open>,
+        landing: Landing,
+        /// `RWF_*`.
+        flags: u32,
+    },
+    Mapping {
+        file: FileId,
+        offset: u64,
+    },
+    Clone {
+        file: FileId,
+        open: Option<Open>,
+        offset: u64,
+        source: FileId,
+        source_offset: u64,
+    },
+    Output {
+        descriptor: u32,
+    },
 }
 
 /// A part of the payload of a call. The parts of a call come in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) call: Call,
-    pub(crate) target: Target,
-    /// The open file whose position the call moved on, if it did.
-    pub(crate) description: Option<u64>,
+    pub(crate) to: Destination,
+    /// The descriptor of the call, through which the file may be looked at.
+    pub(crate) descriptor: u32,
     /// Length of the whole payload.
     pub(crate) whole: u64,
     /// Where this part begins in it.
@@ -50,12 +131,30 @@ pub(crate) struct Part {
 pub(crate) enum Item {
     /// A file was seen for the first time.
     Named(NamedFile),
-    /// A call without payload.
+    /// A call without payload, which changed no names. The description is put in by the open
+    /// file, the place of what is found by its name.
     Step {
         call: Call,
+        open: Option<Open>,
         change: Change,
     },
+    Names {
+        call: Call,
+        names: Names,
+    },
     Part(Part),
+}
+
+impl Item {
+    /// When the call ended; 0 for what is no call.
+    pub(crate) fn ended_ns(&self) -> u64 {
+        match self {
+            Self::Named(_) => 0,
+            Self::Step { call, .. } | Self::Names { call, .. } | Self::Part(Part { call, .. }) => {
+                call.ended_ns
+            }
+        }
+    }
 }
 
 /// Items in the order in which the kernel handed them over, and their bytes.

@@ -1,43 +1,44 @@
 //! From what the kernel handed over, nearly in order, to the operations of a log.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io::{self, Write};
 
+use blake3::Hasher;
 use iostrata_core::op::{FileId, Gap};
-use iostrata_core::record::{Change, Operation, Payload, Piece, Writer};
-use iostrata_core::trace::NamedFile;
+use iostrata_core::record::{Change, Description, Kind, Operation, Payload, Piece, Place, Writer};
 
-use super::batch::{Batch, Call, Item, Part, Target};
+use super::batch::{Batch, Call, Destination, Item, Names, Open, Part};
+use super::descriptions::Descriptions;
+use super::doubt::{Doubt, Doubts};
+use super::nodes::Nodes;
+use super::offsets::{self, Landing};
+use super::queue::Queue;
 
-/// The kernel side takes the time of a call's end before it has room in the ring, and can
-/// be interrupted between the two. What comes later than this is not put in order.
-const PATIENCE_NS: u64 = 100_000_000;
+/// include/uapi/linux/fs.h
+const RENAME_EXCHANGE: u32 = 2;
+const RENAME_WHITEOUT: u32 = 4;
 
-/// Open files that are remembered: others were last written to long ago.
-const POSITIONS: usize = 65_536;
+/// Payload of which parts are still to come.
+#[derive(Debug, Default)]
+struct Begun {
+    payload: Payload,
+    /// Of what may have to be looked for in the file.
+    hasher: Option<Hasher>,
+}
 
 /// Puts operations in order and writes them.
 pub(super) struct Order<W> {
     log: Writer<W>,
-    /// Payload of which parts are still to come, by thread.
-    begun: HashMap<u32, Payload>,
-    /// Files that were seen, and whose being found or created is not in the log yet.
-    unplaced: HashMap<FileId, NamedFile>,
-    /// The last file that is known to be none of them.
-    placed: Option<FileId>,
-    /// In the order of their ends.
-    waiting: VecDeque<Operation>,
-    newest_ns: u64,
-    written_ns: u64,
-    /// Last write to each open file that moved its position: its thread, and its end.
-    positions: HashMap<u64, (u32, u64)>,
-    /// The same of the open file that was written to last.
-    position: Option<(u64, u32, u64)>,
-    unsure_offsets: u64,
-    late: u64,
+    /// By thread.
+    begun: HashMap<u32, Begun>,
+    nodes: Nodes,
+    descriptions: Descriptions,
+    doubts: Doubts,
+    queue: Queue,
     unknown_bytes: u64,
     mapped: u64,
+    whiteouts: u64,
 }
 
 impl<W: Write> Order<W> {
@@ -45,17 +46,13 @@ impl<W: Write> Order<W> {
         Self {
             log,
             begun: HashMap::new(),
-            unplaced: HashMap::new(),
-            placed: None,
-            waiting: VecDeque::new(),
-            newest_ns: 0,
-            written_ns: 0,
-            positions: HashMap::new(),
-            position: None,
-            unsure_offsets: 0,
-            late: 0,
+            nodes: Nodes::default(),
+            descriptions: Descriptions::default(),
+            doubts: Doubts::default(),
+            queue: Queue::default(),
             unknown_bytes: 0,
             mapped: 0,
+            whiteouts: 0,
         }
     }
 
@@ -63,175 +60,319 @@ impl<W: Write> Order<W> {
         let Batch { items, bytes } = batch;
         for item in items {
             match item {
-                Item::Named(named) => {
-                    self.placed = None;
-                    self.unplaced.insert(named.file, named);
-                }
-                Item::Step { call, change } => self.step(&call, change)?,
+                Item::Named(named) => self.nodes.saw(named),
+                Item::Step { call, open, change } => self.step(&call, open, change),
+                Item::Names { call, names } => self.names(&call, names),
                 Item::Part(part) => self.part(&part, &bytes)?,
             }
         }
-        Ok(())
+        self.queue.write_old(&mut self.log, &mut self.doubts)
     }
 
-    fn step(&mut self, call: &Call, mut change: Change) -> io::Result<()> {
-        if let Change::Opened {
-            file,
-            path,
-            created: true,
-            ..
-        } = &mut change
-            && let Some(named) = self.unplaced.remove(file)
-        {
-            *path = named.path;
-        }
+    fn step(&mut self, call: &Call, open: Option<Open>, change: Change) {
         self.mapped += u64::from(matches!(change, Change::Mapped { .. }) && call.outcome.is_ok());
-        if let Some(file) = file_of(&change) {
-            self.place(file, call)?;
+        let Some(file) = change.node() else {
+            return self.push(call, change, None);
+        };
+        if !self.nodes.has_contents(file) {
+            return;
         }
-        self.push(call, change)
+        let node = self.nodes.file(file);
+        let change = of_node(change, node);
+        if let (Change::Described { .. }, Some(open)) = (&change, open) {
+            self.description(call, node, open);
+            return;
+        }
+        let change = match open {
+            Some(open) => change.through(self.description(call, node, open)),
+            None => change,
+        };
+        self.push(call, change, None);
+    }
+
+    /// The description of an open file, told of where that is new.
+    fn description(&mut self, call: &Call, node: FileId, open: Open) -> Description {
+        let (description, is_new) = self.descriptions.used(node, open);
+        if is_new {
+            let change = Change::Described {
+                node,
+                description,
+                flags: open.flags,
+            };
+            self.push(&done(call), change, None);
+        }
+        description
+    }
+
+    fn names(&mut self, call: &Call, names: Names) {
+        match names {
+            Names::Opened {
+                file,
+                open,
+                at,
+                mode,
+                created,
+                truncated,
+            } => {
+                if !self.nodes.has_contents(file) {
+                    return;
+                }
+                let name = at.filter(|_| created).map(|at| self.nodes.name(&at));
+                let node = match &name {
+                    Some(name) => self.nodes.made(name.as_ref(), Some(file)),
+                    None if created => self.nodes.made(None, Some(file)),
+                    None => self.nodes.file(file),
+                };
+                let place = name.flatten().map_or(Place::Nowhere, Place::Name);
+                let change = Change::Opened {
+                    node,
+                    description: self.descriptions.opened(node, open),
+                    flags: open.flags,
+                    created: created.then_some(place),
+                    mode,
+                    truncated,
+                };
+                self.push(call, change, created.then_some(node));
+            }
+            Names::Renamed {
+                node,
+                from,
+                to,
+                flags,
+            } => {
+                let (Some(from), Some(to)) = (self.nodes.name(&from), self.nodes.name(&to)) else {
+                    return;
+                };
+                let node = self.nodes.at(&from, node, Kind::Regular);
+                let exchange = flags & RENAME_EXCHANGE != 0;
+                self.whiteouts += u64::from(flags & RENAME_WHITEOUT != 0);
+                let other = self.nodes.renamed(node, &from, &to, exchange);
+                let change = Change::Renamed {
+                    node,
+                    from,
+                    to,
+                    other,
+                    flags,
+                };
+                self.push(call, change, None);
+            }
+            other => self.other_names(call, other),
+        }
+    }
+
+    fn other_names(&mut self, call: &Call, names: Names) {
+        match names {
+            Names::Linked { node, from, to } => {
+                let from = from.and_then(|from| self.nodes.name(&from));
+                let Some(name) = self.nodes.name(&to) else {
+                    return;
+                };
+                let node = match (from, node) {
+                    (Some(from), node) => self.nodes.at(&from, node, Kind::Regular),
+                    (None, Some(node)) => self.nodes.file(node.id),
+                    (None, None) => self.nodes.at(&name, None, Kind::Regular),
+                };
+                self.nodes.made(Some(&name), Some(node));
+                self.push(call, Change::Linked { node, name }, None);
+            }
+            Names::Unlinked {
+                node,
+                at,
+                directory,
+            } => {
+                let Some(name) = self.nodes.name(&at) else {
+                    return;
+                };
+                let kind = if directory {
+                    Kind::Directory
+                } else {
+                    Kind::Regular
+                };
+                let node = self.nodes.at(&name, node, kind);
+                self.nodes.removed(&name);
+                let change = Change::Unlinked {
+                    node,
+                    name,
+                    directory,
+                };
+                self.push(call, change, None);
+            }
+            Names::Made {
+                node,
+                at,
+                kind,
+                device_number,
+                target,
+            } => {
+                let Some(name) = self.nodes.name(&at) else {
+                    return;
+                };
+                let mode = node.and_then(|node| node.mode);
+                let node = self.nodes.made(Some(&name), node.map(|node| node.id));
+                let change = Change::Made {
+                    node,
+                    kind,
+                    name,
+                    mode,
+                    device_number,
+                    target,
+                };
+                self.push(call, change, Some(node));
+            }
+            Names::Opened { .. } | Names::Renamed { .. } => {}
+        }
     }
 
     fn part(&mut self, part: &Part, bytes: &[u8]) -> io::Result<()> {
         let thread = part.call.thread;
-        let mut payload = if part.at == 0 {
-            Payload::default()
+        let mut begun = if part.at == 0 {
+            Begun {
+                hasher: is_in_doubt(&part.to).then(Hasher::new),
+                ..Begun::default()
+            }
         } else {
             self.begun.remove(&thread).unwrap_or_default()
         };
         // A part before this one was lost; the losses say so.
-        let had = payload.bytes();
+        let had = begun.payload.bytes();
         if had < part.at {
-            payload.push(Piece::Unknown {
+            begun.payload.push(Piece::Unknown {
                 bytes: part.at - had,
             });
         }
         match part.held.clone().and_then(|range| bytes.get(range)) {
-            Some(held) => self.log.store(held, &mut payload)?,
-            None => payload.push(Piece::Unknown { bytes: part.bytes }),
+            Some(held) => {
+                if let Some(hasher) = &mut begun.hasher {
+                    hasher.update(held);
+                }
+                self.log.store(held, &mut begun.payload)?;
+            }
+            None => begun.payload.push(Piece::Unknown { bytes: part.bytes }),
         }
         if part.at + part.bytes < part.whole {
-            self.begun.insert(thread, payload);
+            self.begun.insert(thread, begun);
             return Ok(());
         }
-        self.unknown_bytes += payload.unknown_bytes();
-        if let Some(description) = part.description {
-            self.look_at_position(description, &part.call);
-        }
-        let change = match part.target {
-            Target::File { file, offset } => {
-                self.place(file, &part.call)?;
-                Change::Wrote {
-                    file,
-                    offset,
-                    payload,
-                }
-            }
-            Target::Mapping { file, offset } => {
-                self.place(file, &part.call)?;
-                Change::Stored {
-                    file,
-                    offset,
-                    payload,
-                }
-            }
-            Target::Output { descriptor } => Change::Printed {
-                descriptor,
-                payload,
-            },
-        };
-        self.push(&part.call, change)
-    }
-
-    /// The kernel side reads the position after the call: where another thread has used
-    /// the same open file meanwhile, it may be that one's.
-    fn look_at_position(&mut self, description: u64, call: &Call) {
-        let now = (description, call.thread, call.ended_ns);
-        let last = match self.position.replace(now) {
-            Some((same, thread, ended_ns)) if same == description => Some((thread, ended_ns)),
-            other => {
-                if self.positions.len() >= POSITIONS {
-                    self.positions.clear();
-                }
-                if let Some((other, thread, ended_ns)) = other {
-                    self.positions.insert(other, (thread, ended_ns));
-                }
-                self.positions.get(&description).copied()
-            }
-        };
-        let is_unsure =
-            |(thread, ended_ns): (u32, u64)| thread != call.thread && ended_ns >= call.started_ns;
-        self.unsure_offsets += u64::from(last.is_some_and(is_unsure));
-    }
-
-    /// A file that the program did not create was there before.
-    fn place(&mut self, file: FileId, call: &Call) -> io::Result<()> {
-        if self.placed == Some(file) {
-            return Ok(());
-        }
-        self.placed = Some(file);
-        let Some(named) = self.unplaced.remove(&file) else {
-            return Ok(());
-        };
-        let found = Change::Found {
-            file,
-            path: named.path,
-            size_bytes: named.size_bytes,
-            contents: None,
-        };
-        let before = Call {
-            outcome: Ok(0),
-            ..*call
-        };
-        self.push(&before, found)
-    }
-
-    fn push(&mut self, call: &Call, change: Change) -> io::Result<()> {
-        self.newest_ns = self.newest_ns.max(call.ended_ns);
-        let operation = Operation {
-            id: 0,
-            process: call.process,
-            thread: call.thread,
-            started_ns: call.started_ns,
-            took_ns: call.ended_ns.saturating_sub(call.started_ns),
-            call: Cow::Borrowed(call.name),
-            outcome: call.outcome,
-            change,
-        };
-        // Nearly in order already: the place is at the end, or close to it.
-        let before = self
-            .waiting
-            .iter()
-            .rev()
-            .take_while(|other| ended_ns(other) > call.ended_ns)
-            .count();
-        self.waiting.insert(self.waiting.len() - before, operation);
-        self.write_until(self.newest_ns.saturating_sub(PATIENCE_NS))
-    }
-
-    /// Writes what ended before, in the order of the ends.
-    fn write_until(&mut self, before_ns: u64) -> io::Result<()> {
-        while let Some(first) = self.waiting.front()
-            && ended_ns(first) < before_ns
-            && let Some(mut operation) = self.waiting.pop_front()
-        {
-            let ended = ended_ns(&operation);
-            self.late += u64::from(ended < self.written_ns);
-            self.written_ns = self.written_ns.max(ended);
-            self.log.operation(&mut operation)?;
-        }
+        self.whole(part, begun);
         Ok(())
+    }
+
+    /// All of a payload has come.
+    fn whole(&mut self, part: &Part, begun: Begun) {
+        let Begun { payload, hasher } = begun;
+        let call = &part.call;
+        let node = match part.to {
+            Destination::File { file, .. }
+            | Destination::Mapping { file, .. }
+            | Destination::Clone { file, .. } => {
+                if !self.nodes.has_contents(file) {
+                    return;
+                }
+                Some(self.nodes.file(file))
+            }
+            Destination::Output { .. } => None,
+        };
+        self.unknown_bytes += payload.unknown_bytes();
+        match (part.to, node) {
+            (
+                Destination::File {
+                    open,
+                    landing,
+                    flags,
+                    ..
+                },
+                Some(node),
+            ) => {
+                let write = offsets::Write {
+                    started_ns: call.started_ns,
+                    ended_ns: call.ended_ns,
+                    bytes: part.whole,
+                    landing,
+                };
+                self.doubts.saw(node, write, call.thread, part.descriptor);
+                let description = open.map(|open| self.description(call, node, open));
+                let (offset, doubt) = match (landing, hasher) {
+                    (Landing::At(offset), _) => (offset, None),
+                    (Landing::Within { .. }, hasher) => {
+                        let payload = hasher.unwrap_or_default().finalize();
+                        (0, Some(Doubt { write, payload }))
+                    }
+                };
+                let change = Change::Wrote {
+                    node,
+                    description,
+                    offset,
+                    flags,
+                    payload,
+                };
+                self.tell_found(call);
+                self.queue.push(operation(call, change), doubt);
+            }
+            (Destination::Mapping { offset, .. }, Some(node)) => {
+                let change = Change::Stored {
+                    node,
+                    offset,
+                    payload,
+                };
+                self.push(call, change, None);
+            }
+            (
+                Destination::Clone {
+                    open,
+                    offset,
+                    source,
+                    source_offset,
+                    ..
+                },
+                Some(node),
+            ) => {
+                let change = Change::Cloned {
+                    node,
+                    description: open.map(|open| self.description(call, node, open)),
+                    offset,
+                    source: self.nodes.file(source),
+                    source_offset,
+                    payload,
+                };
+                self.push(call, change, None);
+            }
+            (Destination::Output { descriptor }, _) => {
+                let change = Change::Printed {
+                    descriptor,
+                    payload,
+                };
+                self.push(call, change, None);
+            }
+            _ => {}
+        }
+    }
+
+    /// An operation in its place, behind what has to be told before it. `made`: the node that
+    /// it made.
+    fn push(&mut self, call: &Call, change: Change, made: Option<FileId>) {
+        self.tell_found(call);
+        let operation = operation(call, change);
+        match made {
+            Some(node) => self.queue.push_made(operation, node),
+            None => self.queue.push(operation, None),
+        }
+    }
+
+    fn tell_found(&mut self, call: &Call) {
+        for found in self.nodes.found() {
+            self.queue.first(operation(&done(call), found));
+        }
     }
 
     /// Writes the rest; gives the log back, and what is missing from it.
     pub(super) fn finish(mut self) -> io::Result<(Writer<W>, Vec<Gap>)> {
-        self.write_until(u64::MAX)?;
+        self.queue
+            .write_until(u64::MAX, &mut self.log, &mut self.doubts)?;
         let gaps = self.gaps();
         Ok((self.log, gaps))
     }
 
     fn gaps(&self) -> Vec<Gap> {
-        let cut = self.begun.len();
         [
             (
                 self.unknown_bytes,
@@ -239,17 +380,17 @@ impl<W: Write> Order<W> {
                 "they were not in memory, and the process ended or refused before they could be read",
             ),
             (
-                cut as u64,
+                self.begun.len() as u64,
                 "operations",
                 "their payload was cut off by the end of the recording",
             ),
             (
-                self.unsure_offsets,
+                self.doubts.unsettled,
                 "offsets of writes",
-                "several threads wrote through one open file at the same time, and its position is read afterwards",
+                "several writes went to one file at the same time, and neither their order nor what the file holds tells which is where",
             ),
             (
-                self.late,
+                self.queue.late,
                 "places in the order",
                 "they came more than 100 ms late",
             ),
@@ -257,6 +398,11 @@ impl<W: Write> Order<W> {
                 self.mapped,
                 "writable shared mappings",
                 "stores are seen only as they are at msync and at the end, not in their order",
+            ),
+            (
+                self.whiteouts,
+                "whiteouts",
+                "the node that a rename left behind is not seen",
             ),
         ]
         .into_iter()
@@ -266,22 +412,50 @@ impl<W: Write> Order<W> {
     }
 }
 
-fn ended_ns(operation: &Operation) -> u64 {
-    operation.started_ns.saturating_add(operation.took_ns)
-}
-
-/// The file that a change is about, if it changes the file itself.
-fn file_of(change: &Change) -> Option<FileId> {
-    match change {
-        Change::Opened {
-            file,
-            created: false,
+fn is_in_doubt(to: &Destination) -> bool {
+    matches!(
+        to,
+        Destination::File {
+            landing: Landing::Within { .. },
             ..
         }
-        | Change::Resized { file, .. }
-        | Change::Allocated { file, .. }
-        | Change::Mapped { file, .. } => Some(*file),
-        Change::Synced { file, .. } => *file,
-        _ => None,
+    )
+}
+
+fn operation(call: &Call, change: Change) -> Operation {
+    Operation {
+        id: 0,
+        process: call.process,
+        thread: call.thread,
+        started_ns: call.started_ns,
+        took_ns: call.ended_ns.saturating_sub(call.started_ns),
+        call: Cow::Borrowed(call.name),
+        outcome: call.outcome,
+        change,
     }
+}
+
+/// The same call, to tell what was so before it.
+fn done(call: &Call) -> Call {
+    Call {
+        outcome: Ok(0),
+        ..*call
+    }
+}
+
+/// The change, of the node that the log calls so.
+fn of_node(mut change: Change, id: FileId) -> Change {
+    match &mut change {
+        Change::Resized { node, .. }
+        | Change::Wrote { node, .. }
+        | Change::Allocated { node, .. }
+        | Change::Changed { node, .. }
+        | Change::Deduplicated { node, .. }
+        | Change::Mapped { node, .. }
+        | Change::Read { node, .. }
+        | Change::Closed { node, .. } => *node = id,
+        Change::Synced { node, .. } => *node = Some(id),
+        _ => {}
+    }
+    change
 }

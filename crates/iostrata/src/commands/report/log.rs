@@ -114,7 +114,8 @@ impl Reading {
                     return Ok(Some(Logged {
                         result: self.result,
                         recording: self.recordings.len() as u64,
-                        path: self.paths.of(&operation).map(<[u8]>::to_vec),
+                        path: self.paths.of(&operation),
+                        other_path: self.paths.other(&operation),
                         payload_blake3: hash.map(|hash| hash.to_hex().to_string()),
                         operation,
                     }));

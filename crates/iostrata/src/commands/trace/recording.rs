@@ -33,6 +33,7 @@ pub(super) fn begin(options: &Trace, observer: &mut EbpfObserver) -> Result<(), 
         command: words.map(|word| word.as_bytes().to_vec()).collect(),
         directory: directory.into_os_string().into_vec(),
         started_ns: now_ns(),
+        reads: false,
     };
     observer.record(Recording::create(path, &begin).map_err(|error| itself(&error))?);
     Ok(())

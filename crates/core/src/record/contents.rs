@@ -1,0 +1,370 @@
+//! What a file holds, as extents that refer to the log: no byte of it is in memory.
+
+use std::collections::BTreeMap;
+
+use super::{Payload, Piece};
+
+/// No file is longer (`MAX_LFS_FILESIZE`, include/linux/fs.h).
+pub(super) const LONGEST_FILE: u64 = i64::MAX as u64;
+
+/// `FALLOC_FL_*`, include/uapi/linux/falloc.h
+const KEEP_SIZE: u32 = 0x01;
+const PUNCH_HOLE: u32 = 0x02;
+const COLLAPSE_RANGE: u32 = 0x08;
+const ZERO_RANGE: u32 = 0x10;
+const INSERT_RANGE: u32 = 0x20;
+const WRITE_ZEROES: u32 = 0x80;
+
+/// Where the bytes of a range are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// In the log.
+    Stored {
+        /// Number of the chunk.
+        chunk: u64,
+        /// Where in the chunk they begin, bytes.
+        at: u32,
+    },
+    /// They were written, and could not be captured.
+    Unknown,
+    /// In the file as it was found, whose contents the log does not have.
+    Before {
+        /// Where they were in it, bytes.
+        offset: u64,
+    },
+}
+
+impl Source {
+    /// That of the bytes that lie so much further.
+    fn further(self, by: u64) -> Self {
+        match self {
+            Self::Stored { chunk, at } => Self::Stored {
+                chunk,
+                // Within a piece, whose length is a u32.
+                at: at.saturating_add(u32::try_from(by).unwrap_or(u32::MAX)),
+            },
+            Self::Unknown => Self::Unknown,
+            Self::Before { offset } => Self::Before {
+                offset: offset.saturating_add(by),
+            },
+        }
+    }
+}
+
+/// A range of a file whose bytes are in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Its length, bytes.
+    pub bytes: u64,
+    /// Where they are.
+    pub source: Source,
+}
+
+/// The contents of a regular file. What no extent has is zero.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Contents {
+    size_bytes: u64,
+    extents: BTreeMap<u64, Extent>,
+}
+
+/// It would end behind [`LONGEST_FILE`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooLong;
+
+impl Contents {
+    /// Those of a file that was there before.
+    pub(super) fn found(size_bytes: u64, payload: Option<&Payload>) -> Result<Self, TooLong> {
+        let mut contents = Self::default();
+        contents.resize(size_bytes)?;
+        match payload {
+            Some(payload) => {
+                contents.write(0, payload)?;
+                contents.resize(size_bytes)?;
+            }
+            None if size_bytes > 0 => contents.insert(
+                0,
+                Extent {
+                    bytes: size_bytes,
+                    source: Source::Before { offset: 0 },
+                },
+            ),
+            None => {}
+        }
+        Ok(contents)
+    }
+
+    /// Its length, bytes.
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Its extents and where they begin, in order.
+    pub fn extents(&self) -> impl Iterator<Item = (u64, Extent)> {
+        self.extents
+            .iter()
+            .map(|(offset, extent)| (*offset, *extent))
+    }
+
+    /// Bytes that the log does not have: not captured, and of earlier contents.
+    pub fn unknown_bytes(&self) -> (u64, u64) {
+        self.extents
+            .values()
+            .fold((0, 0), |(unknown, before), extent| match extent.source {
+                Source::Stored { .. } => (unknown, before),
+                Source::Unknown => (unknown + extent.bytes, before),
+                Source::Before { .. } => (unknown, before + extent.bytes),
+            })
+    }
+
+    pub(super) fn write(&mut self, offset: u64, payload: &Payload) -> Result<(), TooLong> {
+        let end = end_of(offset, payload.bytes())?;
+        self.clear(offset, end);
+        let mut at = offset;
+        for piece in &payload.pieces {
+            let source = match *piece {
+                Piece::Stored { chunk, at, .. } => Source::Stored { chunk, at },
+                Piece::Unknown { .. } => Source::Unknown,
+            };
+            let bytes = piece.bytes();
+            if bytes > 0 {
+                self.insert(at, Extent { bytes, source });
+            }
+            at += bytes;
+        }
+        // Zero bytes written far away lengthen nothing.
+        if end > offset {
+            self.size_bytes = self.size_bytes.max(end);
+        }
+        Ok(())
+    }
+
+    pub(super) fn resize(&mut self, bytes: u64) -> Result<(), TooLong> {
+        end_of(0, bytes)?;
+        if bytes < self.size_bytes {
+            self.clear(bytes, self.size_bytes);
+        }
+        self.size_bytes = bytes;
+        Ok(())
+    }
+
+    /// As fallocate(2) does.
+    pub(super) fn allocate(&mut self, mode: u32, offset: u64, bytes: u64) -> Result<(), TooLong> {
+        let end = end_of(offset, bytes)?;
+        if mode & COLLAPSE_RANGE != 0 {
+            self.clear(offset, end);
+            self.shift(end, |at| at - bytes);
+            self.size_bytes = self.size_bytes.saturating_sub(bytes);
+            return Ok(());
+        }
+        if mode & INSERT_RANGE != 0 {
+            let size = end_of(self.size_bytes, bytes)?;
+            self.split(offset);
+            self.shift(offset, |at| at + bytes);
+            self.size_bytes = size;
+            return Ok(());
+        }
+        if mode & (PUNCH_HOLE | ZERO_RANGE | WRITE_ZEROES) != 0 {
+            self.clear(offset, end);
+        }
+        if mode & (KEEP_SIZE | PUNCH_HOLE) == 0 {
+            self.size_bytes = self.size_bytes.max(end);
+        }
+        Ok(())
+    }
+
+    /// What begins at `from` or behind moves.
+    fn shift(&mut self, from: u64, to: impl Fn(u64) -> u64) {
+        let moved = self.extents.split_off(&from);
+        let moved = moved.into_iter().map(|(at, extent)| (to(at), extent));
+        self.extents.extend(moved);
+    }
+
+    /// Makes a range zero.
+    fn clear(&mut self, from: u64, to: u64) {
+        if from >= to {
+            return;
+        }
+        self.split(from);
+        self.split(to);
+        while let Some((&at, _)) = self.extents.range(from..to).next() {
+            self.extents.remove(&at);
+        }
+    }
+
+    /// Cuts the extent that goes over a place in two.
+    fn split(&mut self, at: u64) {
+        let Some((&begin, extent)) = self.extents.range_mut(..at).next_back() else {
+            return;
+        };
+        let before = at - begin;
+        if extent.bytes <= before {
+            return;
+        }
+        let behind = Extent {
+            bytes: extent.bytes - before,
+            source: extent.source.further(before),
+        };
+        extent.bytes = before;
+        self.extents.insert(at, behind);
+    }
+
+    /// Adds an extent where there is none; what continues the one before lengthens it.
+    fn insert(&mut self, offset: u64, extent: Extent) {
+        if let Some((&begin, last)) = self.extents.range_mut(..offset).next_back()
+            && begin + last.bytes == offset
+            && last.bytes <= u64::from(u32::MAX)
+            && last.source.further(last.bytes) == extent.source
+        {
+            last.bytes += extent.bytes;
+            return;
+        }
+        self.extents.insert(offset, extent);
+    }
+}
+
+fn end_of(offset: u64, bytes: u64) -> Result<u64, TooLong> {
+    offset
+        .checked_add(bytes)
+        .filter(|end| *end <= LONGEST_FILE)
+        .ok_or(TooLong)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The chunk of a test: byte `at` of chunk 0 stands for this.
+    fn byte(at: u64) -> u8 {
+        u8::try_from(at % 251).unwrap() + 1
+    }
+
+    fn payload(at: u32, bytes: u32) -> Payload {
+        Payload {
+            pieces: vec![Piece::Stored {
+                chunk: 0,
+                at,
+                bytes,
+            }],
+        }
+    }
+
+    fn bytes_of(contents: &Contents) -> Vec<u8> {
+        let mut all = vec![0; usize::try_from(contents.size_bytes()).unwrap()];
+        for (offset, extent) in contents.extents() {
+            for step in 0..extent.bytes {
+                let place = usize::try_from(offset + step).unwrap();
+                assert_eq!(all[place], 0, "extents do not overlap");
+                all[place] = match extent.source {
+                    Source::Stored { at, .. } => byte(u64::from(at) + step),
+                    _ => 255,
+                };
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn writes_replace_and_lengthen() {
+        let mut contents = Contents::default();
+        contents.write(2, &payload(0, 4)).unwrap();
+        contents.write(4, &payload(100, 1)).unwrap();
+        assert_eq!(bytes_of(&contents), [0, 0, 1, 2, 101, 4]);
+        contents.write(6, &payload(4, 2)).unwrap();
+        assert_eq!(
+            contents.extents().count(),
+            3,
+            "what continues in the log is one extent"
+        );
+        contents.resize(3).unwrap();
+        contents.resize(5).unwrap();
+        assert_eq!(bytes_of(&contents), [0, 0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn what_was_there_before_is_told_apart() {
+        let mut contents = Contents::found(10, None).unwrap();
+        contents.write(3, &payload(0, 2)).unwrap();
+        assert_eq!(contents.unknown_bytes(), (0, 8));
+        contents.allocate(COLLAPSE_RANGE, 0, 4).unwrap();
+        let extents: Vec<(u64, Extent)> = contents.extents().collect();
+        let before = Extent {
+            bytes: 5,
+            source: Source::Before { offset: 5 },
+        };
+        assert_eq!((contents.size_bytes(), extents[1]), (6, (1, before)));
+        contents.resize(0).unwrap();
+        assert_eq!(contents, Contents::default());
+    }
+
+    #[test]
+    fn no_file_is_longer_than_the_kernel_allows() {
+        let mut contents = Contents::default();
+        assert_eq!(contents.write(u64::MAX - 3, &payload(0, 8)), Err(TooLong));
+        assert_eq!(contents.write(LONGEST_FILE, &payload(0, 1)), Err(TooLong));
+        assert_eq!(contents.resize(1 << 63), Err(TooLong));
+        assert_eq!(contents.allocate(0, u64::MAX, u64::MAX), Err(TooLong));
+        assert_eq!(Contents::found(u64::MAX, None), Err(TooLong));
+        assert_eq!(contents, Contents::default());
+        contents.resize(LONGEST_FILE).unwrap();
+        assert_eq!(contents.allocate(INSERT_RANGE, 0, 1), Err(TooLong));
+    }
+
+    /// The same on a vector.
+    fn on_vector(all: &mut Vec<u8>, kind: u8, offset: usize, bytes: usize, at: u64) {
+        let end = offset + bytes;
+        match kind {
+            0 => {
+                if bytes > 0 {
+                    all.resize(all.len().max(end), 0);
+                }
+                for (place, byte_at) in (offset..end).zip(at..) {
+                    all[place] = byte(byte_at);
+                }
+            }
+            1 => all.resize(offset, 0),
+            2 => {
+                let to = end.min(all.len());
+                all[offset.min(to)..to].fill(0);
+            }
+            3 => {
+                all.resize(all.len().max(end), 0);
+                all[offset..end].fill(0);
+            }
+            4 if end < all.len() => drop(all.drain(offset..end)),
+            5 if offset < all.len() => drop(all.splice(offset..offset, vec![0; bytes])),
+            _ => {}
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn extents_are_the_bytes_that_a_file_would_have(
+            steps in prop::collection::vec((0_u8..6, 0_u32..60, 0_u32..40, 0_u32..1_000), 0..40),
+        ) {
+            let mut contents = Contents::default();
+            let mut all = Vec::new();
+            for (kind, offset, bytes, at) in steps {
+                let (from, long) = (u64::from(offset), u64::from(bytes));
+                let fits = match kind {
+                    4 => from + long < contents.size_bytes(),
+                    5 => from < contents.size_bytes(),
+                    _ => true,
+                };
+                match kind {
+                    0 => contents.write(from, &payload(at, bytes)),
+                    1 => contents.resize(from),
+                    2 => contents.allocate(PUNCH_HOLE | KEEP_SIZE, from, long),
+                    3 => contents.allocate(ZERO_RANGE, from, long),
+                    4 if fits => contents.allocate(COLLAPSE_RANGE, from, long),
+                    5 if fits => contents.allocate(INSERT_RANGE, from, long),
+                    _ => Ok(()),
+                }
+                .unwrap();
+                on_vector(&mut all, kind, offset as usize, bytes as usize, u64::from(at));
+                prop_assert_eq!(bytes_of(&contents), all.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What a log tells of: nodes of file systems, their names and their attributes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::op::FileId;
+
+/// What a node is. The order of the variants is part of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    /// A regular file.
+    Regular,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A FIFO.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A character device.
+    CharacterDevice,
+    /// A block device.
+    BlockDevice,
+    /// None of these: a node that the kernel made without a type.
+    Other,
+}
+
+/// include/uapi/linux/stat.h
+const S_IFMT: u32 = 0o170_000;
+const TYPES: [(u32, Kind); 7] = [
+    (0o100_000, Kind::Regular),
+    (0o040_000, Kind::Directory),
+    (0o120_000, Kind::Symlink),
+    (0o010_000, Kind::Fifo),
+    (0o140_000, Kind::Socket),
+    (0o020_000, Kind::CharacterDevice),
+    (0o060_000, Kind::BlockDevice),
+];
+
+impl Kind {
+    /// From the type bits of a mode.
+    pub fn from_mode(mode: u32) -> Self {
+        TYPES
+            .into_iter()
+            .find(|(bits, _)| mode & S_IFMT == *bits)
+            .map_or(Self::Other, |(_, kind)| kind)
+    }
+
+    /// The type bits of a mode; 0 for [`Kind::Other`].
+    pub fn mode_bits(self) -> u32 {
+        TYPES
+            .into_iter()
+            .find(|(_, kind)| *kind == self)
+            .map_or(0, |(bits, _)| bits)
+    }
+
+    /// In one or two words: `character_device`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Regular => "regular",
+            Self::Directory => "directory",
+            Self::Symlink => "symlink",
+            Self::Fifo => "fifo",
+            Self::Socket => "socket",
+            Self::CharacterDevice => "character_device",
+            Self::BlockDevice => "block_device",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// An entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Name {
+    /// The directory.
+    pub parent: FileId,
+    /// The name in it: bytes, neither empty nor `.` nor `..`, without `/` and NUL.
+    pub name: Vec<u8>,
+}
+
+impl Name {
+    /// A name in a directory.
+    pub fn new(parent: FileId, name: impl Into<Vec<u8>>) -> Self {
+        Self {
+            parent,
+            name: name.into(),
+        }
+    }
+
+    /// Whether a file system could have such a name. A log is input from a stranger.
+    pub fn is_possible(&self) -> bool {
+        let name = self.name.as_slice();
+        !matches!(name, b"" | b"." | b"..")
+            && name.len() <= LONGEST_NAME
+            && !name.iter().any(|byte| matches!(byte, b'/' | 0))
+    }
+}
+
+/// `NAME_MAX` (include/uapi/linux/limits.h).
+const LONGEST_NAME: usize = 255;
+
+/// Where a node was found. The order of the variants is part of the format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// It is the root that all paths begin at.
+    Root,
+    /// It has this name.
+    Name(Name),
+    /// It has no name: it was removed before, or never had one (`O_TMPFILE`, `memfd_create`).
+    Nowhere,
+}
+
+/// A change of what a node says about itself. The order of the variants is part of the format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Attribute {
+    /// Permission bits (`chmod`).
+    Mode {
+        /// The twelve low bits of the mode.
+        mode: u32,
+    },
+    /// Owner and group (`chown`); `None` is left as it was.
+    Owner {
+        /// User.
+        user: Option<u32>,
+        /// Group.
+        group: Option<u32>,
+    },
+    /// Time of access and of modification (`utimensat` and its kin).
+    Times {
+        /// Of the last access.
+        accessed: Time,
+        /// Of the last modification.
+        modified: Time,
+    },
+    /// An extended attribute.
+    Extended {
+        /// With its name space: `user.mime_type`.
+        name: Vec<u8>,
+        /// `None` when it was removed.
+        value: Option<Vec<u8>>,
+        /// `XATTR_CREATE`, `XATTR_REPLACE`.
+        flags: u32,
+    },
+    /// Flags of the inode (`FS_IOC_SETFLAGS`): append-only, immutable and others.
+    Flags {
+        /// `FS_*_FL` (include/uapi/linux/fs.h).
+        flags: u32,
+    },
+    /// Flags of the inode (`FS_IOC_FSSETXATTR`).
+    ExtendedFlags {
+        /// `FS_XFLAG_*` (include/uapi/linux/fs.h).
+        flags: u32,
+    },
+}
+
+/// A time that a node was given. The order of the variants is part of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Time {
+    /// That of the call.
+    Now,
+    /// The one it had.
+    Kept,
+    /// This one, since 1970.
+    At {
+        /// Seconds.
+        seconds: i64,
+        /// Nanoseconds of the second.
+        nanoseconds: u32,
+    },
+}
+
+impl Attribute {
+    /// In a word: `mode`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Mode { .. } => "mode",
+            Self::Owner { .. } => "owner",
+            Self::Times { .. } => "times",
+            Self::Extended { .. } => "extended",
+            Self::Flags { .. } => "flags",
+            Self::ExtendedFlags { .. } => "extended_flags",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_by_the_type_bits() {
+        assert_eq!(Kind::from_mode(0o100_644), Kind::Regular);
+        assert_eq!(Kind::from_mode(0o041_777), Kind::Directory);
+        assert_eq!(Kind::from_mode(0o140_600), Kind::Socket);
+        assert_eq!(Kind::from_mode(0o644), Kind::Other);
+        assert_eq!(Kind::BlockDevice.mode_bits(), 0o060_000);
+        assert_eq!(Kind::Other.mode_bits(), 0);
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_impossible() {
+        let parent = FileId {
+            device: 1,
+            inode: 2,
+            generation: 0,
+        };
+        let possible = |name: &[u8]| Name::new(parent, name).is_possible();
+        assert!(possible(b"a") && possible(b"...") && possible(&[0xff; 255]));
+        for name in [&b""[..], b".", b"..", b"/", b"a/b", b"a\0", &[b'a'; 256]] {
+            assert!(!possible(name), "{name:?}");
+        }
+    }
+}

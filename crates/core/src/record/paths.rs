@@ -1,0 +1,202 @@
+//! Absolute paths, derived from names.
+
+use std::collections::HashMap;
+
+use super::{Change, Name, Operation, Place};
+use crate::op::FileId;
+
+/// Deeper paths are cut at their beginning: a log is input from a stranger, and names may
+/// go round in a circle.
+const DEEPEST: usize = 4096;
+
+/// Where each node is: its last name, or that it is the root.
+///
+/// Grows with the nodes of a log, not with its operations.
+#[derive(Debug, Clone, Default)]
+pub struct Paths {
+    names: HashMap<FileId, Place>,
+}
+
+impl Paths {
+    /// Follows an operation.
+    pub fn follow(&mut self, operation: &Operation) {
+        if operation.outcome.is_err() {
+            return;
+        }
+        match &operation.change {
+            Change::Found { node, place, .. } => self.place(*node, place.clone()),
+            Change::Opened {
+                node,
+                created: Some(place),
+                ..
+            } => self.place(*node, place.clone()),
+            Change::Made { node, name, .. } | Change::Linked { node, name } => {
+                self.place(*node, Place::Name(name.clone()));
+            }
+            Change::Renamed {
+                node,
+                from,
+                to,
+                other,
+                flags,
+            } => {
+                if let Some(other) = other.filter(|_| flags & RENAME_EXCHANGE != 0) {
+                    self.place(other, Place::Name(from.clone()));
+                }
+                self.place(*node, Place::Name(to.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    fn place(&mut self, node: FileId, place: Place) {
+        self.names.insert(node, place);
+    }
+
+    /// The path of a node: the last one it had.
+    pub fn of_node(&self, node: FileId) -> Option<Vec<u8>> {
+        match self.names.get(&node)? {
+            Place::Root => Some(b"/".to_vec()),
+            Place::Nowhere => None,
+            Place::Name(name) => Some(self.of_name(name)),
+        }
+    }
+
+    /// The path of a name. Where what is above is not known it begins with an ellipsis.
+    pub fn of_name(&self, name: &Name) -> Vec<u8> {
+        let mut parts = vec![name.name.as_slice()];
+        let mut parent = name.parent;
+        let begin = loop {
+            match self.names.get(&parent) {
+                Some(Place::Root) => break "",
+                Some(Place::Name(above)) if parts.len() < DEEPEST => {
+                    parts.push(&above.name);
+                    parent = above.parent;
+                }
+                _ => break "…",
+            }
+        };
+        parts.push(begin.as_bytes());
+        parts.reverse();
+        parts.join(&b'/')
+    }
+
+    /// Follows an operation and gives the path of the name that it is about, or else of its
+    /// node.
+    pub fn of(&mut self, operation: &Operation) -> Option<Vec<u8>> {
+        // What a rename and a removal name is where it was.
+        let before = operation.change.name().map(|name| self.of_name(name));
+        self.follow(operation);
+        before.or_else(|| match &operation.change {
+            Change::Attempted { paths } => paths.first().cloned(),
+            change => self.of_node(change.node()?),
+        })
+    }
+
+    /// The second path that an operation is about: a new name, or what a symbolic link says.
+    pub fn other(&self, operation: &Operation) -> Option<Vec<u8>> {
+        match &operation.change {
+            Change::Attempted { paths } => paths.get(1).cloned(),
+            Change::Made { target, .. } if !target.is_empty() => Some(target.clone()),
+            change => change.other_name().map(|name| self.of_name(name)),
+        }
+    }
+}
+
+/// include/uapi/linux/fs.h
+pub(super) const RENAME_EXCHANGE: u32 = 2;
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::super::{Description, Kind};
+    use super::*;
+
+    fn node(inode: u64) -> FileId {
+        FileId {
+            device: 1,
+            inode,
+            generation: 0,
+        }
+    }
+
+    fn done(change: Change) -> Operation {
+        Operation {
+            id: 0,
+            process: 1,
+            thread: 1,
+            started_ns: 0,
+            took_ns: 0,
+            call: Cow::Borrowed("call"),
+            outcome: Ok(0),
+            change,
+        }
+    }
+
+    fn found(inode: u64, place: Place) -> Operation {
+        done(Change::Found {
+            node: node(inode),
+            kind: Kind::Directory,
+            place,
+            mode: None,
+            size_bytes: 0,
+            contents: None,
+        })
+    }
+
+    fn named(parent: u64, name: &str) -> Name {
+        Name::new(node(parent), name)
+    }
+
+    #[test]
+    fn paths_are_made_of_names_and_follow_renames() {
+        let mut paths = Paths::default();
+        let closed = done(Change::Closed {
+            node: node(3),
+            description: Description(1),
+        });
+        assert_eq!(paths.of(&closed), None);
+        assert_eq!(paths.of(&found(1, Place::Root)).unwrap(), b"/");
+        let directory = found(2, Place::Name(named(1, "d")));
+        assert_eq!(paths.of(&directory).unwrap(), b"/d");
+        let file = found(3, Place::Name(named(2, "f")));
+        assert_eq!(paths.of(&file).unwrap(), b"/d/f");
+        assert_eq!(paths.of(&closed).unwrap(), b"/d/f");
+        let renamed = done(Change::Renamed {
+            node: node(2),
+            from: named(1, "d"),
+            to: named(1, "e"),
+            other: None,
+            flags: 0,
+        });
+        assert_eq!(paths.of(&renamed).unwrap(), b"/d");
+        assert_eq!(paths.other(&renamed).unwrap(), b"/e");
+        assert_eq!(paths.of(&closed).unwrap(), b"/e/f");
+    }
+
+    #[test]
+    fn what_is_above_may_be_unknown_or_go_in_a_circle() {
+        let mut paths = Paths::default();
+        let lost = found(3, Place::Name(named(2, "f")));
+        assert_eq!(paths.of(&lost).unwrap(), "…/f".as_bytes());
+        paths.follow(&found(2, Place::Name(named(3, "d"))));
+        let path = paths.of_node(node(3)).unwrap();
+        assert!(path.starts_with("…/".as_bytes()) && path.len() < 10_000);
+        paths.follow(&found(4, Place::Nowhere));
+        assert_eq!(paths.of_node(node(4)), None);
+    }
+
+    #[test]
+    fn a_call_that_failed_has_the_paths_it_was_given() {
+        let mut paths = Paths::default();
+        let failed = Operation {
+            outcome: Err(2),
+            ..done(Change::Attempted {
+                paths: vec![b"a".to_vec(), b"../b".to_vec()],
+            })
+        };
+        assert_eq!(paths.of(&failed).unwrap(), b"a");
+        assert_eq!(paths.other(&failed).unwrap(), b"../b");
+    }
+}

@@ -1,0 +1,291 @@
+//! What each operation makes of a tree.
+
+use std::collections::hash_map::Entry;
+
+use super::{Body, Impossible, Node, TOLD, Tree};
+use crate::op::FileId;
+use crate::record::contents::TooLong;
+use crate::record::paths::RENAME_EXCHANGE;
+use crate::record::{Attribute, Change, Contents, Kind, Name, Operation, Place, Time};
+
+impl Tree {
+    /// Applies an operation; one that failed changes nothing.
+    ///
+    /// # Errors
+    /// When no file system could have done it; the tree may be changed in part then.
+    pub fn apply(&mut self, operation: &Operation) -> Result<(), Impossible> {
+        if operation.outcome.is_err() {
+            return Ok(());
+        }
+        self.change(operation.id, &operation.change)
+            .map_err(|what| Impossible {
+                operation: operation.id,
+                call: operation.call.to_string(),
+                what,
+            })
+    }
+
+    fn change(&mut self, operation: u64, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Found {
+                node,
+                kind,
+                place,
+                mode,
+                size_bytes,
+                contents,
+            } => {
+                let body = match kind {
+                    Kind::Regular => Contents::found(*size_bytes, contents.as_ref())
+                        .map(Body::File)
+                        .map_err(|TooLong| too_long())?,
+                    kind => Node::empty(*kind, None).body,
+                };
+                self.found(operation, *node, Node::new(*kind, *mode, body), place)
+            }
+            Change::Opened {
+                node,
+                created,
+                mode,
+                truncated,
+                ..
+            } => self.opened(operation, *node, created.as_ref(), *mode, *truncated),
+            Change::Made {
+                node,
+                kind,
+                name,
+                mode,
+                device_number,
+                target,
+            } => {
+                let mut made = Node::empty(*kind, *mode);
+                match &mut made.body {
+                    Body::Symlink(says) => *says = Some(target.clone()),
+                    Body::Special { device_number: own } => *own = *device_number,
+                    _ => {}
+                }
+                self.begin(operation, *node, made)?;
+                self.name(operation, name, *node)
+            }
+            Change::Linked { node, name } => {
+                self.known(operation, *node, Kind::Regular);
+                self.name(operation, name, *node)
+            }
+            Change::Unlinked { node, name, .. } => {
+                let had = self.take(name);
+                self.expect(operation, had == Some(*node), "removes", name);
+                Ok(())
+            }
+            Change::Renamed {
+                node,
+                from,
+                to,
+                flags,
+                ..
+            } => self.renamed(operation, *node, from, to, flags & RENAME_EXCHANGE != 0),
+            Change::Changed { node, attribute } => {
+                self.attribute(operation, *node, attribute);
+                Ok(())
+            }
+            change => self.contents_changed(operation, change),
+        }
+    }
+
+    fn contents_changed(&mut self, operation: u64, change: &Change) -> Result<(), String> {
+        let Some(node) = change.node() else {
+            return Ok(());
+        };
+        let changed = match change {
+            Change::Wrote {
+                offset, payload, ..
+            }
+            | Change::Stored {
+                offset, payload, ..
+            }
+            | Change::Cloned {
+                offset, payload, ..
+            } => self
+                .file(operation, node)
+                .map(|file| file.write(*offset, payload)),
+            Change::Resized { bytes, .. } => {
+                self.file(operation, node).map(|file| file.resize(*bytes))
+            }
+            Change::Allocated {
+                mode,
+                offset,
+                bytes,
+                ..
+            } => self
+                .file(operation, node)
+                .map(|file| file.allocate(*mode, *offset, *bytes)),
+            _ => None,
+        };
+        changed.unwrap_or(Ok(())).map_err(|TooLong| too_long())
+    }
+
+    /// The contents of a regular file that is about to change.
+    fn file(&mut self, operation: u64, id: FileId) -> Option<&mut Contents> {
+        self.known(operation, id, Kind::Regular);
+        if self
+            .nodes
+            .get(&id)
+            .is_some_and(|node| node.kind != Kind::Regular)
+        {
+            self.misfit(operation, "writes to what is no regular file");
+        }
+        let node = self.nodes.get_mut(&id)?;
+        node.attributes.modified = None;
+        match &mut node.body {
+            Body::File(contents) => Some(contents),
+            _ => None,
+        }
+    }
+
+    /// A node is there before it is used.
+    fn known(&mut self, operation: u64, id: FileId, kind: Kind) {
+        if let Entry::Vacant(vacant) = self.nodes.entry(id) {
+            vacant.insert(Node::empty(kind, None));
+            self.misfit(operation, "is on a node that was not found before");
+        }
+    }
+
+    fn found(
+        &mut self,
+        operation: u64,
+        id: FileId,
+        node: Node,
+        place: &Place,
+    ) -> Result<(), String> {
+        let is_directory = node.kind == Kind::Directory;
+        let is_new = !self.nodes.contains_key(&id);
+        self.nodes.entry(id).or_insert(node);
+        match place {
+            Place::Root => {
+                self.root.get_or_insert(id);
+            }
+            // A directory that is mounted twice keeps its first place.
+            Place::Name(_) if is_directory && !is_new && self.has_place(id) => {}
+            Place::Name(name) => return self.name(operation, name, id),
+            Place::Nowhere => {}
+        }
+        Ok(())
+    }
+
+    fn has_place(&self, id: FileId) -> bool {
+        self.root == Some(id) || self.nodes.get(&id).is_some_and(|node| node.links > 0)
+    }
+
+    fn opened(
+        &mut self,
+        operation: u64,
+        id: FileId,
+        created: Option<&Place>,
+        mode: Option<u32>,
+        truncated: bool,
+    ) -> Result<(), String> {
+        if let Some(place) = created {
+            self.begin(operation, id, Node::empty(Kind::Regular, mode))?;
+            if let Place::Name(name) = place {
+                return self.name(operation, name, id);
+            }
+        } else if truncated && let Some(file) = self.file(operation, id) {
+            return file.resize(0).map_err(|TooLong| too_long());
+        }
+        Ok(())
+    }
+
+    /// A node begins its life. If it had names already, something was missed meanwhile.
+    fn begin(&mut self, operation: u64, id: FileId, node: Node) -> Result<(), String> {
+        if self.has_place(id) {
+            self.misfit(operation, "makes a node that is there");
+        }
+        self.lose_place(id);
+        let links = self.nodes.get(&id).map_or(0, |before| before.links);
+        if links > 0 && node.kind == Kind::Directory {
+            return Err("a file with names would become a directory".to_owned());
+        }
+        self.nodes.insert(id, Node { links, ..node });
+        Ok(())
+    }
+
+    /// A new name, which must be free.
+    fn name(&mut self, operation: u64, name: &Name, id: FileId) -> Result<(), String> {
+        let had = self.entry(name.parent, &name.name);
+        self.expect(operation, had.is_none_or(|had| had == id), "makes", name);
+        self.put(name, id)
+    }
+
+    fn renamed(
+        &mut self,
+        operation: u64,
+        id: FileId,
+        from: &Name,
+        to: &Name,
+        exchange: bool,
+    ) -> Result<(), String> {
+        let had = self.entry(from.parent, &from.name);
+        self.expect(operation, had == Some(id), "renames", from);
+        let other = self.entry(to.parent, &to.name);
+        // rename(2): two names of one file are left alone.
+        if from == to || other == Some(id) {
+            return Ok(());
+        }
+        self.known(operation, id, Kind::Regular);
+        self.take(from);
+        if exchange {
+            self.take(to);
+        }
+        self.put(to, id)?;
+        match other.filter(|_| exchange) {
+            Some(other) => self.put(from, other),
+            None => Ok(()),
+        }
+    }
+
+    fn attribute(&mut self, operation: u64, id: FileId, attribute: &Attribute) {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return self.misfit(operation, "is on a node that was not found before");
+        };
+        let own = &mut node.attributes;
+        match attribute {
+            Attribute::Mode { mode } => own.mode = Some(mode & 0o7777),
+            Attribute::Owner { user, group } => {
+                own.user = user.or(own.user);
+                own.group = group.or(own.group);
+            }
+            Attribute::Times { modified, .. } => match modified {
+                Time::Kept => {}
+                Time::Now => own.modified = None,
+                Time::At { .. } => own.modified = Some(*modified),
+            },
+            Attribute::Extended { name, value, .. } => {
+                own.extended.insert(name.clone(), value.clone());
+            }
+            Attribute::Flags { flags } => own.flags = Some(*flags),
+            Attribute::ExtendedFlags { .. } => {}
+        }
+    }
+
+    fn expect(&mut self, operation: u64, fits: bool, does: &str, name: &Name) {
+        if !fits {
+            let name = String::from_utf8_lossy(&name.name);
+            let had = if does == "makes" {
+                "is there"
+            } else {
+                "is not there"
+            };
+            self.misfit(operation, &format!("{does} the name {name:?}, which {had}"));
+        }
+    }
+
+    fn misfit(&mut self, operation: u64, what: &str) {
+        self.misfit_count += 1;
+        if self.misfits.len() < TOLD {
+            self.misfits.push(format!("operation {operation} {what}"));
+        }
+    }
+}
+
+fn too_long() -> String {
+    "the file would be longer than 2^63 - 1 bytes".to_owned()
+}

@@ -1,0 +1,45 @@
+//! Directories and files beneath one directory, whatever their names say.
+//!
+//! A log is input from a stranger: each name is resolved by `openat2` with `RESOLVE_BENEATH`
+//! and `RESOLVE_NO_SYMLINKS` (openat2(2)), so that neither `..` nor a symbolic link, one that
+//! somebody plants meanwhile either, leads out.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
+/// Paths are handed over in parts that are shorter (`PATH_MAX`, include/uapi/linux/limits.h).
+const LONGEST_PATH: usize = 4_000;
+
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+
+/// A directory that lies at a relative path, which may be longer than the kernel takes; the
+/// empty path is `root` itself.
+pub(super) fn directory(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let mut at = open_directory(root, b".")?;
+    let mut rest = path;
+    while !rest.is_empty() {
+        let (part, behind) = if rest.len() <= LONGEST_PATH {
+            (rest, &b""[..])
+        } else {
+            let end = rest[..LONGEST_PATH].iter().rposition(|byte| *byte == b'/');
+            let end = end.ok_or(Errno::NAMETOOLONG)?;
+            (&rest[..end], &rest[end + 1..])
+        };
+        at = open_directory(at.as_fd(), part)?;
+        rest = behind;
+    }
+    Ok(at)
+}
+
+fn open_directory(at: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat2(at, path, flags, Mode::empty(), BENEATH)
+}
+
+/// A new file in a directory.
+pub(super) fn new_file(directory: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat2(directory, name, flags, Mode::RUSR | Mode::WUSR, BENEATH)
+}

@@ -1,0 +1,370 @@
+//! Makes a tree: each directory, then what is in it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use iostrata_core::Gap;
+use iostrata_core::op::FileId;
+use iostrata_core::record::{
+    Attributes, Body, Contents, Extent, Kind, Node, Payload, Piece, ReadError, Reader, Source,
+    Time, Tree,
+};
+use rustix::fs::{
+    AtFlags, FileType, Mode, Timespec, Timestamps, XattrFlags, fchmod, fsetxattr, futimens, linkat,
+    mkdirat, mknodat, symlinkat,
+};
+
+use super::beneath;
+use super::{Count, RebuildError, Rebuilt};
+use crate::interrupt::Interrupt;
+
+/// `S_ISUID`, `S_ISGID`: what a stranger's log may not hand out.
+const SPECIAL_BITS: u32 = 0o6000;
+
+/// A tree that is being made.
+pub(super) struct Build<'a, R> {
+    tree: &'a Tree,
+    reader: &'a mut Reader<R>,
+    into: &'a Path,
+    interrupt: &'a Interrupt,
+    rebuilt: Rebuilt,
+    /// Directories that are made, and what of them is not: which, and their paths.
+    waiting: Vec<(FileId, Vec<u8>)>,
+    /// First names of files that have several: their directory, and the name in it.
+    first_names: HashMap<FileId, (Vec<u8>, Vec<u8>)>,
+    /// Modes of directories, set at the end: they may forbid to make what is in them.
+    modes: Vec<(Vec<u8>, u32)>,
+    placed: u64,
+    unknown: Count,
+    before: Count,
+    no_target: Count,
+    devices: Count,
+    special_bits: Count,
+    owners: Count,
+    extended: Count,
+}
+
+/// The name that is made.
+struct At<'d> {
+    directory: BorrowedFd<'d>,
+    name: &'d [u8],
+    path: &'d [u8],
+}
+
+impl<'a, R: Read + Seek> Build<'a, R> {
+    pub(super) fn new(
+        tree: &'a Tree,
+        reader: &'a mut Reader<R>,
+        into: &'a Path,
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        Self {
+            tree,
+            reader,
+            into,
+            interrupt,
+            rebuilt: Rebuilt::default(),
+            waiting: Vec::new(),
+            first_names: HashMap::new(),
+            modes: Vec::new(),
+            placed: 0,
+            unknown: Count::default(),
+            before: Count::default(),
+            no_target: Count::default(),
+            devices: Count::default(),
+            special_bits: Count::default(),
+            owners: Count::default(),
+            extended: Count::default(),
+        }
+    }
+
+    pub(super) fn run(&mut self, root: &File) -> Result<(), RebuildError> {
+        if let Some(id) = self.tree.root() {
+            self.waiting.push((id, Vec::new()));
+        }
+        while let Some((id, path)) = self.waiting.pop() {
+            self.fill(root.as_fd(), id, &path)?;
+        }
+        while let Some((path, mode)) = self.modes.pop() {
+            let set = beneath::directory(root.as_fd(), &path)
+                .and_then(|directory| fchmod(directory, Mode::from_raw_mode(mode)));
+            set.map_err(|errno| self.failed(&path, errno.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Makes what is in a directory.
+    fn fill(&mut self, root: BorrowedFd<'_>, id: FileId, path: &[u8]) -> Result<(), RebuildError> {
+        let directory =
+            beneath::directory(root, path).map_err(|errno| self.failed(path, errno.into()))?;
+        let tree = self.tree;
+        for (name, child) in tree.entries(id) {
+            self.interrupt.check()?;
+            let Some(node) = tree.node(child) else {
+                continue;
+            };
+            let separator: &[u8] = if path.is_empty() { b"" } else { b"/" };
+            let whole = [path, separator, name].concat();
+            let at = At {
+                directory: directory.as_fd(),
+                name,
+                path: &whole,
+            };
+            self.placed += 1;
+            self.make(root, child, node, &at)
+                .map_err(|error| match error {
+                    Stopped::Io(source) => self.failed(&whole, source),
+                    Stopped::Read(source) => RebuildError::Read {
+                        log: self.into.to_owned(),
+                        source,
+                    },
+                })?;
+        }
+        Ok(())
+    }
+
+    fn make(
+        &mut self,
+        root: BorrowedFd<'_>,
+        id: FileId,
+        node: &Node,
+        at: &At<'_>,
+    ) -> Result<(), Stopped> {
+        if let Some((directory, first)) = self.first_names.get(&id) {
+            let directory = beneath::directory(root, directory)?;
+            linkat(
+                directory,
+                first.as_slice(),
+                at.directory,
+                at.name,
+                AtFlags::empty(),
+            )?;
+            self.rebuilt.files += u64::from(node.kind == Kind::Regular);
+            return Ok(());
+        }
+        let is_made = match &node.body {
+            Body::Directory(_) => self.directory(id, node, at)?,
+            Body::File(contents) => self.file(node, contents, at)?,
+            Body::Symlink(target) => self.symlink(target.as_deref(), at)?,
+            Body::Special { .. } => self.special(node, at)?,
+        };
+        if is_made && node.links > 1 && node.kind != Kind::Directory {
+            let end = at.path.len().saturating_sub(at.name.len() + 1);
+            let place = (at.path[..end].to_vec(), at.name.to_vec());
+            self.first_names.insert(id, place);
+        }
+        Ok(())
+    }
+
+    fn directory(&mut self, id: FileId, node: &Node, at: &At<'_>) -> Result<bool, Stopped> {
+        mkdirat(at.directory, at.name, Mode::RWXU)?;
+        self.rebuilt.directories += 1;
+        let mode = self.mode(&node.attributes, at.path).unwrap_or(0o755);
+        self.modes.push((at.path.to_vec(), mode));
+        self.waiting.push((id, at.path.to_vec()));
+        Ok(true)
+    }
+
+    fn file(&mut self, node: &Node, contents: &Contents, at: &At<'_>) -> Result<bool, Stopped> {
+        let file = File::from(beneath::new_file(at.directory, at.name)?);
+        let (unknown, before) = contents.unknown_bytes();
+        if unknown > 0 {
+            self.unknown.add(at.path);
+        }
+        if before > 0 {
+            self.before.add(at.path);
+        }
+        self.write(&file, contents)?;
+        file.set_len(contents.size_bytes())?;
+        self.attributes(&file, &node.attributes, at.path)?;
+        self.rebuilt.files += 1;
+        Ok(true)
+    }
+
+    /// In the order of the log, as that is how its chunks are decompressed only once.
+    fn write(&mut self, file: &File, contents: &Contents) -> Result<(), Stopped> {
+        let mut extents: Vec<(u64, u32, u64, u64)> = contents
+            .extents()
+            .filter_map(|(offset, Extent { bytes, source })| match source {
+                Source::Stored { chunk, at } => Some((chunk, at, offset, bytes)),
+                Source::Unknown | Source::Before { .. } => None,
+            })
+            .collect();
+        extents.sort_unstable();
+        for (chunk, at, offset, bytes) in extents {
+            let piece = Piece::Stored {
+                chunk,
+                at,
+                bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            };
+            let payload = Payload {
+                pieces: vec![piece],
+            };
+            let mut refused = None;
+            self.reader.payload(&payload, |_, part| {
+                refused = file.write_all_at(part.unwrap_or_default(), offset).err();
+                Ok(())
+            })?;
+            if let Some(error) = refused {
+                return Err(error.into());
+            }
+            self.rebuilt.bytes = self.rebuilt.bytes.saturating_add(bytes);
+        }
+        Ok(())
+    }
+
+    /// Permission bits as they are set: never those that would hand out rights.
+    fn mode(&mut self, attributes: &Attributes, path: &[u8]) -> Option<u32> {
+        if attributes.user.is_some() || attributes.group.is_some() {
+            self.owners.add(path);
+        }
+        let mode = attributes.mode?;
+        if mode & SPECIAL_BITS != 0 {
+            self.special_bits.add(path);
+        }
+        Some(mode & !SPECIAL_BITS)
+    }
+
+    fn attributes(
+        &mut self,
+        file: &File,
+        attributes: &Attributes,
+        path: &[u8],
+    ) -> Result<(), Stopped> {
+        for (name, value) in &attributes.extended {
+            let Some(value) = value else { continue };
+            let is_set = name.starts_with(b"user.")
+                && fsetxattr(file, name.as_slice(), value, XattrFlags::empty()).is_ok();
+            if !is_set {
+                self.extended.add(path);
+            }
+        }
+        if let Some(mode) = self.mode(attributes, path) {
+            fchmod(file, Mode::from_raw_mode(mode))?;
+        }
+        if let Some(Time::At {
+            seconds,
+            nanoseconds,
+        }) = attributes.modified
+            && nanoseconds < 1_000_000_000
+        {
+            let time = Timespec {
+                tv_sec: seconds,
+                tv_nsec: nanoseconds.into(),
+            };
+            let times = Timestamps {
+                last_access: time,
+                last_modification: time,
+            };
+            futimens(file, &times)?;
+        }
+        Ok(())
+    }
+
+    fn symlink(&mut self, target: Option<&[u8]>, at: &At<'_>) -> Result<bool, Stopped> {
+        match target {
+            Some(target) if !target.is_empty() => {
+                symlinkat(target, at.directory, at.name)?;
+                self.rebuilt.others += 1;
+                Ok(true)
+            }
+            _ => {
+                self.no_target.add(at.path);
+                Ok(false)
+            }
+        }
+    }
+
+    fn special(&mut self, node: &Node, at: &At<'_>) -> Result<bool, Stopped> {
+        let kind = match node.kind {
+            Kind::Fifo => FileType::Fifo,
+            Kind::Socket => FileType::Socket,
+            _ => {
+                self.devices.add(at.path);
+                return Ok(false);
+            }
+        };
+        let mode = self.mode(&node.attributes, at.path).unwrap_or(0o600);
+        mknodat(at.directory, at.name, kind, Mode::from_raw_mode(mode), 0)?;
+        self.rebuilt.others += 1;
+        Ok(true)
+    }
+
+    fn failed(&self, path: &[u8], source: io::Error) -> RebuildError {
+        RebuildError::Make {
+            what: String::from_utf8_lossy(path).into_owned(),
+            into: self.into.to_owned(),
+            source,
+        }
+    }
+
+    /// What was made, and what was not.
+    pub(super) fn finish(mut self) -> Rebuilt {
+        let out_of_place = self
+            .tree
+            .nodes()
+            .filter(|(id, _)| self.tree.root() != Some(*id))
+            .fold(0, |sum: u64, (_, node)| sum.saturating_add(node.links))
+            .saturating_sub(self.placed);
+        let missing = [
+            self.unknown.gap("bytes of files", "they could not be captured and are zero"),
+            self.before.gap(
+                "earlier contents of files",
+                "the log does not have what was there before; where the program did not write, they are zero",
+            ),
+            self.no_target.gap(
+                "symbolic links",
+                "they were there before, and the log does not have what they say",
+            ),
+            (out_of_place > 0).then(|| {
+                let what = format!("{out_of_place} names");
+                Gap::new(what, "the log does not say where their directory is")
+            }),
+        ];
+        let left_out = [
+            self.devices
+                .gap("devices", "a log of unknown origin could make any"),
+            self.special_bits.gap(
+                "set-user-ID and set-group-ID bits",
+                "a log of unknown origin could hand out rights by them",
+            ),
+            self.owners
+                .gap("owners", "files belong to who rebuilds them"),
+            self.extended.gap(
+                "extended attributes",
+                "only those that begin with user. are set, where the file system has them",
+            ),
+        ];
+        self.rebuilt.missing = missing.into_iter().flatten().collect();
+        self.rebuilt.left_out = left_out.into_iter().flatten().collect();
+        self.rebuilt
+    }
+}
+
+/// Why a node could not be made.
+enum Stopped {
+    Io(io::Error),
+    Read(ReadError),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<rustix::io::Errno> for Stopped {
+    fn from(errno: rustix::io::Errno) -> Self {
+        Self::Io(errno.into())
+    }
+}
+
+impl From<ReadError> for Stopped {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}

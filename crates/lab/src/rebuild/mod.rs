@@ -1,0 +1,245 @@
+//! Rebuilds the final tree of an operation log, beneath one directory and nowhere else.
+//!
+//! The log is applied to a tree in memory first ([`Tree`]), so that what is impossible is
+//! found before anything is made; then the tree is made, each file once.
+
+mod beneath;
+mod build;
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+
+use iostrata_core::Gap;
+use iostrata_core::record::{Completeness, Entry, Impossible, ReadError, Reader, Tree};
+
+use crate::interrupt::{Interrupt, Interrupted};
+use build::Build;
+
+/// Paths of each kind that are told.
+const TOLD: usize = 10;
+
+/// Operations between two looks at whether an end was asked for.
+const STEP: u64 = 1 << 14;
+
+/// Why nothing was rebuilt.
+#[derive(Debug, thiserror::Error)]
+pub enum RebuildError {
+    /// The log cannot be read.
+    #[error("{}: {source}", log.display())]
+    Read {
+        /// The log.
+        log: PathBuf,
+        /// Why.
+        source: ReadError,
+    },
+    /// It says what cannot be.
+    #[error("{}: {source}; nothing was rebuilt", log.display())]
+    Impossible {
+        /// The log.
+        log: PathBuf,
+        /// What, and where.
+        source: Impossible,
+    },
+    /// There is something where the tree should be.
+    #[error("{} is not an empty directory; name an empty or a new one", into.display())]
+    NotEmpty {
+        /// The directory.
+        into: PathBuf,
+    },
+    /// It cannot be made.
+    #[error("cannot rebuild {what} beneath {}: {source}; what was made is removed again", into.display())]
+    Make {
+        /// What could not be made.
+        what: String,
+        /// The directory.
+        into: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// An end was asked for.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+/// What was rebuilt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Names of regular files.
+    pub files: u64,
+    /// Directories.
+    pub directories: u64,
+    /// Symbolic links, FIFOs and sockets.
+    pub others: u64,
+    /// Bytes of the log that were written to files.
+    pub bytes: u64,
+    /// What the log does not say, or cannot be followed in; empty when the tree is what the
+    /// program left behind.
+    pub missing: Vec<Gap>,
+    /// What the log says and is not made, for safety.
+    pub left_out: Vec<Gap>,
+}
+
+/// So many of them, and the first few by name.
+#[derive(Debug, Default)]
+struct Count {
+    count: u64,
+    told: Vec<String>,
+}
+
+impl Count {
+    fn add(&mut self, path: &[u8]) {
+        self.count += 1;
+        if self.told.len() < TOLD {
+            self.told.push(String::from_utf8_lossy(path).into_owned());
+        }
+    }
+
+    fn gap(&self, what: &str, why: &str) -> Option<Gap> {
+        if self.count == 0 {
+            return None;
+        }
+        let told = self.told.len() as u64;
+        let more = match self.count - told {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let what = format!("{what}: {}{more}", self.told.join(", "));
+        Some(Gap::new(what, why))
+    }
+}
+
+/// Rebuilds the log's final tree beneath `into`, which must be empty or absent.
+///
+/// # Errors
+/// When the log cannot be read or says what cannot be, when `into` is not empty, or when the
+/// tree cannot be made there. What was made is removed then.
+pub fn rebuild(log: &Path, into: &Path, interrupt: &Interrupt) -> Result<Rebuilt, RebuildError> {
+    let failed = |source| RebuildError::Read {
+        log: log.to_owned(),
+        source,
+    };
+    let file = File::open(log).map_err(|error| failed(error.into()))?;
+    let mut reader = Reader::new(io::BufReader::new(file)).map_err(failed)?;
+    let mut tree = Tree::default();
+    let missing = apply_all(&mut reader, &mut tree, log, interrupt)?;
+    let place = Destination::open(into)?;
+    let mut build = Build::new(&tree, &mut reader, into, interrupt);
+    match build.run(&place.directory) {
+        Ok(()) => {}
+        Err(error) => {
+            drop(build);
+            place.clear();
+            return Err(match error {
+                RebuildError::Read { source, .. } => failed(source),
+                other => other,
+            });
+        }
+    }
+    let mut rebuilt = build.finish();
+    rebuilt.missing.splice(0..0, missing);
+    Ok(rebuilt)
+}
+
+/// Applies every operation; gives what the log says is missing from it.
+fn apply_all<R: Read + Seek>(
+    reader: &mut Reader<R>,
+    tree: &mut Tree,
+    log: &Path,
+    interrupt: &Interrupt,
+) -> Result<Vec<Gap>, RebuildError> {
+    let mut cut = None;
+    loop {
+        match reader.next_entry() {
+            Ok(None) => break,
+            Ok(Some(Entry::Operation(operation))) => {
+                if operation.id.is_multiple_of(STEP) {
+                    interrupt.check()?;
+                }
+                tree.apply(&operation)
+                    .map_err(|source| RebuildError::Impossible {
+                        log: log.to_owned(),
+                        source,
+                    })?;
+            }
+            Ok(Some(Entry::Begin(_) | Entry::End(_))) => {}
+            // What is before the cut is as it was written.
+            Err(error @ ReadError::Truncated { .. }) => {
+                cut = Some(Gap::new("the rest of the operation log", error.to_string()));
+                break;
+            }
+            Err(source) => {
+                let log = log.to_owned();
+                return Err(RebuildError::Read { log, source });
+            }
+        }
+    }
+    let mut missing = match reader.completeness() {
+        Completeness::Complete => Vec::new(),
+        Completeness::Incomplete { because } => because,
+    };
+    missing.extend(cut);
+    let (count, first) = tree.misfits();
+    if let Some(first) = first.first() {
+        let what = format!("operations that fit to what was before: {count} do not");
+        missing.push(Gap::new(what, first.clone()));
+    }
+    Ok(missing)
+}
+
+/// The directory that the tree is made in.
+struct Destination {
+    path: PathBuf,
+    directory: File,
+    /// Whether it was made for this.
+    is_new: bool,
+}
+
+impl Destination {
+    fn open(path: &Path) -> Result<Self, RebuildError> {
+        let failed = |source| RebuildError::Make {
+            what: "the tree".to_owned(),
+            into: path.to_owned(),
+            source,
+        };
+        let is_new = match fs::create_dir(path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(failed(error)),
+        };
+        let not_empty = || RebuildError::NotEmpty {
+            into: path.to_owned(),
+        };
+        match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
+            Ok(true) => {}
+            Ok(false) => return Err(not_empty()),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Err(not_empty()),
+            Err(error) => return Err(failed(error)),
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            directory: File::open(path).map_err(failed)?,
+            is_new,
+        })
+    }
+
+    /// Removes what was made; it was empty before. Follows no link (`remove_dir_all`).
+    fn clear(self) {
+        if self.is_new {
+            drop(fs::remove_dir_all(&self.path));
+            return;
+        }
+        let Ok(entries) = fs::read_dir(&self.path) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            drop(if is_directory {
+                fs::remove_dir_all(path)
+            } else {
+                fs::remove_file(path)
+            });
+        }
+    }
+}

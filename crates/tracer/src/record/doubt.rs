@@ -1,0 +1,106 @@
+//! Writes of which it is in doubt where they went, and what decides it.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+
+use blake3::{Hash, Hasher};
+use iostrata_core::op::FileId;
+
+use super::offsets::{Landing, Offsets, Write};
+
+/// Files that are kept open to be looked at.
+const KEPT: usize = 256;
+
+/// Read at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// A write, and what was written.
+#[derive(Debug)]
+pub(super) struct Doubt {
+    pub(super) write: Write,
+    pub(super) payload: Hash,
+}
+
+/// Decides where writes went.
+#[derive(Debug, Default)]
+pub(super) struct Doubts {
+    offsets: Offsets,
+    files: HashMap<FileId, Option<File>>,
+    /// Writes of which it could not be decided.
+    pub(super) unsettled: u64,
+}
+
+impl Doubts {
+    /// A write came. `thread` and `descriptor` are those of its call.
+    pub(super) fn saw(&mut self, file: FileId, write: Write, thread: u32, descriptor: u32) {
+        self.offsets.saw(file, write);
+        if !matches!(write.landing, Landing::At(_)) && !self.files.contains_key(&file) {
+            if self.files.len() >= KEPT {
+                self.files.clear();
+            }
+            self.files.insert(file, open(file, thread, descriptor));
+        }
+    }
+
+    /// Where a write began. Where that is not known it is counted, and the last possible place
+    /// is given.
+    pub(super) fn settle(&mut self, file: FileId, doubt: &Doubt) -> u64 {
+        let write = &doubt.write;
+        let last = match write.landing {
+            Landing::At(offset) => return offset,
+            Landing::Within { end, .. } => end.saturating_sub(write.bytes),
+        };
+        let places = self.offsets.places(file, write).unwrap_or_default();
+        let offset = match places[..] {
+            [offset] => Some(offset),
+            _ => places
+                .into_iter()
+                .find(|offset| self.holds(file, *offset, doubt)),
+        };
+        match offset {
+            Some(offset) => self.offsets.settle(file, write, offset),
+            None => self.unsettled += 1,
+        }
+        offset.unwrap_or(last)
+    }
+
+    /// Whether the file has the payload there.
+    fn holds(&self, file: FileId, offset: u64, doubt: &Doubt) -> bool {
+        let Some(Some(handle)) = self.files.get(&file) else {
+            return false;
+        };
+        let mut hasher = Hasher::new();
+        let mut buffer = [0; READ_BYTES];
+        let mut done = 0;
+        while done < doubt.write.bytes {
+            let left = usize::try_from(doubt.write.bytes - done).unwrap_or(READ_BYTES);
+            let wanted = left.min(READ_BYTES);
+            match handle.read_at(&mut buffer[..wanted], offset + done) {
+                Ok(had @ 1..) => {
+                    hasher.update(&buffer[..had]);
+                    done += had as u64;
+                }
+                _ => return false,
+            }
+        }
+        hasher.finalize() == doubt.payload
+    }
+}
+
+/// The file of a descriptor, if the thread still has it.
+fn open(file: FileId, thread: u32, descriptor: u32) -> Option<File> {
+    let path = format!("/proc/{thread}/fd/{descriptor}");
+    let options = |flags| {
+        OpenOptions::new()
+            .read(true)
+            .custom_flags(flags)
+            .open(&path)
+    };
+    // O_NOATIME is for the owner only (open(2)).
+    let handle = options(libc::O_NOATIME | libc::O_NONBLOCK)
+        .or_else(|_| options(libc::O_NONBLOCK))
+        .ok()?;
+    let is_it = handle.metadata().is_ok_and(|is| is.ino() == file.inode);
+    is_it.then_some(handle)
+}

@@ -1,0 +1,378 @@
+//! Nodes and their names, as far as a log has told of them.
+
+use std::collections::{HashMap, HashSet};
+
+use iostrata_core::op::FileId;
+use iostrata_core::record::{Change, Kind, Name, Place};
+use iostrata_core::trace::{FileKind, NamedFile};
+
+use super::batch::{Located, Target};
+
+/// The kernel's own file systems: what is written to a file of theirs is a command, and is not
+/// in it afterwards.
+const WITHOUT_CONTENTS: [&str; 19] = [
+    "anon_inodefs",
+    "bdev",
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "efivarfs",
+    "fusectl",
+    "mqueue",
+    "nsfs",
+    "pipefs",
+    "proc",
+    "pstore",
+    "securityfs",
+    "sysfs",
+    "tracefs",
+];
+
+/// Device of directories that are known by their name only. No file system has it:
+/// `get_anon_bdev` begins at 1 (fs/super.c).
+const NAMED_ONLY: u32 = 0;
+
+/// Tells of each node before it is used: its directories, then itself.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    entries: HashMap<Name, FileId>,
+    /// Directories that were known by their name before the kernel side told who they are.
+    also: HashMap<FileId, FileId>,
+    told: HashSet<FileId>,
+    /// Files that were seen, and that the log has not told of.
+    seen: HashMap<FileId, NamedFile>,
+    without_contents: HashSet<FileId>,
+    named_only: u64,
+    root: Option<FileId>,
+    /// What is to be told before the next operation.
+    found: Vec<Change>,
+}
+
+impl Nodes {
+    /// A file was seen for the first time.
+    pub(super) fn saw(&mut self, named: NamedFile) {
+        if WITHOUT_CONTENTS.contains(&named.filesystem.as_str()) {
+            self.without_contents.insert(named.file);
+        } else if !self.told.contains(&named.file) {
+            self.seen.insert(named.file, named);
+        }
+    }
+
+    /// Whether it is a file whose bytes are those that were written to it.
+    pub(super) fn has_contents(&self, file: FileId) -> bool {
+        !self.without_contents.contains(&file)
+    }
+
+    /// What the log has to tell before the operation that was just looked at.
+    pub(super) fn found(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.found)
+    }
+
+    /// The node that the log calls so.
+    pub(super) fn id(&self, file: FileId) -> FileId {
+        self.also.get(&file).copied().unwrap_or(file)
+    }
+
+    /// A file that an operation is about, told of if it was not yet.
+    pub(super) fn file(&mut self, file: FileId) -> FileId {
+        let id = self.id(file);
+        if self.told.contains(&id) {
+            return id;
+        }
+        let Some(named) = self.seen.remove(&file) else {
+            // A name event was lost, which the losses tell.
+            self.tell(id, Kind::Regular, Place::Nowhere, 0);
+            return id;
+        };
+        if named.kind == FileKind::Directory {
+            return self.directory(&named.path, Some(file));
+        }
+        let place = self.place(&named.path);
+        if let Place::Name(name) = &place {
+            self.entries.insert(name.clone(), id);
+        }
+        self.tell(id, kind_of(named.kind), place, named.size_bytes);
+        id
+    }
+
+    fn place(&mut self, path: &[u8]) -> Place {
+        if path.first() != Some(&b'/') {
+            return Place::Nowhere;
+        }
+        let located = Located {
+            path: path.to_vec(),
+            directory: None,
+        };
+        self.name(&located).map_or(Place::Nowhere, Place::Name)
+    }
+
+    fn tell(&mut self, node: FileId, kind: Kind, place: Place, size_bytes: u64) {
+        self.told.insert(node);
+        self.found.push(Change::Found {
+            node,
+            kind,
+            place,
+            mode: None,
+            size_bytes: if kind == Kind::Regular { size_bytes } else { 0 },
+            contents: None,
+        });
+    }
+
+    /// The name that a path ends in; `None` for the root.
+    pub(super) fn name(&mut self, at: &Located) -> Option<Name> {
+        let end = at.path.iter().rposition(|byte| *byte == b'/')?;
+        let name = &at.path[end + 1..];
+        if name.is_empty() {
+            return None;
+        }
+        let parent = self.directory(&at.path[..end], at.directory);
+        Some(Name::new(parent, name))
+    }
+
+    /// A directory by its path and, where the kernel side told it, its identity.
+    fn directory(&mut self, path: &[u8], id: Option<FileId>) -> FileId {
+        if let Some(known) = id.map(|id| self.id(id)).filter(|id| self.told.contains(id)) {
+            return known;
+        }
+        let names: Vec<&[u8]> = path
+            .split(|byte| *byte == b'/')
+            .filter(|name| !name.is_empty())
+            .collect();
+        let Some((last, above)) = names.split_last() else {
+            return self.root(id);
+        };
+        let mut at = self.root(None);
+        for name in above {
+            at = self.child(at, name, None);
+        }
+        self.child(at, last, id)
+    }
+
+    fn root(&mut self, id: Option<FileId>) -> FileId {
+        if let Some(root) = self.root {
+            if let Some(id) = id.filter(|id| *id != root) {
+                self.also.insert(id, root);
+            }
+            return root;
+        }
+        let root = id.unwrap_or_else(|| self.by_name_only());
+        self.root = Some(root);
+        self.tell(root, Kind::Directory, Place::Root, 0);
+        root
+    }
+
+    fn child(&mut self, parent: FileId, name: &[u8], id: Option<FileId>) -> FileId {
+        let name = Name::new(parent, name);
+        match (self.entries.get(&name).copied(), id) {
+            (Some(known), None) => return known,
+            (Some(known), Some(id)) if known.device == NAMED_ONLY => {
+                self.also.insert(id, known);
+                self.seen.remove(&id);
+                return known;
+            }
+            _ => {}
+        }
+        let id = id.unwrap_or_else(|| self.by_name_only());
+        self.seen.remove(&id);
+        self.entries.insert(name.clone(), id);
+        self.tell(id, Kind::Directory, Place::Name(name), 0);
+        id
+    }
+
+    fn by_name_only(&mut self) -> FileId {
+        self.named_only += 1;
+        FileId {
+            device: NAMED_ONLY,
+            inode: self.named_only,
+            generation: 0,
+        }
+    }
+
+    /// The node that a call found at a name, told of if it was not yet.
+    pub(super) fn at(&mut self, name: &Name, target: Option<Target>, otherwise: Kind) -> FileId {
+        let known = self.entries.get(name).copied();
+        let Some(target) = target else {
+            return known.unwrap_or_else(|| {
+                let id = self.by_name_only();
+                self.found_at(id, name, otherwise, 0)
+            });
+        };
+        let id = self.id(target.id);
+        if self.told.contains(&id) {
+            return id;
+        }
+        match known.filter(|known| known.device == NAMED_ONLY) {
+            Some(known) => {
+                self.also.insert(target.id, known);
+                known
+            }
+            None => {
+                let kind = target.kind.unwrap_or(otherwise);
+                self.found_at(id, name, kind, target.size_bytes)
+            }
+        }
+    }
+
+    fn found_at(&mut self, id: FileId, name: &Name, kind: Kind, size_bytes: u64) -> FileId {
+        self.seen.remove(&id);
+        self.entries.insert(name.clone(), id);
+        self.tell(id, kind, Place::Name(name.clone()), size_bytes);
+        id
+    }
+
+    /// A call made a node: whatever was known of its identity belongs to another one.
+    pub(super) fn made(&mut self, name: Option<&Name>, id: Option<FileId>) -> FileId {
+        let id = id.unwrap_or_else(|| self.by_name_only());
+        self.also.remove(&id);
+        self.seen.remove(&id);
+        self.told.insert(id);
+        if let Some(name) = name {
+            self.entries.insert(name.clone(), id);
+        }
+        id
+    }
+
+    /// A name is gone.
+    pub(super) fn removed(&mut self, name: &Name) {
+        self.entries.remove(name);
+    }
+
+    /// A node has another name; gives the node that had it before.
+    pub(super) fn renamed(
+        &mut self,
+        node: FileId,
+        from: &Name,
+        to: &Name,
+        exchange: bool,
+    ) -> Option<FileId> {
+        let other = self.entries.get(to).copied();
+        // rename(2): two names of one file are left alone.
+        if other == Some(node) {
+            return None;
+        }
+        self.entries.remove(from);
+        self.entries.insert(to.clone(), node);
+        if let Some(other) = other.filter(|_| exchange) {
+            self.entries.insert(from.clone(), other);
+        }
+        other
+    }
+}
+
+fn kind_of(kind: FileKind) -> Kind {
+    match kind {
+        FileKind::Regular => Kind::Regular,
+        FileKind::Directory => Kind::Directory,
+        FileKind::Symlink => Kind::Symlink,
+        FileKind::Pipe => Kind::Fifo,
+        FileKind::Socket => Kind::Socket,
+        FileKind::CharacterDevice => Kind::CharacterDevice,
+        FileKind::BlockDevice => Kind::BlockDevice,
+        FileKind::Anonymous => Kind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(inode: u64) -> FileId {
+        FileId {
+            device: 8,
+            inode,
+            generation: 0,
+        }
+    }
+
+    fn named(inode: u64, path: &str, kind: FileKind) -> NamedFile {
+        NamedFile {
+            file: id(inode),
+            path: path.into(),
+            kind,
+            filesystem: "ext4".to_owned(),
+            size_bytes: 7,
+        }
+    }
+
+    /// What was told, in short: kind and name.
+    fn told(nodes: &mut Nodes) -> Vec<String> {
+        let short = |change: Change| match change {
+            Change::Found { kind, place, .. } => match place {
+                Place::Root => "root".to_owned(),
+                Place::Nowhere => "nowhere".to_owned(),
+                Place::Name(name) => {
+                    format!(
+                        "{} {}",
+                        kind.as_str(),
+                        String::from_utf8(name.name).unwrap()
+                    )
+                }
+            },
+            other => panic!("{other:?}"),
+        };
+        nodes.found().into_iter().map(short).collect()
+    }
+
+    #[test]
+    fn directories_are_told_before_what_is_in_them_and_once() {
+        let mut nodes = Nodes::default();
+        nodes.saw(named(3, "/a/b/file", FileKind::Regular));
+        assert_eq!(nodes.file(id(3)), id(3));
+        assert_eq!(
+            told(&mut nodes),
+            ["root", "directory a", "directory b", "regular file"]
+        );
+        nodes.saw(named(4, "/a/b/other", FileKind::Regular));
+        nodes.file(id(4));
+        nodes.file(id(3));
+        assert_eq!(told(&mut nodes), ["regular other"]);
+    }
+
+    #[test]
+    fn a_directory_that_was_known_by_its_name_keeps_its_node() {
+        let mut nodes = Nodes::default();
+        let located = |path: &str, directory| Located {
+            path: path.into(),
+            directory,
+        };
+        let name = nodes.name(&located("/a/file", None)).unwrap();
+        nodes.saw(named(2, "/a", FileKind::Directory));
+        assert_eq!(nodes.file(id(2)), name.parent);
+        let other = nodes.name(&located("/elsewhere/x", Some(id(2)))).unwrap();
+        assert_eq!(other.parent, name.parent, "the kernel's word counts");
+        assert_eq!(told(&mut nodes), ["root", "directory a"]);
+    }
+
+    #[test]
+    fn a_moved_directory_takes_its_names_along() {
+        let mut nodes = Nodes::default();
+        let located = |path: &str| Located {
+            path: path.into(),
+            directory: None,
+        };
+        let inner = nodes.name(&located("/old/file")).unwrap();
+        nodes.made(Some(&inner), Some(id(9)));
+        let (from, to) = (
+            nodes.name(&located("/old")).unwrap(),
+            nodes.name(&located("/new")).unwrap(),
+        );
+        nodes.renamed(inner.parent, &from, &to, false);
+        let found = nodes.name(&located("/new/file")).unwrap();
+        assert_eq!(found, inner);
+        assert_eq!(nodes.at(&found, None, Kind::Regular), id(9));
+    }
+
+    #[test]
+    fn what_is_written_to_the_kernel_is_no_contents() {
+        let mut nodes = Nodes::default();
+        let mut file = named(5, "/proc/self/oom_score_adj", FileKind::Regular);
+        file.filesystem = "proc".to_owned();
+        nodes.saw(file);
+        assert!(!nodes.has_contents(id(5)));
+        assert!(nodes.has_contents(id(6)));
+    }
+}

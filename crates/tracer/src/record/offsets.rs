@@ -1,0 +1,271 @@
+//! Where writes went, when several went to one file at once.
+//!
+//! The kernel side sees the position of an open file, or the file's length, before and after a
+//! call; others may have moved it in between. What all of them wrote lies side by side, so
+//! only few places are possible for each; where that leaves several, what the file holds there
+//! tells.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use iostrata_core::op::FileId;
+
+/// Places that are tried for one write.
+const TRIED: usize = 512;
+
+/// Writes to one file that are remembered.
+const REMEMBERED: usize = 1 << 16;
+
+/// Where a write went, as far as the kernel side saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Landing {
+    /// There.
+    At(u64),
+    /// It begins here or behind, and ends here or before. `appends`: at the end of the file
+    /// as it was then, not at a position that only this open file has.
+    Within {
+        lowest: u64,
+        end: u64,
+        appends: bool,
+    },
+}
+
+/// One write to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Write {
+    pub(super) started_ns: u64,
+    pub(super) ended_ns: u64,
+    pub(super) bytes: u64,
+    pub(super) landing: Landing,
+}
+
+impl Write {
+    fn overlaps(&self, other: &Self) -> bool {
+        self.started_ns <= other.ended_ns && other.started_ns <= self.ended_ns
+    }
+
+    /// Ends of writes that it tells of.
+    fn boundaries(&self) -> [u64; 2] {
+        match self.landing {
+            Landing::At(offset) => [offset, offset.saturating_add(self.bytes)],
+            Landing::Within { lowest, end, .. } => [lowest, end],
+        }
+    }
+
+    fn covers(&self, from: u64, to: u64) -> bool {
+        matches!(self.landing, Landing::At(offset)
+            if offset < to && from < offset.saturating_add(self.bytes))
+    }
+}
+
+/// Writes of the last moments, of files of which a place was in doubt.
+#[derive(Debug, Default)]
+pub(super) struct Offsets {
+    files: HashMap<FileId, Recent>,
+}
+
+#[derive(Debug, Default)]
+struct Recent {
+    /// Nearly in the order of their ends.
+    writes: VecDeque<Write>,
+    longest_ns: u64,
+}
+
+impl Offsets {
+    /// Remembers a write, if its place is in doubt or that of another to its file was.
+    pub(super) fn saw(&mut self, file: FileId, write: Write) {
+        let is_known = matches!(write.landing, Landing::At(_));
+        if is_known && !self.files.contains_key(&file) {
+            return;
+        }
+        let recent = self.files.entry(file).or_default();
+        recent.longest_ns = recent
+            .longest_ns
+            .max(write.ended_ns.saturating_sub(write.started_ns));
+        if recent.writes.len() >= REMEMBERED {
+            recent.writes.pop_front();
+        }
+        recent.writes.push_back(write);
+    }
+
+    /// The places that are possible for a write, which was seen before; `None` for one whose
+    /// place is known. Nothing that ends later was asked for yet.
+    pub(super) fn places(&self, file: FileId, write: &Write) -> Option<Vec<u64>> {
+        let Landing::Within {
+            lowest,
+            end,
+            appends,
+        } = write.landing
+        else {
+            return None;
+        };
+        let recent = self.files.get(&file)?;
+        let others: Vec<&Write> = recent.around(write).collect();
+        Some(possible(write.bytes, (lowest, end), appends, &others))
+    }
+
+    /// The place of a write was found.
+    pub(super) fn settle(&mut self, file: FileId, write: &Write, offset: u64) {
+        let recent = self.files.get_mut(&file);
+        let same = recent.and_then(|recent| recent.writes.iter_mut().find(|other| *other == write));
+        if let Some(same) = same {
+            same.landing = Landing::At(offset);
+        }
+    }
+}
+
+impl Recent {
+    /// The others whose time overlaps that of a write.
+    fn around<'a>(&'a self, write: &'a Write) -> impl Iterator<Item = &'a Write> {
+        // Those that ended long before can be passed over: they come in the order of their ends,
+        // but for some milliseconds.
+        let slack = self.longest_ns.saturating_add(SLACK_NS);
+        let from = self
+            .writes
+            .partition_point(|other| other.ended_ns.saturating_add(SLACK_NS) < write.started_ns);
+        let until = write.ended_ns.saturating_add(slack);
+        self.writes
+            .range(from..)
+            .take_while(move |other| other.ended_ns <= until)
+            .filter(move |other| *other != write && other.overlaps(write))
+    }
+}
+
+/// Events of several CPUs come in the order of their ends, but for so much.
+const SLACK_NS: u64 = 10_000_000;
+
+/// Where a write of so many bytes can begin, within `bounds`.
+fn possible(bytes: u64, bounds: (u64, u64), appends: bool, others: &[&Write]) -> Vec<u64> {
+    let (lowest, end) = bounds;
+    let last = end.saturating_sub(bytes);
+    if lowest >= last || (others.is_empty() && appends) {
+        return vec![last];
+    }
+    if others.is_empty() {
+        // Moved by a read, lseek(2), or by a process that is not traced.
+        return vec![last, lowest];
+    }
+    // Each write begins where another one ended.
+    let mut begins: BTreeSet<u64> = others
+        .iter()
+        .flat_map(|other| other.boundaries())
+        .chain([lowest])
+        .flat_map(|boundary| [Some(boundary), boundary.checked_sub(bytes)])
+        .flatten()
+        .chain([last])
+        .filter(|begin| (lowest..=last).contains(begin))
+        .collect();
+    let mut new: Vec<u64> = begins.iter().copied().collect();
+    while let Some(begin) = new.pop()
+        && begins.len() < TRIED
+    {
+        for other in others {
+            let next = begin.saturating_add(other.bytes);
+            if next <= last && begins.insert(next) {
+                new.push(next);
+            }
+        }
+    }
+    begins
+        .into_iter()
+        .filter(|begin| {
+            !others
+                .iter()
+                .any(|other| other.covers(*begin, begin + bytes))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: FileId = FileId {
+        device: 1,
+        inode: 2,
+        generation: 3,
+    };
+
+    fn write(started_ns: u64, ended_ns: u64, bytes: u64, landing: Landing) -> Write {
+        Write {
+            started_ns,
+            ended_ns,
+            bytes,
+            landing,
+        }
+    }
+
+    fn within(lowest: u64, end: u64) -> Landing {
+        Landing::Within {
+            lowest,
+            end,
+            appends: true,
+        }
+    }
+
+    fn places(writes: &[Write]) -> Vec<Vec<u64>> {
+        let mut offsets = Offsets::default();
+        for write in writes {
+            offsets.saw(FILE, *write);
+        }
+        writes
+            .iter()
+            .map(|write| offsets.places(FILE, write).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_write_that_nobody_overlapped_is_where_it_ended() {
+        let writes = [
+            write(0, 9, 10, within(0, 10)),
+            write(10, 19, 10, within(10, 20)),
+        ];
+        assert_eq!(places(&writes), [[0], [10]]);
+        // Another process, unseen, appended before it.
+        assert_eq!(places(&[write(0, 9, 10, within(0, 50))]), [[40]]);
+    }
+
+    #[test]
+    fn two_at_once_of_different_lengths_have_two_orders() {
+        let writes = [
+            write(0, 9, 3, within(100, 108)),
+            write(1, 8, 5, within(100, 108)),
+        ];
+        assert_eq!(places(&writes), [[100, 105], [100, 103]]);
+    }
+
+    #[test]
+    fn what_was_seen_before_and_after_leaves_one_order() {
+        // The second one began when the first one's bytes were there already.
+        let writes = [
+            write(0, 9, 3, within(100, 108)),
+            write(5, 8, 5, within(103, 108)),
+        ];
+        assert_eq!(places(&writes)[1], [103]);
+        let mut offsets = Offsets::default();
+        for write in &writes {
+            offsets.saw(FILE, *write);
+        }
+        offsets.settle(FILE, &writes[1], 103);
+        assert_eq!(offsets.places(FILE, &writes[0]).unwrap(), [100]);
+    }
+
+    #[test]
+    fn a_position_that_somebody_else_moved_has_two_places() {
+        let moved = Landing::Within {
+            lowest: 0,
+            end: 100,
+            appends: false,
+        };
+        assert_eq!(places(&[write(0, 9, 10, moved)]), [[90, 0]]);
+    }
+
+    #[test]
+    fn known_places_are_taken_and_are_boundaries() {
+        let mut offsets = Offsets::default();
+        let unknown = write(0, 9, 4, within(0, 12));
+        offsets.saw(FILE, unknown);
+        offsets.saw(FILE, write(1, 5, 4, Landing::At(0)));
+        offsets.saw(FILE, write(2, 6, 4, Landing::At(8)));
+        assert_eq!(offsets.places(FILE, &unknown).unwrap(), [4]);
+    }
+}
