@@ -76,7 +76,8 @@ struct task_state {
 	__u32 file_mode;      /* ... and FMODE_* and O_* of it */
 	__u32 file_flags;
 	__u32 touched_count;  /* inodes in touched[] */
-	__u64 lowest;         /* when recorded: the write does not begin before */
+	__u64 lowest;         /* when recorded: the write does not begin before, */
+	__u64 looked_ns;      /* ... when that was read, 0 where nobody else can move it, */
 	__u32 call_flags;     /* ... RWF_* of the call, */
 	__u32 appends;        /* ... and whether it goes to the end of the file */
 	__u64 touched[TOUCHED]; /* inodes whose change time the call has set */

@@ -158,6 +158,16 @@ static __always_inline bool is_moved(struct task_state *state)
 	return state->call & (CALL_SOURCE_FIRST | CALL_SOURCE_SECOND);
 }
 
+/* Whether nobody but this task can use the open file: no other descriptor, no other thread. A
+ * process that ends gives its descriptors back long after its last call. */
+static __always_inline bool is_own(struct file *file)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->files->count.counter == 1 && bpf_core_field_exists(file->f_ref) &&
+	       READ(file, f_ref.refcnt.counter) == 0;
+}
+
 /* What tells later where the write went: others may move the position of the open file, or the end
  * of the file, before the call and until it has ended. */
 static __always_inline void prepare_write(struct task_state *state, struct pt_regs *regs)
@@ -170,25 +180,22 @@ static __always_inline void prepare_write(struct task_state *state, struct pt_re
 	state->call_flags = state->call & CALL_FLAGS ? regs->r9 : 0;
 	state->appends = (state->call_flags & RWF_APPEND) ||
 			 ((state->file_flags & O_APPEND) && !(state->call_flags & RWF_NOAPPEND));
+	state->looked_ns = is_own(file) && !(state->call & CALL_OFFSET) ? 0 : bpf_ktime_get_ns();
 	state->lowest = state->appends ? READ(file, f_inode, i_size) : READ(file, f_pos);
 }
 
-/* Whether nobody but this task can use the open file: no other descriptor, no other thread. A
- * process that ends gives its descriptors back long after its last call. */
-static __always_inline bool is_own(struct file *file)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	return task->files->count.counter == 1 && bpf_core_field_exists(file->f_ref) &&
-	       READ(file, f_ref.refcnt.counter) == 0;
-}
-
 /* The position has moved past what was written. */
-static __always_inline __u64 from_position(struct payload_record *record, struct file *file,
+static __always_inline __u64 from_position(struct payload_record *record,
+					   struct task_state *state, struct file *file,
 					   __s64 moved)
 {
-	record->event.landing = is_own(file) ? LANDED_AT : LANDED_POSITION;
-	return READ(file, f_pos) - moved;
+	__u64 position = READ(file, f_pos);
+
+	if (state->looked_ns || !is_own(file)) {
+		record->event.landing = LANDED_POSITION;
+		record->event.seen_ns = bpf_ktime_get_ns();
+	}
+	return position - moved;
 }
 
 static __always_inline __u64 payload_offset(struct payload_record *record,
@@ -203,15 +210,17 @@ static __always_inline __u64 payload_offset(struct payload_record *record,
 		if ((state->call & CALL_FD_THIRD) && state->argument[3] &&
 		    !bpf_probe_read_user(&position, sizeof position, (void *)state->argument[3]))
 			return position - moved;
-		return from_position(record, file, moved);
+		return from_position(record, state, file, moved);
 	}
 	if (!(state->call & CALL_OFFSET) || state->argument[3] == ~0ULL)
-		return from_position(record, file, moved);
+		return from_position(record, state, file, moved);
 	/* pwrite(2), BUGS: with O_APPEND the offset is ignored. */
 	if (!state->appends)
 		return state->argument[3];
+	position = READ(file, f_inode, i_size);
 	record->event.landing = LANDED_END;
-	return READ(file, f_inode, i_size) - moved;
+	record->event.seen_ns = bpf_ktime_get_ns();
+	return position - moved;
 }
 
 /* Most writes of programs that write often: one read, one event. */
@@ -247,6 +256,7 @@ APART int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 
 	record->event.file = state->file;
 	record->event.offset = payload_offset(record, state, result);
 	record->event.lowest = state->lowest;
+	record->event.looked_ns = state->looked_ns ? state->looked_ns : state->entered_ns;
 	record->event.flags = state->file_flags;
 	record->event.call_flags = state->call_flags;
 	record->event.bytes = result;

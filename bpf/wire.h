@@ -364,7 +364,9 @@ struct payload_event {
 	__u32 mode;       /* of the inode */
 	__u32 landing;    /* enum landing */
 	__u64 open_file;  /* the struct file, whose position may be shared */
-	__u64 lowest;     /* it does not begin before */
+	__u64 lowest;     /* it does not begin before, */
+	__u64 looked_ns;  /* ... when this was read, unless it landed where it was asked for, */
+	__u64 seen_ns;    /* ... and when the offset was learnt */
 	__u32 flags;      /* of the struct file: O_* */
 	__u32 call_flags; /* RWF_* */
 };
@@ -476,7 +478,7 @@ ASSERT_SIZE(touched_event, 64);
 ASSERT_SIZE(step_event, 160);
 ASSERT_SIZE(run_event, 88);
 ASSERT_SIZE(task_event, 112);
-ASSERT_SIZE(payload_event, 128);
+ASSERT_SIZE(payload_event, 144);
 ASSERT_SIZE(stop_event, 16);
 ASSERT_SIZE(site_event, 80);
 ASSERT_SIZE(few_event, 72);

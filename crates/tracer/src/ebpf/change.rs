@@ -28,6 +28,24 @@ pub(super) fn item(call: Call, step: &Resolved) -> Option<Item> {
     Some(Item::Step { call, open, change })
 }
 
+/// Where the file is that a path led to.
+pub(super) fn reached(item: &Item, step: &Resolved) -> Option<Item> {
+    let is_by_path = matches!(
+        item,
+        Item::Step {
+            change: Change::Changed { .. } | Change::Resized { .. },
+            ..
+        }
+    );
+    let at = step.first.as_ref().filter(|named| named.place.is_some())?;
+    is_by_path.then(|| {
+        Some(Item::Reached {
+            at: located(at),
+            target: target(step)?,
+        })
+    })?
+}
+
 /// The open file of the call's descriptor.
 pub(super) fn opened(step: &Resolved) -> Option<Open> {
     (step.event.open_file != 0).then_some(Open {

@@ -11,7 +11,7 @@ use super::attributes;
 use super::calls;
 use super::names::{Names, Place, beneath, up_to_nul};
 use super::stream::file_id;
-use super::touched::{self, Inode, Meant, Touches};
+use super::touched::{self, Inode, Meant, Touch, Touches};
 use super::wire::{FileKey, RunEvent, StepEvent, TaskEvent};
 use crate::paths;
 use crate::sites::Sites;
@@ -188,10 +188,25 @@ impl History {
             }
             None => {}
         }
+        if attributes::is_one(call) || call == "truncate" {
+            self.place_of_node(&mut resolved, &touches);
+        }
         resolved.inode = resolved
             .node
             .and_then(|node| touched::inode(&touches, node));
         Some(resolved)
+    }
+
+    /// The path may lead there through links: what counts is the name of what was changed.
+    fn place_of_node(&self, step: &mut Resolved, touches: &[Touch]) {
+        let named = step.node.and_then(|node| touched::name(touches, node));
+        let place = named.map(|(directory, name)| Place { directory, name });
+        if let Some(place) = place
+            && let Some(path) = self.names.path_at(&place)
+        {
+            let place = Some(place);
+            step.first = Some(Named { path, place });
+        }
     }
 
     /// Puts the directories in that the call's paths led to.

@@ -95,7 +95,12 @@ impl Payloads {
                 },
                 ..
             }) if call.name == "msync" => self.msync(call, scope, &resolved.event),
-            Some(item) => self.add(item),
+            Some(item) => {
+                if let Some(reached) = change::reached(&item, resolved) {
+                    self.add(reached);
+                }
+                self.add(item);
+            }
             None => {}
         }
     }
@@ -394,6 +399,7 @@ fn landing_of(event: &PayloadEvent) -> Landing {
         lowest: event.lowest,
         end: event.offset.saturating_add(event.bytes),
         appends,
+        between_ns: (event.looked_ns, event.seen_ns),
     };
     match event.landing {
         landing::POSITION => within(event.flags & O_APPEND != 0),

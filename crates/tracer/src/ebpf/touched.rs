@@ -40,6 +40,12 @@ pub(super) fn inode(touches: &[Touch], file: FileId) -> Option<Inode> {
     last.map(|touch| touch.inode)
 }
 
+/// The name that a file had, and its directory.
+pub(super) fn name(touches: &[Touch], file: FileId) -> Option<(FileId, Vec<u8>)> {
+    let touch = touches.iter().find(|touch| touch.file == file)?;
+    touch.name.clone()
+}
+
 /// The one node of which attributes were changed.
 pub(super) fn only_one(touches: &[Touch]) -> Option<FileId> {
     let meant = meant(Names::Kept, touches).node;

@@ -242,10 +242,11 @@ wire! {
     }
 }
 wire! {
-    struct PayloadEvent(128) {
+    struct PayloadEvent(144) {
         kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
         file: FileKey, offset: u64, bytes: u64, at: u64, part: u64, address: u64, form: u32,
-        descriptor: u32, mode: u32, landing: u32, open_file: u64, lowest: u64, flags: u32,
+        descriptor: u32, mode: u32, landing: u32, open_file: u64, lowest: u64, looked_ns: u64,
+        seen_ns: u64, flags: u32,
         call_flags: u32,
     }
 }

@@ -132,11 +132,16 @@ pub(crate) enum Item {
     /// A file was seen for the first time.
     Named(NamedFile),
     /// A call without payload, which changed no names. The description is put in by the open
-    /// file, the place of what is found by its name.
+    /// file.
     Step {
         call: Call,
         open: Option<Open>,
         change: Change,
+    },
+    /// The same of a file that was named by a path only: where it is, should it not be known.
+    Reached {
+        at: Located,
+        target: Target,
     },
     Names {
         call: Call,
@@ -149,7 +154,7 @@ impl Item {
     /// When the call ended; 0 for what is no call.
     pub(crate) fn ended_ns(&self) -> u64 {
         match self {
-            Self::Named(_) => 0,
+            Self::Named(_) | Self::Reached { .. } => 0,
             Self::Step { call, .. } | Self::Names { call, .. } | Self::Part(Part { call, .. }) => {
                 call.ended_ns
             }

@@ -1,8 +1,11 @@
 //! Writes of which it is in doubt where they went, and what decides it.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 
 use blake3::{Hash, Hasher};
 use iostrata_core::op::FileId;
@@ -32,15 +35,28 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    /// A write came. `thread` and `descriptor` are those of its call.
-    pub(super) fn saw(&mut self, file: FileId, write: Write, thread: u32, descriptor: u32) {
+    /// A write came, through a descriptor of a thread; `path` is where its file may be found when
+    /// that is gone.
+    pub(super) fn saw(
+        &mut self,
+        file: FileId,
+        write: Write,
+        (thread, descriptor): (u32, u32),
+        path: impl FnOnce() -> Option<Vec<u8>>,
+    ) {
         self.offsets.saw(file, write);
-        if !matches!(write.landing, Landing::At(_)) && !self.files.contains_key(&file) {
-            if self.files.len() >= KEPT {
-                self.files.clear();
-            }
-            self.files.insert(file, open(file, thread, descriptor));
+        if matches!(write.landing, Landing::At(_)) || self.files.contains_key(&file) {
+            return;
         }
+        if self.files.len() >= KEPT {
+            self.files.clear();
+        }
+        let descriptor = PathBuf::from(format!("/proc/{thread}/fd/{descriptor}"));
+        let found = open(file, &descriptor).or_else(|| {
+            let path = path()?;
+            open(file, Path::new(OsStr::from_bytes(&path)))
+        });
+        self.files.insert(file, found);
     }
 
     /// Where a write began. Where that is not known it is counted, and the last possible place
@@ -88,19 +104,16 @@ impl Doubts {
     }
 }
 
-/// The file of a descriptor, if the thread still has it.
-fn open(file: FileId, thread: u32, descriptor: u32) -> Option<File> {
-    let path = format!("/proc/{thread}/fd/{descriptor}");
+/// The file, if that is what is there.
+fn open(file: FileId, path: &Path) -> Option<File> {
     let options = |flags| {
         OpenOptions::new()
             .read(true)
-            .custom_flags(flags)
-            .open(&path)
+            .custom_flags(flags | libc::O_NONBLOCK)
+            .open(path)
     };
     // O_NOATIME is for the owner only (open(2)).
-    let handle = options(libc::O_NOATIME | libc::O_NONBLOCK)
-        .or_else(|_| options(libc::O_NONBLOCK))
-        .ok()?;
+    let handle = options(libc::O_NOATIME).or_else(|_| options(0)).ok()?;
     let is_it = handle.metadata().is_ok_and(|is| is.ino() == file.inode);
     is_it.then_some(handle)
 }

@@ -36,6 +36,9 @@ const WITHOUT_CONTENTS: [&str; 19] = [
 /// `get_anon_bdev` begins at 1 (fs/super.c).
 const NAMED_ONLY: u32 = 0;
 
+/// Names of a path that are looked for.
+const DEEPEST: usize = 64;
+
 /// Tells of each node before it is used: its directories, then itself.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
@@ -217,11 +220,33 @@ impl Nodes {
         }
     }
 
+    /// A file that a path led to, told of if it was not yet and no name event is on its way.
+    pub(super) fn reached(&mut self, name: &Name, target: Target) {
+        if !self.seen.contains_key(&target.id) && self.has_contents(target.id) {
+            self.at(name, Some(target), Kind::Regular);
+        }
+    }
+
     fn found_at(&mut self, id: FileId, name: &Name, kind: Kind, size_bytes: u64) -> FileId {
         self.seen.remove(&id);
         self.entries.insert(name.clone(), id);
         self.tell(id, kind, Place::Name(name.clone()), size_bytes);
         id
+    }
+
+    /// A path of a node. Looks at every name: for what is seldom asked.
+    pub(super) fn path_of(&self, node: FileId) -> Option<Vec<u8>> {
+        let mut parts = Vec::new();
+        let mut at = node;
+        while Some(at) != self.root && parts.len() < DEEPEST {
+            let mut entries = self.entries.iter();
+            let (name, _) = entries.find(|(_, entry)| **entry == at)?;
+            parts.push(name.name.as_slice());
+            at = name.parent;
+        }
+        parts.push(b"");
+        parts.reverse();
+        Some(parts.join(&b'/'))
     }
 
     /// A call made a node: whatever was known of its identity belongs to another one.

@@ -20,12 +20,15 @@ const REMEMBERED: usize = 1 << 16;
 pub(crate) enum Landing {
     /// There.
     At(u64),
-    /// It begins here or behind, and ends here or before. `appends`: at the end of the file
-    /// as it was then, not at a position that only this open file has.
+    /// It begins here or behind, and ends here or before, as was read before the call and
+    /// after it. `appends`: at the end of the file as it was then, not at a position that
+    /// only this open file has.
     Within {
         lowest: u64,
         end: u64,
         appends: bool,
+        /// When the two were read: the call may have begun later and ended earlier.
+        between_ns: (u64, u64),
     },
 }
 
@@ -65,7 +68,7 @@ pub(super) struct Offsets {
 
 #[derive(Debug, Default)]
 struct Recent {
-    /// Nearly in the order of their ends.
+    /// In the order of their ends.
     writes: VecDeque<Write>,
     longest_ns: u64,
 }
@@ -84,7 +87,10 @@ impl Offsets {
         if recent.writes.len() >= REMEMBERED {
             recent.writes.pop_front();
         }
-        recent.writes.push_back(write);
+        let later = recent.writes.iter().rev();
+        let later = later.take_while(|other| other.ended_ns > write.ended_ns);
+        let at = recent.writes.len() - later.count();
+        recent.writes.insert(at, write);
     }
 
     /// The places that are possible for a write, which was seen before; `None` for one whose
@@ -94,6 +100,7 @@ impl Offsets {
             lowest,
             end,
             appends,
+            ..
         } = write.landing
         else {
             return None;
@@ -116,22 +123,16 @@ impl Offsets {
 impl Recent {
     /// The others whose time overlaps that of a write.
     fn around<'a>(&'a self, write: &'a Write) -> impl Iterator<Item = &'a Write> {
-        // Those that ended long before can be passed over: they come in the order of their ends,
-        // but for some milliseconds.
-        let slack = self.longest_ns.saturating_add(SLACK_NS);
         let from = self
             .writes
-            .partition_point(|other| other.ended_ns.saturating_add(SLACK_NS) < write.started_ns);
-        let until = write.ended_ns.saturating_add(slack);
+            .partition_point(|other| other.ended_ns < write.started_ns);
+        let until = write.ended_ns.saturating_add(self.longest_ns);
         self.writes
             .range(from..)
             .take_while(move |other| other.ended_ns <= until)
             .filter(move |other| *other != write && other.overlaps(write))
     }
 }
-
-/// Events of several CPUs come in the order of their ends, but for so much.
-const SLACK_NS: u64 = 10_000_000;
 
 /// Where a write of so many bytes can begin, within `bounds`.
 fn possible(bytes: u64, bounds: (u64, u64), appends: bool, others: &[&Write]) -> Vec<u64> {
@@ -199,6 +200,7 @@ mod tests {
             lowest,
             end,
             appends: true,
+            between_ns: (0, 0),
         }
     }
 
@@ -255,6 +257,7 @@ mod tests {
             lowest: 0,
             end: 100,
             appends: false,
+            between_ns: (0, 0),
         };
         assert_eq!(places(&[write(0, 9, 10, moved)]), [[90, 0]]);
     }

@@ -62,6 +62,11 @@ impl<W: Write> Order<W> {
             match item {
                 Item::Named(named) => self.nodes.saw(named),
                 Item::Step { call, open, change } => self.step(&call, open, change),
+                Item::Reached { at, target } => {
+                    if let Some(name) = self.nodes.name(&at) {
+                        self.nodes.reached(&name, target);
+                    }
+                }
                 Item::Names { call, names } => self.names(&call, names),
                 Item::Part(part) => self.part(&part, &bytes)?,
             }
@@ -283,13 +288,19 @@ impl<W: Write> Order<W> {
                 },
                 Some(node),
             ) => {
+                let (started_ns, ended_ns) = match landing {
+                    Landing::At(_) => (call.started_ns, call.ended_ns),
+                    Landing::Within { between_ns, .. } => between_ns,
+                };
                 let write = offsets::Write {
-                    started_ns: call.started_ns,
-                    ended_ns: call.ended_ns,
+                    started_ns,
+                    ended_ns,
                     bytes: part.whole,
                     landing,
                 };
-                self.doubts.saw(node, write, call.thread, part.descriptor);
+                let through = (call.thread, part.descriptor);
+                self.doubts
+                    .saw(node, write, through, || self.nodes.path_of(node));
                 let description = open.map(|open| self.description(call, node, open));
                 let (offset, doubt) = match (landing, hasher) {
                     (Landing::At(offset), _) => (offset, None),

@@ -7,6 +7,7 @@ mod losses;
 mod moments;
 mod page_cache;
 mod record;
+mod record_log;
 mod session;
 mod sites;
 mod undisturbed;

@@ -18,7 +18,7 @@ use iostrata_tracer::record::{Recorded, Recording};
 
 use crate::session::{observe, workload};
 
-fn record(limits: Limits, log: &Path, program: &mut Command) -> Recorded {
+pub(crate) fn record(limits: Limits, log: &Path, program: &mut Command) -> Recorded {
     let begin = Begin {
         command: vec![program.get_program().as_bytes().to_vec()],
         directory: b"/".to_vec(),
@@ -33,7 +33,7 @@ fn record(limits: Limits, log: &Path, program: &mut Command) -> Recorded {
     observer.recorded().unwrap().unwrap()
 }
 
-fn operations(log: &Path) -> Vec<Operation> {
+pub(crate) fn operations(log: &Path) -> Vec<Operation> {
     let mut reader = Reader::new(File::open(log).unwrap()).unwrap();
     let mut all = Vec::new();
     while let Some(entry) = reader.next_entry().unwrap() {
@@ -44,16 +44,16 @@ fn operations(log: &Path) -> Vec<Operation> {
     all
 }
 
-fn again(log: &Path, into: &Path) -> Rebuilt {
+pub(crate) fn again(log: &Path, into: &Path) -> Rebuilt {
     rebuild(log, into, &Interrupt::never()).unwrap()
 }
 
 /// The rebuilt file in the place of the original.
-fn rebuilt(into: &Path, original: &Path) -> PathBuf {
+pub(crate) fn rebuilt(into: &Path, original: &Path) -> PathBuf {
     into.join(original.strip_prefix("/").unwrap())
 }
 
-fn assert_same(one: &Path, other: &Path) {
+pub(crate) fn assert_same(one: &Path, other: &Path) {
     let same = Command::new("cmp").args([one, other]).output().unwrap();
     assert!(
         same.status.success(),
@@ -213,7 +213,7 @@ fn short(operation: &Operation) -> String {
 }
 
 /// Without what was there before, which depends on where the test is.
-fn program(log: &Path) -> String {
+pub(crate) fn program(log: &Path) -> String {
     let told = |operation: &Operation| {
         !matches!(
             operation.change,
