@@ -53,7 +53,7 @@ fn main() {
         streamed.push(run(&program, &file, Some((&mut observer, stream))).work);
         recorder.record(recording(&log));
         recorded.push(run(&program, &file, Some((&mut recorder, Stream::default()))).work);
-        recorder.recorded().unwrap().unwrap();
+        recorder.recorded().unwrap().finish().unwrap();
         std::fs::remove_file(&log).unwrap();
     }
     let strace = strace(&program, &file);

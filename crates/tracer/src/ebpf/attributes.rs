@@ -18,6 +18,14 @@ pub(super) const SETTABLE: u32 = 0o2_000 | 0o4_000 | 0o40_000 | 0o1_000_000 | 0o
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 
+/// Commands of ioctl(2) that let files share their blocks (include/uapi/linux/fs.h).
+pub(super) fn is_clone(command: u64) -> bool {
+    const FICLONE: u64 = 0x4004_9409;
+    const FICLONERANGE: u64 = 0x4020_940d;
+    const FIDEDUPERANGE: u64 = 0xc018_9436;
+    matches!(command, FICLONE | FICLONERANGE | FIDEDUPERANGE)
+}
+
 /// Whether the call changes attributes, or by a command something like them.
 pub(super) fn is_one(call: &str) -> bool {
     matches!(

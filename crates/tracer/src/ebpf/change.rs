@@ -46,6 +46,11 @@ pub(super) fn reached(item: &Item, step: &Resolved) -> Option<Item> {
     })?
 }
 
+/// Whether blocks came to be shared: contents that no buffer had.
+pub(super) fn is_clone(call: &str, step: &Resolved) -> bool {
+    call == "ioctl" && step.event.result >= 0 && attributes::is_clone(step.event.argument[1])
+}
+
 /// The open file of the call's descriptor.
 pub(super) fn opened(step: &Resolved) -> Option<Open> {
     (step.event.open_file != 0).then_some(Open {

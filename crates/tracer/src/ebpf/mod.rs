@@ -115,6 +115,24 @@ impl Default for Limits {
     }
 }
 
+/// A log whose session has ended.
+pub struct Unfinished {
+    payloads: Payloads,
+    gaps: Vec<Gap>,
+    still_running: bool,
+}
+
+impl Unfinished {
+    /// Checks the log against the files and ends it. Reads the files that were written: what is
+    /// asked of the page cache comes before.
+    ///
+    /// # Errors
+    /// When the log could not be written to its end.
+    pub fn finish(self) -> Result<Recorded, RecordError> {
+        self.payloads.finish(self.gaps, self.still_running)
+    }
+}
+
 /// Observes through eBPF.
 pub struct EbpfObserver {
     object: Object,
@@ -124,8 +142,8 @@ pub struct EbpfObserver {
     limits: Limits,
     /// The log of the next session.
     recording: Option<Recording>,
-    /// What came of the log of the last one.
-    recorded: Option<Result<Recorded, RecordError>>,
+    /// The log of the last one.
+    unfinished: Option<Unfinished>,
     /// Skipped runs before the session.
     skipped_before: u64,
 }
@@ -153,7 +171,7 @@ impl EbpfObserver {
             streaming: false,
             limits,
             recording: None,
-            recorded: None,
+            unfinished: None,
             skipped_before: 0,
         })
     }
@@ -164,9 +182,9 @@ impl EbpfObserver {
         self.recording = Some(recording);
     }
 
-    /// What came of the log, once its session has ended.
-    pub fn recorded(&mut self) -> Option<Result<Recorded, RecordError>> {
-        self.recorded.take()
+    /// The log, once its session has ended.
+    pub fn recorded(&mut self) -> Option<Unfinished> {
+        self.unfinished.take()
     }
 
     /// Threads of the tree that live now.
@@ -243,6 +261,7 @@ impl Observer for EbpfObserver {
     }
 
     fn stop(&mut self) -> Result<Observation, ObserveError> {
+        let still_running = self.alive()? > 0;
         // Still attached, so that a task that exits meanwhile is counted once, not lost.
         let released = self.object.iterate("release");
         self.object.detach();
@@ -259,10 +278,14 @@ impl Observer for EbpfObserver {
         let mut raw =
             readout::read(&self.object, sums).map_err(|e| error("read the eBPF maps", &e))?;
         raw.losses.skipped = self.object.skipped() - self.skipped_before;
-        self.recorded = events
-            .payloads
-            .take()
-            .map(|payloads| payloads.finish(readout::log_gaps(&self.object, &raw)));
+        self.unfinished = events.payloads.take().map(|payloads| {
+            let gaps = readout::log_gaps(&self.object, &raw);
+            Unfinished {
+                payloads,
+                gaps,
+                still_running,
+            }
+        });
         let seen = self.limits.history.then(|| {
             let moments = moments::read(&self.object, self.config.started_ns)?;
             Ok(events.history.finish(events.sites, moments))

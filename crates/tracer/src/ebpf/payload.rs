@@ -57,6 +57,7 @@ pub(super) struct Payloads {
     /// Payload that was fetched after its process might have gone on.
     unsure: u64,
     unstoppable: u64,
+    clones: u64,
 }
 
 impl Payloads {
@@ -75,6 +76,7 @@ impl Payloads {
             ring_writes: 0,
             unsure: 0,
             unstoppable: 0,
+            clones: 0,
         }
     }
 
@@ -84,6 +86,7 @@ impl Payloads {
 
     pub(super) fn step(&mut self, resolved: &Resolved) {
         let call = call_of_step(&resolved.event);
+        self.clones += u64::from(change::is_clone(call.name, resolved));
         match change::item(call, resolved) {
             Some(Item::Step {
                 change: Change::Mapped { node, .. },
@@ -341,7 +344,11 @@ impl Payloads {
 
     /// Looks at all mappings a last time and ends the log. `gaps` are those of the kernel
     /// side.
-    pub(super) fn finish(mut self, mut gaps: Vec<Gap>) -> Result<Recorded, RecordError> {
+    pub(super) fn finish(
+        mut self,
+        mut gaps: Vec<Gap>,
+        still_running: bool,
+    ) -> Result<Recorded, RecordError> {
         for (number, process, thread, offset, bytes) in self.mappings.all() {
             let call = Call {
                 process,
@@ -361,6 +368,11 @@ impl Payloads {
                 "their buffers and offsets are not seen",
             ),
             (
+                self.clones,
+                "ranges that were cloned or deduplicated",
+                "FICLONE, FICLONERANGE and FIDEDUPERANGE are not followed",
+            ),
+            (
                 self.unsure,
                 "buffers",
                 "several threads of a process wrote at once, and it may have changed them before they were read",
@@ -377,7 +389,7 @@ impl Payloads {
                 .filter(|(count, ..)| *count > 0)
                 .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why)),
         );
-        self.recording.finish(self.stopped, gaps)
+        self.recording.finish(self.stopped, gaps, still_running)
     }
 }
 

@@ -99,13 +99,6 @@ pub(crate) enum Destination {
         file: FileId,
         offset: u64,
     },
-    Clone {
-        file: FileId,
-        open: Option<Open>,
-        offset: u64,
-        source: FileId,
-        source_offset: u64,
-    },
     Output {
         descriptor: u32,
     },

@@ -6,6 +6,7 @@
 //! comes is thrown away, and the error is told at the end.
 
 pub(crate) mod batch;
+mod check;
 mod descriptions;
 mod doubt;
 mod nodes;
@@ -63,6 +64,8 @@ pub struct Recorded {
     pub log_bytes: u64,
     /// Whether every change is in it.
     pub completeness: Completeness,
+    /// What came of comparing it with the files that were there at the end.
+    pub check: Check,
 }
 
 /// A log that is being written.
@@ -103,7 +106,13 @@ impl Recording {
     }
 
     /// Ends the log. `gaps` is what the back end knows to be missing.
-    pub(crate) fn finish(self, stops: u64, mut gaps: Vec<Gap>) -> Result<Recorded, RecordError> {
+    /// `still_running`: the program goes on, and with it what it does to files.
+    pub(crate) fn finish(
+        self,
+        stops: u64,
+        mut gaps: Vec<Gap>,
+        still_running: bool,
+    ) -> Result<Recorded, RecordError> {
         let path = self.path;
         let failed = |source| RecordError::Write {
             path: path.clone(),
@@ -114,17 +123,24 @@ impl Recording {
             .writer
             .join()
             .map_err(|_panic| failed(io::Error::other("the thread that writes it ended early")))?;
-        let (log, more) = order.and_then(Order::finish).map_err(failed)?;
+        let (mut log, more) = order.and_then(Order::finish).map_err(failed)?;
         gaps.extend(more);
+        log.write_out().map_err(failed)?;
+        let check = if still_running {
+            let because = "the program is still running".to_owned();
+            Check::Skipped { because }
+        } else {
+            let (check, different) = check::check(&path);
+            gaps.extend(different);
+            check
+        };
         let completeness = Completeness::from_gaps(gaps);
         let operations = log.position().operations;
         let end = End {
             operations,
             stops,
             completeness: completeness.clone(),
-            check: Check::Skipped {
-                because: "not yet".to_owned(),
-            },
+            check: check.clone(),
         };
         let mut file = log.finish(end).map_err(failed)?;
         file.flush().map_err(failed)?;
@@ -134,6 +150,7 @@ impl Recording {
             stops,
             log_bytes,
             completeness,
+            check,
         })
     }
 }

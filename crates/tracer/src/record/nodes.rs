@@ -34,7 +34,7 @@ const WITHOUT_CONTENTS: [&str; 19] = [
 
 /// Device of directories that are known by their name only. No file system has it:
 /// `get_anon_bdev` begins at 1 (fs/super.c).
-const NAMED_ONLY: u32 = 0;
+pub(super) const NAMED_ONLY: u32 = 0;
 
 /// Names of a path that are looked for.
 const DEEPEST: usize = 64;

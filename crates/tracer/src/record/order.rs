@@ -267,9 +267,7 @@ impl<W: Write> Order<W> {
         let Begun { payload, hasher } = begun;
         let call = &part.call;
         let node = match part.to {
-            Destination::File { file, .. }
-            | Destination::Mapping { file, .. }
-            | Destination::Clone { file, .. } => {
+            Destination::File { file, .. } | Destination::Mapping { file, .. } => {
                 if !self.nodes.has_contents(file) {
                     return;
                 }
@@ -323,26 +321,6 @@ impl<W: Write> Order<W> {
                 let change = Change::Stored {
                     node,
                     offset,
-                    payload,
-                };
-                self.push(call, change, None);
-            }
-            (
-                Destination::Clone {
-                    open,
-                    offset,
-                    source,
-                    source_offset,
-                    ..
-                },
-                Some(node),
-            ) => {
-                let change = Change::Cloned {
-                    node,
-                    description: open.map(|open| self.description(call, node, open)),
-                    offset,
-                    source: self.nodes.file(source),
-                    source_offset,
                     payload,
                 };
                 self.push(call, change, None);

@@ -30,7 +30,7 @@ pub(crate) fn record(limits: Limits, log: &Path, program: &mut Command) -> Recor
     observer.record(Recording::create(log, &begin).unwrap());
     let (_, status) = observe(&mut observer, Stream::default(), program, || {});
     assert!(status.success());
-    observer.recorded().unwrap().unwrap()
+    observer.recorded().unwrap().finish().unwrap()
 }
 
 pub(crate) fn operations(log: &Path) -> Vec<Operation> {
@@ -329,7 +329,12 @@ fn a_full_disk_ends_the_log_and_not_the_program() {
     let (_, status) = observe(&mut observer, Stream::default(), &mut program, || {});
     assert!(status.success());
     assert_eq!(std::fs::metadata(made.join("log.0")).unwrap().len(), 1000);
-    let error = observer.recorded().unwrap().unwrap_err().to_string();
+    let error = observer
+        .recorded()
+        .unwrap()
+        .finish()
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains(&log.display().to_string()) && error.contains("No space left"),
         "{error}"

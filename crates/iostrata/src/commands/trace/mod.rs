@@ -16,9 +16,8 @@ use iostrata_core::op::Gap;
 use iostrata_core::trace::{Lower, TraceResult};
 use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
-use iostrata_tracer::ebpf::EbpfObserver;
+use iostrata_tracer::ebpf::{EbpfObserver, Unfinished};
 use iostrata_tracer::ptrace::front::{self, Side};
-use iostrata_tracer::record::{RecordError, Recorded};
 
 use self::ending::Ending;
 use super::html::Page;
@@ -41,7 +40,7 @@ struct Run {
     /// Whether the user has had enough.
     ending: Ending,
     /// What came of the operation log.
-    recorded: Option<Result<Recorded, RecordError>>,
+    recorded: Option<Unfinished>,
 }
 
 /// What watches the program.

@@ -2,11 +2,11 @@
 
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-use iostrata_core::record::{Begin, Completeness};
+use iostrata_core::record::{Begin, Check, Completeness};
 use iostrata_core::trace::{RecordingRow, TraceResult};
 use iostrata_tracer::clock::now_ns;
-use iostrata_tracer::ebpf::{EbpfObserver, Limits};
-use iostrata_tracer::record::{RecordError, Recorded, Recording};
+use iostrata_tracer::ebpf::{EbpfObserver, Limits, Unfinished};
+use iostrata_tracer::record::Recording;
 
 use super::itself;
 use crate::cli::Trace;
@@ -42,13 +42,13 @@ pub(super) fn begin(options: &Trace, observer: &mut EbpfObserver) -> Result<(), 
 /// Says in the result and to the user what came of it.
 pub(super) fn told(
     options: &Trace,
-    recorded: Option<Result<Recorded, RecordError>>,
+    recorded: Option<Unfinished>,
     result: &mut TraceResult,
 ) -> Result<(), Failure> {
     let (Some(path), Some(recorded)) = (&options.record, recorded) else {
         return Ok(());
     };
-    let recorded = recorded.map_err(|error| itself(&error))?;
+    let recorded = recorded.finish().map_err(|error| itself(&error))?;
     let incomplete_because = match recorded.completeness {
         Completeness::Complete => Vec::new(),
         Completeness::Incomplete { because } => because,
@@ -63,11 +63,12 @@ pub(super) fn told(
         format!("incomplete: {}", because.join("; "))
     };
     ui::say(&format!(
-        "recorded {} operations in {} ({} B, {} stops), {state}",
+        "recorded {} operations in {} ({} B, {} stops), {}; {state}",
         recorded.operations,
         path.display(),
         recorded.log_bytes,
         recorded.stops,
+        checked(&recorded.check),
     ));
     result.recording = Some(RecordingRow {
         path: path.to_string_lossy().into_owned(),
@@ -77,4 +78,22 @@ pub(super) fn told(
         incomplete_because,
     });
     Ok(())
+}
+
+/// What came of comparing the log with the files.
+fn checked(check: &Check) -> String {
+    match check {
+        Check::Compared {
+            nodes,
+            differing,
+            skipped,
+        } => {
+            let skipped = match skipped {
+                0 => String::new(),
+                skipped => format!(", {skipped} could not be"),
+            };
+            format!("{nodes} files compared with it, {differing} differ{skipped}")
+        }
+        Check::Skipped { because } => format!("not checked: {because}"),
+    }
 }

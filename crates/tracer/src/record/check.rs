@@ -1,0 +1,308 @@
+//! The check at the end of a recording: what the log says files are, and what they are.
+//!
+//! The log is read back and applied to a tree in memory; each node that can be reached is
+//! compared: kind, length, permissions, what a link says, the names in directories that the
+//! program made, and all bytes that the log has.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, BufReader};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use iostrata_core::op::{FileId, Gap};
+use iostrata_core::record::{
+    Body, Change, Check, Contents, Entry, Kind, Node, Payload, Piece, ReadError, Reader, Source,
+    Tree,
+};
+
+use super::nodes::NAMED_ONLY;
+
+/// Differences that are told one by one.
+const TOLD: usize = 10;
+
+/// Read at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// Compares a log with the files that it tells of. Returns what came of it, and the differences.
+pub(super) fn check(log: &Path) -> (Check, Vec<Gap>) {
+    match compare(log) {
+        Ok(compared) => compared.finish(),
+        Err(error) => {
+            let because = format!("the log cannot be read back: {error}");
+            let gap = Gap::new("the check of the log against the files", because.clone());
+            (Check::Skipped { because }, vec![gap])
+        }
+    }
+}
+
+#[derive(Default)]
+struct Compared {
+    nodes: u64,
+    skipped: u64,
+    differing: u64,
+    gaps: Vec<Gap>,
+}
+
+impl Compared {
+    fn differs(&mut self, path: &[u8], what: String) {
+        self.differing += 1;
+        if self.gaps.len() < TOLD {
+            let path = String::from_utf8_lossy(path);
+            self.gaps
+                .push(Gap::new(format!("what changed {path}"), what));
+        }
+    }
+
+    fn finish(mut self) -> (Check, Vec<Gap>) {
+        let told = self.gaps.len() as u64;
+        if self.differing > told {
+            let more = self.differing - told;
+            let why = "they are not what the log says either";
+            self.gaps
+                .push(Gap::new(format!("what changed {more} more files"), why));
+        }
+        let check = Check::Compared {
+            nodes: self.nodes,
+            differing: self.differing,
+            skipped: self.skipped,
+        };
+        (check, self.gaps)
+    }
+}
+
+fn compare(log: &Path) -> Result<Compared, ReadError> {
+    let mut reader = Reader::new(BufReader::new(File::open(log)?))?;
+    let mut tree = Tree::default();
+    let mut made = BTreeSet::new();
+    let mut compared = Compared::default();
+    while let Some(entry) = reader.next_entry()? {
+        if let Entry::Operation(operation) = entry {
+            if let Change::Made {
+                node,
+                kind: Kind::Directory,
+                ..
+            } = operation.change
+            {
+                made.insert(node);
+            }
+            if let Err(impossible) = tree.apply(&operation) {
+                let gap = Gap::new("an operation", impossible.to_string());
+                compared.gaps.push(gap);
+                compared.differing += 1;
+                return Ok(compared);
+            }
+        }
+    }
+    let (misfits, first) = tree.misfits();
+    if let Some(first) = first.first() {
+        let what = format!("{misfits} operations that do not fit to those before");
+        compared.gaps.push(Gap::new(what, first.clone()));
+    }
+    let mut waiting: Vec<(FileId, Vec<u8>)> = Vec::new();
+    waiting.extend(tree.root().map(|root| (root, Vec::new())));
+    while let Some((directory, path)) = waiting.pop() {
+        if !is_there(&tree, directory, &path) {
+            compared.skipped += tree.entries(directory).count() as u64;
+            continue;
+        }
+        if made.contains(&directory) {
+            names(&tree, directory, &path, &mut compared);
+        }
+        for (name, id) in tree.entries(directory) {
+            let path = [&path, &b"/"[..], name].concat();
+            let Some(node) = tree.node(id) else { continue };
+            one(node, &path, &mut reader, &mut compared)?;
+            if node.kind == Kind::Directory {
+                waiting.push((id, path));
+            }
+        }
+    }
+    Ok(compared)
+}
+
+fn real(path: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(if path.is_empty() { b"/" } else { path }))
+}
+
+/// Whether the directory is the one that the program saw: not covered by a mount, and not in
+/// one that is gone.
+fn is_there(tree: &Tree, directory: FileId, path: &[u8]) -> bool {
+    let is_known = tree.root() != Some(directory) && directory.device != NAMED_ONLY;
+    fs::symlink_metadata(real(path))
+        .is_ok_and(|is| is.is_dir() && (!is_known || is.ino() == directory.inode))
+}
+
+/// All names in a directory that the program made are in the log.
+fn names(tree: &Tree, directory: FileId, path: &[u8], compared: &mut Compared) {
+    let Ok(entries) = fs::read_dir(real(path)) else {
+        return;
+    };
+    let known: BTreeSet<&[u8]> = tree.entries(directory).map(|(name, _)| name).collect();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if !known.contains(name.as_bytes()) {
+            let path = [path, b"/", name.as_bytes()].concat();
+            compared.differs(
+                &path,
+                "it is there, and the log does not have it".to_owned(),
+            );
+        }
+    }
+}
+
+fn one(
+    node: &Node,
+    path: &[u8],
+    reader: &mut Reader<BufReader<File>>,
+    compared: &mut Compared,
+) -> Result<(), ReadError> {
+    let is = match fs::symlink_metadata(real(path)) {
+        Ok(is) => is,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            compared.differs(path, "the log has it, and it is not there".to_owned());
+            return Ok(());
+        }
+        Err(_) => {
+            compared.skipped += 1;
+            return Ok(());
+        }
+    };
+    match difference(node, path, &is, reader)? {
+        Seen::Same => compared.nodes += 1,
+        Seen::Unknown => compared.skipped += 1,
+        Seen::Different(what) => {
+            compared.nodes += 1;
+            compared.differs(path, what);
+        }
+    }
+    Ok(())
+}
+
+enum Seen {
+    Same,
+    Unknown,
+    Different(String),
+}
+
+fn difference(
+    node: &Node,
+    path: &[u8],
+    is: &Metadata,
+    reader: &mut Reader<BufReader<File>>,
+) -> Result<Seen, ReadError> {
+    let kind = Kind::from_mode(is.mode());
+    if kind != node.kind {
+        let (log, real) = (node.kind.as_str(), kind.as_str());
+        return Ok(Seen::Different(format!(
+            "it is a {real}, and the log says {log}"
+        )));
+    }
+    let mode = is.mode() & 0o7777;
+    if let Some(log) = node.attributes.mode.filter(|log| *log != mode) {
+        return Ok(Seen::Different(format!(
+            "its mode is {mode:o}, and the log says {log:o}"
+        )));
+    }
+    match &node.body {
+        Body::File(contents) => file(contents, path, is, reader),
+        Body::Symlink(Some(target)) => {
+            let says = fs::read_link(real(path));
+            Ok(match says {
+                Ok(says) if says.as_os_str().as_bytes() == target => Seen::Same,
+                Ok(_) => Seen::Different("it says something else than in the log".to_owned()),
+                Err(_) => Seen::Unknown,
+            })
+        }
+        Body::Symlink(None) => Ok(Seen::Unknown),
+        Body::Directory(_) | Body::Special { .. } => Ok(Seen::Same),
+    }
+}
+
+/// Length and all bytes that the log has.
+fn file(
+    contents: &Contents,
+    path: &[u8],
+    is: &Metadata,
+    reader: &mut Reader<BufReader<File>>,
+) -> Result<Seen, ReadError> {
+    let (log, real_bytes) = (contents.size_bytes(), is.len());
+    if log != real_bytes {
+        return Ok(Seen::Different(format!(
+            "it has {real_bytes} bytes, and {log} in the log"
+        )));
+    }
+    let options = |flags| {
+        OpenOptions::new()
+            .read(true)
+            .custom_flags(flags | libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(real(path))
+    };
+    let Ok(handle) = options(libc::O_NOATIME).or_else(|_| options(0)) else {
+        return Ok(Seen::Unknown);
+    };
+    let mut stored = Vec::new();
+    let mut hole = 0;
+    for (offset, extent) in contents.extents() {
+        if hole < offset && !is_zero(&handle, hole, offset) {
+            return Ok(Seen::Different(format!("it is not zero at byte {hole}")));
+        }
+        hole = offset + extent.bytes;
+        if let Source::Stored { chunk, at } = extent.source {
+            stored.push((chunk, at, offset, extent.bytes));
+        }
+    }
+    if !is_zero(&handle, hole, log) {
+        return Ok(Seen::Different(format!(
+            "it is not zero behind byte {hole}"
+        )));
+    }
+    // In the order of the log, as that is how its chunks are decompressed only once.
+    stored.sort_unstable();
+    for (chunk, at, offset, bytes) in stored {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let payload = Payload {
+            pieces: vec![Piece::Stored { chunk, at, bytes }],
+        };
+        let mut same = true;
+        reader.payload(&payload, |_, part| {
+            let part = part.unwrap_or_default();
+            let mut there = vec![0; part.len()];
+            same &= handle.read_exact_at(&mut there, offset).is_ok() && there == part;
+            Ok(())
+        })?;
+        if !same {
+            let end = offset + u64::from(bytes);
+            return Ok(Seen::Different(format!(
+                "bytes {offset} to {end} are others than in the log"
+            )));
+        }
+    }
+    Ok(Seen::Same)
+}
+
+/// Whether a range has only zeros; a hole of the file is not read.
+fn is_zero(handle: &File, from: u64, to: u64) -> bool {
+    let mut at = from;
+    let mut buffer = vec![0; READ_BYTES];
+    while at < to {
+        // ENXIO: no data behind (lseek(2)).
+        let Ok(data) = rustix::fs::seek(handle, rustix::fs::SeekFrom::Data(at)) else {
+            return true;
+        };
+        at = data.max(at);
+        if at >= to {
+            return true;
+        }
+        let wanted = usize::try_from(to - at)
+            .unwrap_or(READ_BYTES)
+            .min(READ_BYTES);
+        match handle.read_at(&mut buffer[..wanted], at) {
+            Ok(had @ 1..) if buffer[..had].iter().all(|byte| *byte == 0) => at += had as u64,
+            _ => return false,
+        }
+    }
+    true
+}
