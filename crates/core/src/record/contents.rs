@@ -212,7 +212,7 @@ impl Contents {
     fn insert(&mut self, offset: u64, extent: Extent) {
         if let Some((&begin, last)) = self.extents.range_mut(..offset).next_back()
             && begin + last.bytes == offset
-            && last.bytes <= u64::from(u32::MAX)
+            && u32::try_from(last.bytes).is_ok()
             && last.source.further(last.bytes) == extent.source
         {
             last.bytes += extent.bytes;

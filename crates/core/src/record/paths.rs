@@ -24,8 +24,8 @@ impl Paths {
             return;
         }
         match &operation.change {
-            Change::Found { node, place, .. } => self.place(*node, place.clone()),
-            Change::Opened {
+            Change::Found { node, place, .. }
+            | Change::Opened {
                 node,
                 created: Some(place),
                 ..

@@ -49,6 +49,7 @@ fn help_of_the_program() {
       cache        Show what of files is in the page cache, bring them in, or let them go
       doctor       Show the storage under a path, and what this kernel and user let iostrata see
       report       Draw saved results again, or export them as tables and metrics
+      rebuild      Make the files of an operation log again, beneath a directory
       compare      Compare two saved results, and say "no difference" where there is none
       explain      Print the page of an experiment, a rule or a term; without a name, list them
       completions  Print what makes a shell complete commands, options and names
@@ -83,6 +84,30 @@ fn help_of_lab() {
             .stdout
             .contains("sync_file_range, final_fsync")
     );
+}
+
+#[test]
+fn help_of_rebuild() {
+    let place = Place::new();
+    assert_snapshot!(help("rebuild --help").text(&place), @r"
+    exit 0
+    --- stdout
+    Make the files of an operation log again, beneath a directory
+
+    Usage: iostrata rebuild <LOG> <DIR>
+
+    Arguments:
+      <LOG>  Operation log that `trace --record` wrote
+      <DIR>  Empty or new directory; nothing is made outside of it, whatever the log says
+
+    Options:
+      -h, --help  Print help
+
+    Examples:
+      iostrata trace --record app.ios -- app
+      iostrata rebuild app.ios rebuilt
+      diff --recursive --no-dereference /srv/app rebuilt/srv/app
+    ");
 }
 
 #[test]

@@ -252,6 +252,9 @@ impl Tree {
             Attribute::Owner { user, group } => {
                 own.user = user.or(own.user);
                 own.group = group.or(own.group);
+                if node.kind != Kind::Directory {
+                    own.mode = own.mode.map(without_privileges);
+                }
             }
             Attribute::Times { modified, .. } => match modified {
                 Time::Kept => {}
@@ -259,6 +262,11 @@ impl Tree {
                 Time::At { .. } => own.modified = Some(*modified),
             },
             Attribute::Extended { name, value, .. } => {
+                if name == b"system.posix_acl_access"
+                    && let Some(granted) = value.as_deref().and_then(mode_of_acl)
+                {
+                    own.mode = own.mode.map(|mode| mode & 0o7000 | granted);
+                }
                 own.extended.insert(name.clone(), value.clone());
             }
             Attribute::Flags { flags } => own.flags = Some(*flags),
@@ -284,6 +292,41 @@ impl Tree {
             self.misfits.push(format!("operation {operation} {what}"));
         }
     }
+}
+
+/// The permission bits that an access control list sets: those of owner, of mask or else group, and
+/// of others (`include/uapi/linux/posix_acl_xattr.h`; `posix_acl_equiv_mode` in `fs/posix_acl.c`).
+fn mode_of_acl(value: &[u8]) -> Option<u32> {
+    const ENTRY_BYTES: usize = 8;
+    const OWNER: u16 = 0x01;
+    const GROUP: u16 = 0x04;
+    const MASK: u16 = 0x10;
+    const OTHERS: u16 = 0x20;
+    let entries = value.get(4..)?.chunks_exact(ENTRY_BYTES);
+    let entries: Vec<(u16, u16)> = entries
+        .map(|entry| {
+            let word = |at| u16::from_le_bytes([entry[at], entry[at + 1]]);
+            (word(0), word(2))
+        })
+        .collect();
+    let of = |tag| {
+        let mut entries = entries.iter();
+        let (_, granted) = entries.find(|(own, _)| *own == tag)?;
+        Some(u32::from(granted & 7))
+    };
+    Some(of(OWNER)? << 6 | of(MASK).or(of(GROUP))? << 3 | of(OTHERS)?)
+}
+
+/// chown(2) takes the bits away that would hand the new owner's rights out
+/// (fs/open.c, `chown_common`; `setattr_should_drop_sgid`, fs/attr.c).
+fn without_privileges(mode: u32) -> u32 {
+    const GROUP_EXECUTES: u32 = 0o010;
+    let dropped = if mode & GROUP_EXECUTES == 0 {
+        0o4000
+    } else {
+        0o6000
+    };
+    mode & !dropped
 }
 
 fn too_long() -> String {

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::{Contents, Kind, Name, Time};
 use crate::op::FileId;
 
-/// Deepest directory, counted from the root; PATH_MAX allows for half of it.
+/// Deepest directory, counted from the root; `PATH_MAX` allows for half of it.
 pub(super) const DEEPEST: usize = 4096;
 
 /// What does not fit is counted; so many are told.

@@ -232,6 +232,39 @@ fn kinds_attributes_and_lengths_are_followed() {
 }
 
 #[test]
+fn access_lists_and_new_owners_change_the_mode() {
+    let attribute = |attribute| Change::Changed {
+        node: node(2),
+        attribute,
+    };
+    let mode = |last: Vec<Change>| {
+        let first = vec![root(), made(2, Kind::Regular, 1, "a")];
+        let tree = tree_of([first, last].concat()).unwrap();
+        tree.node(node(2)).unwrap().attributes.mode.unwrap()
+    };
+    // Version 2; owner rw-, group r--, others r--.
+    let list = [
+        &[2, 0, 0, 0][..],
+        &[1, 0, 6, 0, 0xff, 0xff, 0xff, 0xff],
+        &[4, 0, 4, 0, 0xff, 0xff, 0xff, 0xff],
+        &[0x20, 0, 4, 0, 0xff, 0xff, 0xff, 0xff],
+    ];
+    let acl = attribute(Attribute::Extended {
+        name: b"system.posix_acl_access".to_vec(),
+        value: Some(list.concat()),
+        flags: 0,
+    });
+    assert_eq!(mode(vec![acl]), 0o644);
+    let owner = attribute(Attribute::Owner {
+        user: Some(1),
+        group: None,
+    });
+    let special = |mode| attribute(Attribute::Mode { mode });
+    assert_eq!(mode(vec![special(0o6755), owner.clone()]), 0o755);
+    assert_eq!(mode(vec![special(0o6745), owner]), 0o2745);
+}
+
+#[test]
 fn what_does_not_fit_is_counted() {
     let tree = tree_of(vec![
         root(),
