@@ -4,7 +4,7 @@
 //! and `RESOLVE_NO_SYMLINKS` (openat2(2)), so that neither `..` nor a symbolic link, one that
 //! somebody plants meanwhile either, leads out.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;

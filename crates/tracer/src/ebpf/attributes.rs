@@ -83,9 +83,8 @@ pub(super) fn extra_of(number: Sysno) -> u16 {
     let (argument, bytes) = match number {
         N::utime => (2, 16),
         N::utimes => (2, 32),
-        N::futimesat | N::utimensat => (3, 32),
+        N::futimesat | N::utimensat | N::ioctl => (3, 32),
         N::openat2 => (3, 24),
-        N::ioctl => (3, 32),
         N::setxattr | N::lsetxattr | N::fsetxattr => (3, EXTRA_LENGTH | 3),
         _ => return 0,
     };

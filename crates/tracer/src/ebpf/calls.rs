@@ -36,9 +36,13 @@ pub(super) fn has_shape(nr: u32) -> bool {
 
 /// The call table for the kernel side: where the file is, and what the call does.
 pub(super) fn table(recorded: bool) -> [u32; SYSCALLS] {
-    of_each(|number| match recorded {
-        true => meaning(number) | attributes::meaning(number),
-        false => meaning(number),
+    of_each(|number| {
+        let added = if recorded {
+            attributes::meaning(number)
+        } else {
+            0
+        };
+        meaning(number) | added
     })
 }
 

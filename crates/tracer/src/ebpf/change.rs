@@ -152,7 +152,7 @@ fn is_nameless(step: &Resolved) -> bool {
         .is_none_or(|named| named.path.starts_with(b"/proc/"))
 }
 
-/// The kernel's `dev_t` as stat(2) shows it (include/linux/kdev_t.h, `new_encode_dev`).
+/// The kernel's `dev_t` as stat(2) shows it (`new_encode_dev`, `include/linux/kdev_t.h`).
 fn user_device(device: u32) -> u64 {
     let (major, minor) = FileId::device_numbers(device);
     u64::from(minor & 0xff | major << 8 | (minor & !0xff) << 12)
@@ -229,9 +229,10 @@ fn failed(call: Call, step: &Resolved) -> Option<Item> {
         | "copy_file_range" | "splice" => Change::Wrote {
             node: step.file?,
             description: None,
-            offset: match call.name.starts_with("pwrite") {
-                true => step.event.argument[3],
-                false => 0,
+            offset: if call.name.starts_with("pwrite") {
+                step.event.argument[3]
+            } else {
+                0
             },
             flags: 0,
             payload: Payload::default(),

@@ -266,7 +266,7 @@ wire! {
 
 impl RunEvent {
     /// Of an fsync by io_uring, whether it is one of the data only (`IORING_FSYNC_DATASYNC`,
-    /// include/uapi/linux/io_uring.h).
+    /// `include/uapi/linux/io_uring.h`).
     pub(super) fn is_data_sync(&self) -> bool {
         self.sequential & 1 != 0
     }

@@ -87,7 +87,7 @@ impl Doubts {
             return false;
         };
         let mut hasher = Hasher::new();
-        let mut buffer = [0; READ_BYTES];
+        let mut buffer = vec![0; READ_BYTES];
         let mut done = 0;
         while done < doubt.write.bytes {
             let left = usize::try_from(doubt.write.bytes - done).unwrap_or(READ_BYTES);

@@ -208,16 +208,12 @@ impl Nodes {
         if self.told.contains(&id) {
             return id;
         }
-        match known.filter(|known| known.device == NAMED_ONLY) {
-            Some(known) => {
-                self.also.insert(target.id, known);
-                known
-            }
-            None => {
-                let kind = target.kind.unwrap_or(otherwise);
-                self.found_at(id, name, kind, target.size_bytes)
-            }
+        if let Some(known) = known.filter(|known| known.device == NAMED_ONLY) {
+            self.also.insert(target.id, known);
+            return known;
         }
+        let kind = target.kind.unwrap_or(otherwise);
+        self.found_at(id, name, kind, target.size_bytes)
     }
 
     /// A file that a path led to, told of if it was not yet and no name event is on its way.

@@ -8,6 +8,7 @@ mod moments;
 mod page_cache;
 mod record;
 mod record_log;
+mod record_programs;
 mod session;
 mod sites;
 mod undisturbed;
