@@ -51,6 +51,11 @@ pub(super) fn is_clone(call: &str, step: &Resolved) -> bool {
     call == "ioctl" && step.event.result >= 0 && attributes::is_clone(step.event.argument[1])
 }
 
+/// Whether the call changed attributes, of which the log has nothing.
+pub(super) fn is_untold(call: Call, step: &Resolved) -> bool {
+    call.outcome.is_ok() && attributes::is_one(call.name) && !is_clone(call.name, step)
+}
+
 /// The open file of the call's descriptor.
 pub(super) fn opened(step: &Resolved) -> Option<Open> {
     (step.event.open_file != 0).then_some(Open {

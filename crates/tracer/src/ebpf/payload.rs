@@ -58,6 +58,8 @@ pub(super) struct Payloads {
     unsure: u64,
     unstoppable: u64,
     clones: u64,
+    /// Changes of attributes that could not be told.
+    attributes: u64,
 }
 
 impl Payloads {
@@ -77,6 +79,7 @@ impl Payloads {
             unsure: 0,
             unstoppable: 0,
             clones: 0,
+            attributes: 0,
         }
     }
 
@@ -104,7 +107,7 @@ impl Payloads {
                 }
                 self.add(item);
             }
-            None => {}
+            None => self.attributes += u64::from(change::is_untold(call, resolved)),
         }
     }
 
@@ -366,6 +369,11 @@ impl Payloads {
                 self.ring_writes,
                 "writes by io_uring",
                 "their buffers and offsets are not seen",
+            ),
+            (
+                self.attributes,
+                "changes of attributes",
+                "the kernel did not tell of which node, or the value was too long",
             ),
             (
                 self.clones,

@@ -49,9 +49,10 @@ pub(super) fn name(touches: &[Touch], file: FileId) -> Option<(FileId, Vec<u8>)>
 /// The one node of which attributes were changed.
 pub(super) fn only_one(touches: &[Touch]) -> Option<FileId> {
     let meant = meant(Names::Kept, touches).node;
+    // What had no name yet was only looked up, as in /proc/self/fd.
     let directories = touches
         .iter()
-        .filter(|touch| touch.is_directory && !touch.is(touched::AFTER));
+        .filter(|touch| touch.is_directory && touch.name.is_some() && !touch.is(touched::AFTER));
     meant.or_else(|| only(directories.map(|touch| touch.file)))
 }
 
