@@ -161,10 +161,15 @@ fn kinds_identities_and_attributes_are_in_the_log() {
     });
     assert_eq!(before, Some((true, None::<Payload>)));
 
-    let result = again(&log, &second);
+    is_rebuilt_but_for_old(&log, &made, &second);
+}
+
+/// Of `old` only the length is known.
+fn is_rebuilt_but_for_old(log: &Path, made: &Path, second: &Path) {
+    let result = again(log, second);
     assert_eq!(result.missing.len(), 1, "{:?}", result.missing);
     assert!(result.missing[0].what.contains("made/old"));
-    let place = rebuilt(&second, &made);
+    let place = rebuilt(second, made);
     for (name, text) in [
         ("published", "published"),
         ("emptied", "new"),
