@@ -7,7 +7,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Rebuild {
-    /// Operation log that `trace --record` wrote
+    /// Operation log that trace --record wrote
     pub(crate) log: PathBuf,
 
     /// Empty or new directory; nothing is made outside of it, whatever the log says

@@ -97,7 +97,7 @@ fn help_of_rebuild() {
     Usage: iostrata rebuild <LOG> <DIR>
 
     Arguments:
-      <LOG>  Operation log that `trace --record` wrote
+      <LOG>  Operation log that trace --record wrote
       <DIR>  Empty or new directory; nothing is made outside of it, whatever the log says
 
     Options:
