@@ -2,6 +2,7 @@
 
 mod assemble;
 pub mod budget;
+pub mod calls;
 mod direction;
 mod event;
 mod files;
