@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
-use iostrata_core::op::FileId;
+use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::timeline::Moments;
-use iostrata_core::trace::{Event, FileKind, Follower, NamedFile, Scope, Seen, Step, Task};
+use iostrata_core::trace::{
+    Event, FileKind, Follower, NamedFile, Scope, Seen, Step, Task, is_sync,
+};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::calls;
 use super::stream::file_id;
-use super::wire::{FileKey, NameEvent, RunEvent, StepEvent, TaskEvent};
+use super::wire::{FileKey, NameEvent, RunEvent, StepEvent, Submission, TaskEvent, run};
 use crate::paths;
 use crate::sites::Sites;
 use crate::steps::{self, Asked};
@@ -27,6 +29,8 @@ pub(super) struct History {
     directories: HashMap<FileId, Vec<u8>>,
     /// For calls that name a file by its path only.
     by_path: HashMap<Vec<u8>, FileId>,
+    /// Calls of `truncate` whose file was not known.
+    truncated: u64,
     /// Names in directories whose own name has not arrived: another CPU is sending it.
     waiting: Vec<(NameEvent, Vec<u8>)>,
 }
@@ -52,6 +56,7 @@ impl History {
             followed: self.follower.finish(),
             sites: sites.finish(),
             moments,
+            missing: unknown_files(self.truncated).into_iter().collect(),
         }
     }
 
@@ -144,10 +149,11 @@ impl History {
             return;
         };
         let call = calls::name(event.nr);
-        let step = if call == "io_uring.fsync" {
+        let step = if is_sync(call) {
+            let is_data = call == "aio.fdsync" || event.flags & run::DATA_ONLY != 0;
             Step::Synced {
                 file: Some(file),
-                scope: Scope::File,
+                scope: if is_data { Scope::Data } else { Scope::File },
             }
         } else {
             Step::Wrote {
@@ -157,6 +163,7 @@ impl History {
                 from: event.from,
                 to: event.to,
                 sequential: event.sequential,
+                durable: event.flags & run::DURABLE != 0,
             }
         };
         self.follower.event(&Event {
@@ -166,9 +173,15 @@ impl History {
             ended_ns: event.ended_ns,
             call,
             step,
-            // Only operations of io_uring come as a run without a write.
-            error: (event.count == 0).then_some(libc::EIO),
+            error: (event.error != 0).then_some(event.error),
         });
+    }
+
+    /// An operation of libaio of which only the submission is known.
+    pub(super) fn submission(&mut self, submission: &Submission) {
+        if let Some(event) = submission.event() {
+            self.follower.event(&event);
+        }
     }
 
     /// A step for the operation log, with its paths as they are before it.
@@ -210,7 +223,9 @@ impl History {
             first,
             second,
         };
+        let is_truncate = call == "truncate" && event.result >= 0;
         let Some(step) = steps::step(asked) else {
+            self.truncated += u64::from(is_truncate);
             return;
         };
         if let (Step::Renamed { from, to, exchange }, 0..) = (&step, event.result) {
@@ -262,6 +277,16 @@ impl History {
             self.by_path.insert(from.to_vec(), file);
         }
     }
+}
+
+/// `truncate` names its file by a path only.
+fn unknown_files(truncated: u64) -> Option<Gap> {
+    (truncated > 0).then(|| {
+        Gap::new(
+            format!("files of {truncated} truncate"),
+            "the run had not used them before; their new length is not in the history",
+        )
+    })
 }
 
 /// What is seen is the names from the file up to the root of all mounts, each with its NUL. A

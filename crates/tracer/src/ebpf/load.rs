@@ -127,6 +127,7 @@ fn load_object(
         .allow_unsupported_maps()
         .override_global("CASTS", &u32::from(casts), true)
         .override_global("CALLS", &table, true)
+        .override_global("TOLD_BY", &calls::told(), true)
         .override_global("PATHS", &calls::paths(), true)
         .override_global("PURPOSE_OF", &calls::purposes(), true)
         .override_global("HISTORY", &u32::from(limits.history), true)

@@ -3,6 +3,7 @@
 //! [`EbpfObserver::open`] loads once; a session attaches, watches one process tree and
 //! detaches, so that timing runs between sessions pay nothing.
 
+mod aio;
 pub(crate) mod calls;
 mod casts;
 mod change;
@@ -17,6 +18,7 @@ mod readout;
 mod stream;
 mod sums;
 mod symbols;
+pub(crate) mod told;
 mod uring;
 pub(crate) mod wire;
 
@@ -252,7 +254,14 @@ impl Observer for EbpfObserver {
             doing: "end the observation".to_owned(),
             cause,
         })?;
-        let sums = std::mem::take(&mut events.sums);
+        let mut sums = std::mem::take(&mut events.sums);
+        if self.limits.history {
+            let left = aio::left(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))?;
+            for submission in &left {
+                sums.submission(submission);
+                events.history.submission(submission);
+            }
+        }
         let mut raw =
             readout::read(&self.object, sums).map_err(|e| error("read the eBPF maps", &e))?;
         raw.losses.skipped = self.object.skipped() - self.skipped_before;

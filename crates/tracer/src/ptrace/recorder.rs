@@ -21,6 +21,11 @@ use super::tasks::{Entered, Tasks, family};
 use super::{memory, usage};
 use crate::clock::now_ns;
 
+/// include/uapi/linux/fs.h
+const RWF_DSYNC: u64 = 2;
+const RWF_SYNC: u64 = 4;
+const RWF_APPEND: u64 = 0x10;
+
 /// Records what the stops of one run tell.
 #[derive(Debug)]
 pub(super) struct Recorder {
@@ -194,6 +199,8 @@ impl Recorder {
             offset: outcome
                 .ok()
                 .and_then(|moved| self.offset(tid, &entered, moved)),
+            durable: entered.meaning & call::FLAGS != 0
+                && entered.arguments[5] & (RWF_DSYNC | RWF_SYNC) != 0,
         });
         let file_by_path = (entered.number == Sysno::truncate && outcome.is_ok())
             .then(|| self.file_by_path(tid, &entered))
