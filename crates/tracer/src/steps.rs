@@ -85,7 +85,9 @@ pub(crate) fn truncates(call: &str, argument: &[u64]) -> bool {
         "open" => 1,
         _ => 2,
     };
-    argument.get(flags).is_some_and(|flags| flags & O_TRUNC != 0)
+    argument
+        .get(flags)
+        .is_some_and(|flags| flags & O_TRUNC != 0)
 }
 
 fn opened(asked: &Asked<'_>, call: &str) -> Option<Step> {

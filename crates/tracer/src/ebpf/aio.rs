@@ -9,7 +9,7 @@ use iostrata_core::trace::{Direction, Event, Scope, Step, direction, is_sync};
 use super::calls;
 use super::readout::map;
 use super::stream::file_id;
-use super::wire::{HISTOGRAM_BUCKETS, CallValue, Submission, SubmissionKey, TOLD_BASE, run};
+use super::wire::{CallValue, HISTOGRAM_BUCKETS, Submission, SubmissionKey, TOLD_BASE, run};
 
 /// include/uapi/linux/stat.h
 const S_IFMT: u32 = 0o170_000;
@@ -18,10 +18,7 @@ const S_IFREG: u32 = 0o100_000;
 /// All that are left when the session ends.
 pub(super) fn left(ebpf: &Ebpf) -> Result<Vec<Submission>, MapError> {
     let table = HashMap::<_, SubmissionKey, Submission>::try_from(map(ebpf, "submissions")?)?;
-    table
-        .iter()
-        .map(|entry| entry.map(|(_, of)| of))
-        .collect()
+    table.iter().map(|entry| entry.map(|(_, of)| of)).collect()
 }
 
 /// What is not known of them.
@@ -131,7 +128,13 @@ mod tests {
         assert_eq!((from, to, durable), (8_192, 12_288, true));
         assert_eq!(submission(0).event(), None, "a read changes nothing");
         let sync = submission(3).event().map(|event| event.step);
-        assert!(matches!(sync, Some(Step::Synced { scope: Scope::Data, .. })));
+        assert!(matches!(
+            sync,
+            Some(Step::Synced {
+                scope: Scope::Data,
+                ..
+            })
+        ));
         assert_eq!(gap(0), None);
     }
 }

@@ -271,7 +271,10 @@ mod tests {
         assert_eq!(name(512 + 23), "io_uring.write");
         let copy = 672 + Sysno::copy_file_range.id().unsigned_abs();
         assert_eq!(name(copy), "copy_file_range");
-        assert_eq!((name(640 + 1), name(640 + 16)), ("aio.pwrite", "ioctl(FICLONE)"));
+        assert_eq!(
+            (name(640 + 1), name(640 + 16)),
+            ("aio.pwrite", "ioctl(FICLONE)")
+        );
         assert_eq!(name(672 + 640 + 16), "ioctl(FICLONE)");
         assert!(has_shape(640 + 16) && !has_shape(672 + 640 + 16));
         assert_eq!((name(640 + 4), name(640 + 31)), ("unknown", "unknown"));

@@ -9,4 +9,5 @@ mod record;
 mod session;
 mod sites;
 mod undisturbed;
+mod unseen;
 mod witness;

@@ -120,12 +120,7 @@ pub const GROUPS: &[Group] = &[
         NotNeeded,
         "mprotect pkey_mprotect mremap munmap brk",
     ),
-    group(
-        Effect::Resizes,
-        AtFile,
-        Both,
-        "ftruncate fallocate",
-    ),
+    group(Effect::Resizes, AtFile, Both, "ftruncate fallocate"),
     group(Effect::Resizes, ByName, Both, "truncate"),
     group(
         Effect::Resizes,

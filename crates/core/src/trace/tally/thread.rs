@@ -125,10 +125,9 @@ impl Thread {
     pub(super) fn lengthen_run(&mut self, ended: &Ended) -> Option<Event> {
         let (offset, bytes, file) = written(ended)?;
         let durable = ended.transfer.is_some_and(|transfer| transfer.durable);
-        let goes_on = self
-            .run
-            .as_ref()
-            .is_some_and(|run| run.file == file && run.call == ended.name && run.durable == durable);
+        let goes_on = self.run.as_ref().is_some_and(|run| {
+            run.file == file && run.call == ended.name && run.durable == durable
+        });
         let before = if goes_on { None } else { self.end_run() };
         let end = offset.saturating_add(bytes);
         if let Some(run) = &mut self.run {
