@@ -73,7 +73,7 @@ pub(crate) fn step(asked: Asked<'_>) -> Option<Step> {
 }
 
 /// The system call that an operation of io_uring is like: its arguments are told like that's.
-fn system_call(call: &str) -> &str {
+pub(crate) fn system_call(call: &str) -> &str {
     call.strip_prefix("io_uring.").unwrap_or(call)
 }
 

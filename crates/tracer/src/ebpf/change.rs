@@ -3,10 +3,11 @@
 use iostrata_core::record::{Change, Durability, Payload};
 
 use super::history::{FMODE_CREATED, Resolved};
-use crate::steps::{AT_REMOVEDIR, MS_SYNC, RENAME_EXCHANGE, truncates};
+use crate::steps::{AT_REMOVEDIR, MS_SYNC, RENAME_EXCHANGE, system_call, truncates};
 
 /// The change; `None` for what changes nothing.
 pub(super) fn change(call: &str, step: &Resolved) -> Option<Change> {
+    let call = system_call(call);
     on_path(call, step).or_else(|| on_descriptor(call, step))
 }
 

@@ -7,6 +7,8 @@ mod aio;
 pub(crate) mod calls;
 mod casts;
 mod change;
+#[cfg(test)]
+mod classified;
 mod guard;
 mod history;
 mod load;

@@ -3,12 +3,12 @@
 
 use syscalls::Sysno;
 
-pub(super) use crate::ebpf::calls::{meaning, name, paths_of};
+pub(super) use crate::ebpf::calls::{all, meaning, name, paths_of};
 pub(super) use crate::ebpf::wire::{call, path};
 
 /// Whether calls of this name are seen.
 pub fn sees(call: &str) -> bool {
-    Sysno::iter().any(|number| number.name() == call && is_stopped_at(number))
+    all().any(|number| number.name() == call && is_stopped_at(number))
 }
 
 /// Whether the recorder needs to see the call.

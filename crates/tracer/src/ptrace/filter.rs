@@ -38,7 +38,7 @@ impl Filter {
             answer(libc::SECCOMP_RET_ALLOW),
             load(NUMBER_AT),
         ];
-        for number in Sysno::iter().filter(|number| calls::is_stopped_at(*number)) {
+        for number in calls::all().filter(|number| calls::is_stopped_at(*number)) {
             let Ok(id) = u32::try_from(number.id()) else {
                 continue;
             };
