@@ -44,6 +44,27 @@ impl FileKind {
     }
 }
 
+/// Whether the files of this type of file system are the kernel's answers: a write to one of
+/// them stores nothing. The kernel side knows them by number (`is_answer`, `bpf/offsets.h`).
+pub fn answers(filesystem: &str) -> bool {
+    matches!(
+        filesystem,
+        "proc"
+            | "sysfs"
+            | "debugfs"
+            | "tracefs"
+            | "securityfs"
+            | "cgroup"
+            | "cgroup2"
+            | "configfs"
+            | "selinuxfs"
+            | "smackfs"
+            | "efivarfs"
+            | "binfmt_misc"
+            | "fusectl"
+    )
+}
+
 /// A file the program used, by its name when it was first seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {

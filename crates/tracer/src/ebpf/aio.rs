@@ -15,14 +15,20 @@ use super::wire::{CallValue, HISTOGRAM_BUCKETS, Submission, SubmissionKey, TOLD_
 const S_IFMT: u32 = 0o170_000;
 const S_IFREG: u32 = 0o100_000;
 
-/// All that are left when the session ends.
+/// All that are left when the session ends, in their order.
 pub(super) fn left(ebpf: &Ebpf) -> Result<Vec<Submission>, MapError> {
     let table = HashMap::<_, SubmissionKey, Submission>::try_from(map(ebpf, "submissions")?)?;
-    table.iter().map(|entry| entry.map(|(_, of)| of)).collect()
+    let left: Result<Vec<Submission>, MapError> = table
+        .iter()
+        .map(|entry| entry.map(|(_, submission)| submission))
+        .collect();
+    let mut left = left?;
+    left.sort_by_key(|submission| submission.entered_ns);
+    Ok(left)
 }
 
 /// What is not known of them.
-pub(super) fn gap(operations: u64) -> Option<Gap> {
+pub(crate) fn gap(operations: u64) -> Option<Gap> {
     (operations > 0).then(|| {
         Gap::new(
             format!("results and times of {operations} operations of libaio"),

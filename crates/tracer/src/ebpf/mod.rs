@@ -24,6 +24,7 @@ pub(crate) mod told;
 mod uring;
 pub(crate) mod wire;
 
+pub(crate) use aio::gap as without_result;
 use std::os::fd::AsFd as _;
 
 use iostrata_core::environment::Backend;

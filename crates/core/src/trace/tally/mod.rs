@@ -192,6 +192,20 @@ impl Tally {
         self.follow(ended);
     }
 
+    /// An operation that another call handed over has ended: it is counted, but it is no call of
+    /// its thread, and in no run of writes.
+    pub fn operation(&mut self, ended: Ended) {
+        let file = ended.file.and_then(|file| self.names.get(&file));
+        self.moments.call(&ended, file);
+        let key = Key {
+            number: ended.number,
+            file: ended.file,
+            is_source: false,
+        };
+        self.add(key, &ended, None);
+        self.follow(ended);
+    }
+
     fn follow(&mut self, ended: Ended) {
         let Some(step) = ended.step else {
             return;
