@@ -8,25 +8,6 @@
 #include "operations.h"
 #include "user.h"
 
-/* An operation whose result has not been fetched. */
-struct submission {
-	__u64 entered_ns;
-	__u32 process;
-	__u32 thread;
-	__u32 opcode;
-	__u32 mode;
-	struct file_key file;
-	__s64 offset;
-	__u64 bytes;
-	__u32 flags; /* RUN_* */
-	__u32 pad;
-};
-
-struct submission_key {
-	__u64 block;
-	__u64 process;
-};
-
 struct {
 	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

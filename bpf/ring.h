@@ -4,19 +4,6 @@
 #include "calls.h"
 #include "ring_types.h"
 
-struct operation {
-	__u64 entered_ns;
-	__u32 process;
-	__u32 thread;
-	__u32 opcode;
-	__u32 flags; /* RUN_*, or what opcode has */
-	__u64 at;    /* offset, or the new length */
-	__u64 bytes;
-	struct file_key closes;
-	__u32 closes_mode; /* of the file: FMODE_* */
-	__u32 pad;
-};
-
 struct {
 	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

@@ -362,6 +362,39 @@ struct stop_event {
 	__s32 error;  /* errno when it could not be stopped */
 };
 
+/* An operation of libaio whose result has not been fetched. */
+struct submission {
+	__u64 entered_ns;
+	__u32 process;
+	__u32 thread;
+	__u32 opcode;
+	__u32 mode;
+	struct file_key file;
+	__s64 offset;
+	__u64 bytes;
+	__u32 flags; /* RUN_* */
+	__u32 pad;
+};
+
+struct submission_key {
+	__u64 block;
+	__u64 process;
+};
+
+/* An operation of io_uring that has not ended. */
+struct operation {
+	__u64 entered_ns;
+	__u32 process;
+	__u32 thread;
+	__u32 opcode;
+	__u32 flags; /* RUN_*, or what opcode has */
+	__u64 at;    /* offset, or the new length */
+	__u64 bytes;
+	struct file_key closes;
+	__u32 closes_mode; /* of the file: FMODE_* */
+	__u32 pad;
+};
+
 #define STACK 16384
 
 /* Where in its program a call was made. Behind it: the stack from `sp` on. */
@@ -465,3 +498,6 @@ ASSERT_SIZE(stop_event, 16);
 ASSERT_SIZE(site_event, 80);
 ASSERT_SIZE(few_event, 72);
 ASSERT_SIZE(cache_event, 56);
+ASSERT_SIZE(submission, 64);
+ASSERT_SIZE(submission_key, 16);
+ASSERT_SIZE(operation, 64);

@@ -50,5 +50,10 @@ fn the_page_shows_the_table() {
     let shown = page.lines().filter(|line| line.starts_with('|'));
     let shown: Vec<&str> = shown.skip(2).collect();
     let rows: Vec<String> = GROUPS.iter().map(row).collect();
-    assert_eq!(shown, rows, "the table in docs/calls.md is to be\n{}", rows.join("\n"));
+    assert_eq!(
+        shown,
+        rows,
+        "the table in docs/calls.md is to be\n{}",
+        rows.join("\n")
+    );
 }

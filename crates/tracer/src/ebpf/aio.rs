@@ -4,6 +4,7 @@
 use aya::Ebpf;
 use aya::maps::{HashMap, MapError};
 use iostrata_core::op::Gap;
+use iostrata_core::trace::timeline::{CallMoment, Purpose, moment_of};
 use iostrata_core::trace::{Direction, Event, Scope, Step, direction, is_sync};
 
 use super::calls;
@@ -14,6 +15,7 @@ use super::wire::{CallValue, HISTOGRAM_BUCKETS, Submission, SubmissionKey, TOLD_
 /// include/uapi/linux/stat.h
 const S_IFMT: u32 = 0o170_000;
 const S_IFREG: u32 = 0o100_000;
+const S_IFBLK: u32 = 0o060_000;
 
 /// All that are left when the session ends, in their order.
 pub(super) fn left(ebpf: &Ebpf) -> Result<Vec<Submission>, MapError> {
@@ -25,6 +27,22 @@ pub(super) fn left(ebpf: &Ebpf) -> Result<Vec<Submission>, MapError> {
     let mut left = left?;
     left.sort_by_key(|submission| submission.entered_ns);
     Ok(left)
+}
+
+/// When they were handed over.
+pub(super) fn moments(left: &[Submission], started_ns: u64) -> Vec<CallMoment> {
+    let moment = |one: &Submission| {
+        let purpose = Purpose::of(one.name())?;
+        let is_stored = matches!(one.mode & S_IFMT, S_IFREG | S_IFBLK);
+        (is_stored || !purpose.moves()).then(|| CallMoment {
+            moment: moment_of(one.entered_ns.saturating_sub(started_ns)),
+            purpose,
+            count: 1,
+            bytes: one.bytes,
+            time_ns: 0,
+        })
+    };
+    left.iter().filter_map(moment).collect()
 }
 
 /// What is not known of them.
@@ -142,5 +160,8 @@ mod tests {
             })
         ));
         assert_eq!(gap(0), None);
+        let calls = moments(&[write, submission(5)], 0);
+        assert_eq!(calls.len(), 1, "a poll has no purpose");
+        assert_eq!((calls[0].purpose, calls[0].bytes), (Purpose::Write, 4_096));
     }
 }

@@ -50,14 +50,20 @@ pub(super) struct Resolved {
 
 impl History {
     pub(super) fn finish(self, sites: Sites, moments: Moments) -> Seen {
+        let missing = self.missing();
         Seen {
             names: self.names,
             tasks: self.tasks,
             followed: self.follower.finish(),
             sites: sites.finish(),
             moments,
-            missing: unknown_files(self.truncated).into_iter().collect(),
+            missing,
         }
+    }
+
+    /// What the history lacks.
+    pub(super) fn missing(&self) -> Vec<Gap> {
+        unknown_files(self.truncated).into_iter().collect()
     }
 
     /// A file gets its name. Returns the files that are known by it: none while the name of

@@ -258,8 +258,9 @@ impl Observer for EbpfObserver {
             cause,
         })?;
         let mut sums = std::mem::take(&mut events.sums);
+        let mut left = Vec::new();
         if self.limits.history {
-            let left = aio::left(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))?;
+            left = aio::left(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))?;
             for submission in &left {
                 sums.submission(submission);
                 events.history.submission(submission);
@@ -268,12 +269,15 @@ impl Observer for EbpfObserver {
         let mut raw =
             readout::read(&self.object, sums).map_err(|e| error("read the eBPF maps", &e))?;
         raw.losses.skipped = self.object.skipped() - self.skipped_before;
-        self.recorded = events
-            .payloads
-            .take()
-            .map(|payloads| payloads.finish(readout::log_gaps(&self.object, &raw)));
+        self.recorded = events.payloads.take().map(|payloads| {
+            let gaps = readout::log_gaps(&self.object, &raw);
+            payloads.finish([gaps, events.history.missing()].concat())
+        });
         let seen = self.limits.history.then(|| {
-            let moments = moments::read(&self.object, self.config.started_ns)?;
+            let mut moments = moments::read(&self.object, self.config.started_ns)?;
+            moments
+                .calls
+                .extend(aio::moments(&left, self.config.started_ns));
             Ok(events.history.finish(events.sites, moments))
         });
         let seen: Option<Result<Seen, MapError>> = seen;

@@ -29,7 +29,8 @@ pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError>
     let ebpf = &object.ebpf;
     let mut missing = object.missing.clone();
     let (unattributed, cache_lost) = (sums.unattributed, sums.cache_lost);
-    missing.extend(not_told(ebpf, sums.without_result)?);
+    missing.extend(not_told(ebpf)?);
+    missing.extend(aio::gap(lost(ebpf, loss::RESULTS)? + sums.without_result));
     Ok(RawEvidence {
         syscalls: seen(Stratum::Syscalls)
             .then(|| call_rows(ebpf, sums.calls))
@@ -55,7 +56,7 @@ pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError>
 }
 
 /// What calls and operations did not tell.
-fn not_told(ebpf: &Ebpf, without_result: u64) -> Result<Vec<Gap>, MapError> {
+fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
     let counted = [
         (
             lost(ebpf, loss::COMPAT)?,
@@ -76,10 +77,8 @@ fn not_told(ebpf: &Ebpf, without_result: u64) -> Result<Vec<Gap>, MapError> {
         ),
     ];
     let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
-    let results = lost(ebpf, loss::RESULTS)? + without_result;
     Ok(counted
         .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why))
-        .chain(aio::gap(results))
         .collect())
 }
 
@@ -311,11 +310,6 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
             "calls",
             "the kernel did not run the program that counts them",
         ),
-        (
-            lost_here(loss::COMPAT),
-            "system calls of 32-bit programs",
-            "their numbers mean other calls",
-        ),
     ];
     let refused = object.missing.iter().filter(|gap| {
         [Stratum::Syscalls, Stratum::Tasks, Stratum::Ring]
@@ -327,6 +321,7 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
         .filter(|(count, ..)| *count > 0)
         .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why))
         .chain(refused.cloned())
+        .chain(not_told(ebpf).unwrap_or_default())
         .chain(unrecorded(raw.syscalls.as_deref().unwrap_or_default()))
         .collect()
 }

@@ -15,10 +15,12 @@ use std::process::Command;
 use iostrata_core::evidence::SyscallRow;
 use iostrata_core::observe::{Observation, Stream};
 use iostrata_core::op::{FileId, Gap};
+use iostrata_core::record::{Begin, Completeness};
 use iostrata_core::trace::FileHistory;
 use iostrata_core::trace::calls::{unfollowed, unrecorded};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::kernel::{LoopDevice, private_mounts};
+use iostrata_tracer::record::{Recorded, Recording, rebuild};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use crate::session::{observe, workload};
@@ -180,6 +182,86 @@ fn operations_of_io_uring_are_followed_or_named() {
         "1 io_uring.unlinkat",
     ];
     assert_eq!(what(&unfollowed(ran.rows())), names);
+}
+
+/// A log of what a workload did in `dir`, rebuilt beside it.
+fn recorded(program: &str, dir: &Path) -> (tempfile::TempDir, Recorded) {
+    let begin = Begin {
+        command: vec![program.into()],
+        directory: b"/".to_vec(),
+        started_ns: 0,
+    };
+    let again = tempfile::tempdir_in("/var/tmp").unwrap();
+    let log = again.path().join("log");
+    let mut observer = EbpfObserver::with_limits(Limits::record()).unwrap();
+    observer.record(Recording::create(&log, &begin).unwrap());
+    let mut program = Command::new(workload(program));
+    let (_, status) = observe(&mut observer, Stream::default(), program.arg(dir), || ());
+    assert!(status.success());
+    let recorded = observer.recorded().unwrap().unwrap();
+    rebuild(File::open(&log).unwrap(), again.path()).unwrap();
+    (again, recorded)
+}
+
+fn incomplete(recorded: &Recorded) -> Vec<String> {
+    match &recorded.completeness {
+        Completeness::Complete => Vec::new(),
+        Completeness::Incomplete { because } => what(because),
+    }
+}
+
+#[test]
+fn the_log_has_what_arguments_tell_or_says_what_it_lacks() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    for name in ["emptied", "shortened", "mapped"] {
+        std::fs::write(dir.path().join(name), [7; 8192]).unwrap();
+    }
+    let (again, log) = recorded("told", dir.path());
+    assert_eq!(
+        incomplete(&log),
+        ["1 mprotect(shared)", "files of 1 truncate"]
+    );
+    let rebuilt = |name: &str| {
+        let path = dir.path().join(name);
+        std::fs::read(again.path().join(path.strip_prefix("/").unwrap())).unwrap()
+    };
+    assert_eq!(rebuilt("emptied"), b"new");
+    assert_eq!(rebuilt("flags"), b"fourfour");
+    assert!(!again.path().join("proc").exists(), "/proc stores nothing");
+}
+
+#[test]
+fn the_log_says_what_io_uring_and_libaio_left_out() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    std::fs::write(dir.path().join("old"), [7; 8192]).unwrap();
+    let (_, log) = recorded("ring", dir.path());
+    let left_out = [
+        "1 io_uring.linkat",
+        "1 io_uring.mkdirat",
+        "1 io_uring.openat",
+        "1 io_uring.openat2",
+        "1 io_uring.renameat",
+        "1 io_uring.symlinkat",
+        "1 io_uring.unlinkat",
+        "3 io_uring.write",
+    ];
+    assert_eq!(incomplete(&log), left_out);
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (_, log) = recorded("aio", dir.path());
+    assert_eq!(incomplete(&log), ["12 aio.pwrite", "1 aio.pwritev"]);
+}
+
+#[test]
+fn clones_are_rebuilt() {
+    with_btrfs(|dir| {
+        let (again, log) = recorded("clones", dir);
+        assert_eq!(incomplete(&log), [""; 0]);
+        for name in ["source", "whole", "part", "same", "too", "refused"] {
+            let made = std::fs::read(dir.join(name)).unwrap();
+            let rebuilt = again.path().join(dir.strip_prefix("/").unwrap()).join(name);
+            assert!(std::fs::read(rebuilt).unwrap() == made, "{name}");
+        }
+    });
 }
 
 /// A file system that can share what files hold, mounted for this thread alone.
