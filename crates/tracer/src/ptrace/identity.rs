@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use iostrata_core::op::FileId;
-use iostrata_core::trace::FileKind;
+use iostrata_core::trace::{FileKind, answers};
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags, fcntl_getfl, statx};
 
 use crate::stack::mountinfo::Mounts;
@@ -25,6 +25,8 @@ pub(super) struct Open {
     pub(super) size_bytes: u64,
     /// Whether its last name is gone.
     pub(super) is_unlinked: bool,
+    /// Whether its file system stores what is written to it.
+    pub(super) is_stored: bool,
     /// Mount it was opened on, and `st_dev`: together they name its file system.
     pub(super) place: Place,
 }
@@ -41,8 +43,9 @@ impl Open {
         FileKind::from_mode(self.mode)
     }
 
+    /// Whether it has bytes at offsets.
     pub(super) fn is_regular(&self) -> bool {
-        self.kind() == FileKind::Regular
+        self.kind() == FileKind::Regular && self.is_stored
     }
 
     /// Whether it was opened so that it can be written to.
@@ -85,6 +88,7 @@ impl Identifier {
             flags,
             size_bytes: found.stx_size,
             is_unlinked: found.stx_nlink == 0,
+            is_stored: !answers(self.kind_of(place)),
             place,
         })
     }

@@ -16,6 +16,7 @@
 //! calls then costs two stops. Errors and panics of the recording end the recording alone.
 
 mod adopt;
+mod aio;
 mod calls;
 mod clones;
 mod descriptors;
@@ -24,14 +25,17 @@ pub mod front;
 mod history;
 mod identity;
 mod lower;
+mod mappings;
 mod memory;
 mod notes;
+mod operations;
 mod place;
 mod record;
 mod recorder;
 mod request;
 mod start;
 mod tasks;
+mod told;
 mod tracing;
 mod usage;
 mod watch;
