@@ -289,8 +289,8 @@ impl History {
 fn unknown_files(truncated: u64) -> Option<Gap> {
     (truncated > 0).then(|| {
         Gap::new(
-            format!("files of {truncated} truncate"),
-            "the run had not used them before; their new length is not in the history",
+            format!("{truncated} truncate"),
+            "the run had not used their files before: which these are is not known",
         )
     })
 }
