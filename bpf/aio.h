@@ -87,6 +87,9 @@ static __always_inline __u64 begin_submission(struct submission *of, struct aio_
 	if (!file)
 		return 0;
 	of->mode = identify_file(file, &of->file);
+	/* Others that are handed over with it may come before it. */
+	if ((block->rw_flags & RWF_APPEND) || (READ(file, f_flags) & O_APPEND))
+		of->offset = READ(file, f_inode, i_size);
 	return (__u64)file;
 }
 

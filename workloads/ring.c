@@ -5,7 +5,8 @@
  * durably (512 bytes at 8,192), synced as by fdatasync and as by fsync, cut to 6,000 and given
  * space from there to 10,000, and closed. "old" is opened and emptied by openat2, closed by
  * close. Names: "made" becomes "renamed", which gets the name "linked"; "dir" and "symbolic" are
- * made; "linked" is removed. A descriptor that is none is synced.
+ * made; "linked" is removed. A descriptor that is none is synced. The last operation, a write of 1
+ * byte to "renamed", asks for no completion.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -111,6 +112,19 @@ static void names(void)
 	check(DO(UNLINKAT, AT_FDCWD, AT("linked")) == -2, "unlinkat");
 }
 
+static void untold(void)
+{
+	int fd = open("renamed", O_WRONLY);
+	unsigned slot = *tail & *mask;
+
+	entries[slot] = (struct io_uring_sqe){
+		.opcode = IORING_OP_WRITE, .fd = fd, AT("x"), .len = 1,
+		.flags = IOSQE_CQE_SKIP_SUCCESS};
+	slots[slot] = slot;
+	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+	check(fd >= 0 && syscall(SYS_io_uring_enter, ring, 1, 0, 0, 0, 0) == 1, "io_uring_enter");
+}
+
 int main(int argc, char **argv)
 {
 	int fd;
@@ -123,5 +137,6 @@ int main(int argc, char **argv)
 	emptied();
 	names();
 	check(DO(CLOSE, fd) == 0, "close");
+	untold();
 	return 0;
 }

@@ -133,15 +133,6 @@ fn layouts_of_events() -> Vec<String> {
             file: FileKey, count: u64, bytes: u64, from: u64, to: u64, sequential: u64,
             flags: u32, error: i32,
         }
-        "submission" Submission {
-            entered_ns: u64, process: u32, thread: u32, opcode: u32, mode: u32, file: FileKey,
-            offset: i64, bytes: u64, flags: u32, pad: u32,
-        }
-        "submission_key" SubmissionKey { block: u64, process: u64 }
-        "operation" Operation {
-            entered_ns: u64, process: u32, thread: u32, opcode: u32, flags: u32, at: u64,
-            bytes: u64, closes: FileKey, closes_mode: u32, pad: u32,
-        }
         "site_event" SiteEvent {
             kind: u32, nr: u32, process: u32, parent: u32, execs: u64, file: FileKey,
             spent_ns: u64, ip: u64, sp: u64, bp: u64, bytes: u32, pad: u32,
@@ -156,11 +147,26 @@ fn layouts_of_events() -> Vec<String> {
             file: FileKey, offset: u64, bytes: u64, at: u64, part: u64, address: u64, form: u32,
             descriptor: u32, mode: u32, pad: u32, open_file: u64,
         }
-        "stop_event" StopEvent { kind: u32, process: u32, thread: u32, error: i32 }
         "request_event" RequestEvent {
             kind: u32, disk: u32, file: FileKey, file_offset: u64, sector: u64, bytes: u64,
             issued_ns: u64, completed_ns: u64, cause: u8, phase: u8, by_tree: u8,
             forced_unit_access: u8, pad: u32,
+        }
+    }
+}
+
+fn layouts_of_queues() -> Vec<String> {
+    use wire::FileKey;
+    same_layout! {
+        "stop_event" StopEvent { kind: u32, process: u32, thread: u32, error: i32 }
+        "submission" Submission {
+            entered_ns: u64, process: u32, thread: u32, opcode: u32, mode: u32, file: FileKey,
+            offset: i64, bytes: u64, flags: u32, pad: u32,
+        }
+        "submission_key" SubmissionKey { block: u64, process: u64 }
+        "operation" Operation {
+            entered_ns: u64, process: u32, thread: u32, opcode: u32, flags: u32, at: u64,
+            bytes: u64, closes: FileKey, closes_mode: u32, pad: u32,
         }
     }
 }
@@ -234,7 +240,12 @@ fn constants() -> Vec<String> {
 #[test]
 fn the_loader_lays_structures_out_as_the_sources_do() {
     let head = "#include \"wire.h\"\n#define ASSERT(fact) _Static_assert(fact, #fact)".to_owned();
-    let layouts = [layouts_of_tables(), layouts_of_events()].concat();
+    let layouts = [
+        layouts_of_tables(),
+        layouts_of_events(),
+        layouts_of_queues(),
+    ]
+    .concat();
     let source = [vec![head], layouts, constants()].concat().join("\n") + "\n";
     let mut compiler = Command::new("cc")
         .args(["-std=gnu11", "-fsyntax-only", "-I", BPF, "-x", "c", "-"])

@@ -338,8 +338,8 @@ impl History {
 fn unknown_files(truncated: u64) -> Option<Gap> {
     (truncated > 0).then(|| {
         Gap::new(
-            format!("files of {truncated} truncate"),
-            "the file system does not tell which; their new length is not in the history",
+            format!("{truncated} truncate"),
+            "the file system does not tell which files they were",
         )
     })
 }

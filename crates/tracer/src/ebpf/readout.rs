@@ -65,9 +65,9 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
         ),
         (
             lost(ebpf, loss::ARGUMENTS)?,
-            "calls by what they were given",
-            "it could not be read from the program's memory or tables: which files they acted on, \
-             and where, is not known",
+            "calls whose arguments could not be read",
+            "they lay in memory of the program, or in tables of its own, that could not be looked at \
+             then: which files the calls acted on, and where, is not known",
         ),
         (
             lost(ebpf, loss::COMPLETIONS)? + unended(ebpf)?,

@@ -11,15 +11,18 @@ use super::identity::Open;
 use super::memory;
 use super::place::descriptor;
 use super::request::Tid;
+use rustix::fs::OFlags;
 
-/// Vectored operations, by opcode (include/uapi/linux/aio_abi.h).
+/// Vectored operations, by opcode (`include/uapi/linux/aio_abi.h`).
 const PREADV: u64 = 7;
 const PWRITEV: u64 = 8;
 /// Operations that move what their length says.
 const PREAD: u64 = 0;
 const PWRITE: u64 = 1;
-/// include/uapi/linux/fs.h: RWF_DSYNC | RWF_SYNC
+/// `RWF_DSYNC | RWF_SYNC` (`include/uapi/linux/fs.h`)
 const DURABLE: u64 = 6;
+/// The same.
+const RWF_APPEND: u64 = 0x10;
 /// `UIO_MAXIOV`
 const MOST_VECTORS: u64 = 1024;
 
@@ -61,13 +64,20 @@ impl Queue {
             };
             let [_, key, kind, buffer, bytes, offset] = words;
             let opcode = kind & 0xffff;
+            let open = resolve(descriptor(kind >> 32));
+            let appends = (key >> 32) & RWF_APPEND != 0
+                || open.is_some_and(|open| open.flags.contains(OFlags::APPEND));
             let submission = Submission {
                 process,
                 thread: tid,
                 started_ns: now_ns,
                 opcode,
-                open: resolve(descriptor(kind >> 32)),
-                offset,
+                open,
+                offset: if appends {
+                    size(tid, descriptor(kind >> 32)).unwrap_or(offset)
+                } else {
+                    offset
+                },
                 bytes: asked(tid, opcode, buffer, bytes),
                 durable: (key >> 32) & DURABLE != 0,
             };
@@ -132,6 +142,12 @@ impl Queue {
 fn block(tid: Tid, blocks: u64, index: u64) -> Option<(u64, [u64; 6])> {
     let block = memory::word(tid, blocks.checked_add(index.checked_mul(8)?)?)?;
     Some((block, memory::words(tid, block)?))
+}
+
+/// Where a file ends.
+fn size(tid: Tid, fd: i32) -> Option<u64> {
+    let file = std::fs::metadata(format!("/proc/{tid}/fd/{fd}")).ok()?;
+    Some(file.len())
 }
 
 /// How many bytes an operation is to move.

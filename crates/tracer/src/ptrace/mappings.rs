@@ -21,11 +21,8 @@ impl Mappings {
         let to = address.saturating_add(bytes);
         self.all.iter().find(|one| overlap(one, address, to))?;
         let maps = std::fs::read_to_string(format!("/proc/{tid}/maps")).ok()?;
-        let shared = maps.lines().filter_map(shared);
-        let inode = shared
-            .filter(|(from, end, _)| *from < to && address < *end)
-            .map(|(.., inode)| inode)
-            .last()?;
+        let mut shared = maps.lines().filter_map(shared);
+        let (.., inode) = shared.rfind(|(from, end, _)| *from < to && address < *end)?;
         let known = self.all.iter().find(|(.., open)| open.file.inode == inode);
         known.map(|(.., open)| *open)
     }
