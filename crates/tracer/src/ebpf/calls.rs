@@ -115,7 +115,8 @@ pub(crate) fn meaning(number: Sysno) -> u32 {
 fn touches(number: Sysno) -> u32 {
     use Sysno as N;
     match number {
-        N::unlink | N::unlinkat | N::rmdir | N::truncate => call::TOUCHES,
+        N::unlink | N::unlinkat | N::rmdir => call::TOUCHES,
+        N::truncate => call::TOUCHES | call::NODE,
         N::rename
         | N::renameat
         | N::renameat2

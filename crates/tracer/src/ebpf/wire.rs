@@ -40,6 +40,7 @@ pub(crate) mod call {
     pub(crate) const STOPS: u32 = 32768;
     pub(crate) const TOUCHES: u32 = 1 << 20;
     pub(crate) const PLACES: u32 = 1 << 21;
+    pub(crate) const NODE: u32 = 1 << 22;
     pub(crate) const TOLD: u32 = 65536;
     pub(crate) const FLAGS: u32 = 131_072;
 }
