@@ -37,7 +37,8 @@ pub fn direction(call: &str) -> Option<Direction> {
         | "io_uring.writev"
         | "io_uring.write_fixed"
         | "io_uring.writev_fixed"
-        | "io_uring.splice" => Some(Direction::Write),
+        | "io_uring.splice"
+        | "io_uring.tee" => Some(Direction::Write),
         _ => None,
     }
 }
