@@ -10,6 +10,7 @@ mod adopted;
 mod analytic;
 mod crowded;
 mod endings;
+mod interrupted;
 mod languages;
 mod programs;
 mod residency;

@@ -76,9 +76,13 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let mut result = result::assemble(options, run)?;
     result.missing.extend(gap);
     let recorded = recording::told(options, recorded, &mut result);
-    findings::find(&mut result, &options.checks.ignore, &|| {
-        ending.is_asked_for()
-    });
+    let stop = || ending.is_asked_for();
+    findings::find(
+        &mut result,
+        &options.checks.ignore,
+        options.no_measure,
+        &stop,
+    );
     let text = json(&result)?;
     // Who kills iostrata does not wait for its text.
     let alone = behind.is_some_and(|behind| behind.is_alone());
