@@ -52,9 +52,11 @@ static __always_inline void count_operation(struct operation *operation, struct 
 {
 	struct call_key key = {};
 	struct call_value zero = {}, *value;
+	__u32 nr = RING_BASE + (operation->opcode & (RING_OPERATIONS - 1));
+	__u32 purpose = nr < SOURCE_BASE ? PURPOSE_OF[nr] : 0;
 
 	key.file = *file;
-	key.nr = RING_BASE + (operation->opcode & (RING_OPERATIONS - 1));
+	key.nr = nr;
 	key.cpu = bpf_get_smp_processor_id();
 	value = bpf_map_lookup_elem(&calls, &key);
 	if (!value) {
@@ -70,7 +72,7 @@ static __always_inline void count_operation(struct operation *operation, struct 
 	value->count++;
 	if (result < 0)
 		value->errors++;
-	else
+	else if (purpose == PURPOSE_READ || purpose == PURPOSE_WRITE)
 		value->returned += result;
 	value->time_ns += took_ns;
 	value->histogram[bucket_of(took_ns, HISTOGRAM_BUCKETS)]++;

@@ -216,7 +216,6 @@ impl History {
         if let (Step::Renamed { from, to, exchange }, 0..) = (&step, event.result) {
             self.rename(from, to, *exchange);
         }
-        let failed = i32::try_from(-event.result).unwrap_or(i32::MAX);
         self.follower.event(&Event {
             process: event.process,
             thread: event.thread,
@@ -224,7 +223,7 @@ impl History {
             ended_ns: event.left_ns,
             call,
             step,
-            error: (event.result < 0).then_some(failed),
+            error: outcome(event.result).err(),
         });
     }
 
@@ -262,6 +261,12 @@ impl History {
             self.by_path.insert(from.to_vec(), file);
         }
     }
+}
+
+/// What a call returned, or its `errno`.
+pub(super) fn outcome(result: i64) -> Result<u64, i32> {
+    u64::try_from(result)
+        .map_err(|_negative| i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX))
 }
 
 /// What is seen is the names from the file up to the root of all mounts, each with its NUL. A

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
-use iostrata_core::op::FileId;
+use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
 use iostrata_core::trace::{Direction, NamedFile, ProcessIo};
 use rustix::fs::OFlags;
@@ -323,9 +323,10 @@ impl Recorder {
     }
 
     /// Hands over. What is left to ask the kernel for is asked by [`Record::finish`], when
-    /// nobody is stopped any more.
-    pub(super) fn hand_over(self) -> Record {
+    /// nobody is stopped any more. `failed` says what could not be recorded.
+    pub(super) fn hand_over(self, failed: Vec<Gap>) -> Record {
         Record {
+            failed,
             left: self.tasks.left(),
             tally: self.tally,
             identifier: self.identifier,
