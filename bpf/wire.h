@@ -139,7 +139,7 @@ struct call_key {
 struct call_value {
 	__u64 count;
 	__u64 errors;
-	__u64 returned;
+	__u64 returned; /* bytes; 0 for calls that return something else */
 	__u64 time_ns;
 	__u64 blocked_ns;
 	__u64 pairs;      /* transfers whose predecessor is known; of these: */
