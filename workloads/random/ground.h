@@ -98,14 +98,13 @@ static void unlock(void)
 
 static void note(const char *format, ...)
 {
-	char text[256];
+	char text[256] = "note ";
 	va_list values;
-	int bytes;
 
 	va_start(values, format);
-	bytes = vsnprintf(text, sizeof text, format, values);
+	vsnprintf(text + 5, sizeof text - 5, format, values);
 	va_end(values);
-	syscall(SYS_write, -1, text, bytes);
+	syscall(SYS_write, -1, text, strlen(text));
 }
 
 /* What a descriptor can be used for. */
@@ -213,7 +212,7 @@ static void keep(int fd)
 static char root[512];
 
 static const char *const DIRECTORIES[] = { "",	"", "", "d/", "d/e/", "s/", "s/../", "m/",
-					   "n/", "d//./", "d/t/", "s/../../" };
+					   "n/", "d//./", "d/t/", "s/../../", "o/", "o/" };
 static const char *const LEAVES[] = { "a", "b", "c" };
 
 static const char *some_leaf(void)

@@ -40,6 +40,8 @@ static void pass_descriptor(void)
 
 	if (fd < 0 || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends))
 		return;
+	tell(ends[0]);
+	tell(ends[1]);
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
 	header->cmsg_len = CMSG_LEN(sizeof fd);
@@ -59,6 +61,7 @@ static void fetch_descriptor(void)
 
 	if (handle < 0)
 		return;
+	tell(handle);
 	keep(syscall(SYS_pidfd_getfd, handle, any(), 0));
 	close(handle);
 }

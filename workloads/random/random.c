@@ -1,15 +1,16 @@
 /* Makes file operations at random, the same ones for the same seed.
  *
- * random DIR FIRST COUNT GO: for COUNT seeds from FIRST on, makes DIR/SEED and does there what
- * the seed says. First it opens GO, a FIFO, and so waits for whoever is to watch.
+ * random DIR OTHER FIRST COUNT GO: for COUNT seeds from FIRST on, makes DIR/SEED and OTHER/SEED,
+ * which may lie on another file system, and does there what the seed says. First it opens GO, a
+ * FIFO, and so waits for whoever is to watch.
  *
  * Whoever reads a trace of it learns from notes what that trace does not have. A note is a write
  * to descriptor -1, which fails:
  *
- *   begin                                    counted is what follows
- *   is FD MAJOR:MINOR INODE GENERATION PATH  what a new descriptor stands for; PATH without O_PATH
- *   uring OPERATION FD RESULT                an operation of io_uring has ended
- *   aio OPERATION FD RESULT                  one of libaio has
+ *   note begin                                 counted is what follows
+ *   note is FD MAJOR:MINOR INODE GENERATION    what a new descriptor stands for
+ *   note uring OPERATION FD RESULT             an operation of io_uring has ended
+ *   note aio OPERATION FD RESULT               one of libaio has
  *
  * Threads and processes race, but not for names and descriptors: who changes these has the
  * lock for itself, so that a trace which looks at a descriptor when a call begins sees what the
@@ -119,12 +120,13 @@ void some_operations(int count, int people)
 		one_operation(people);
 }
 
-static void prepare(const char *dir, unsigned long number)
+static void prepare(const char *dir, const char *other, unsigned long number)
 {
-	char path[64];
+	char beside[600];
 
+	snprintf(beside, sizeof beside, "%s/%lu", other, number);
+	mkdir(beside, 0755);
 	snprintf(root, sizeof root, "%s/%lu", dir, number);
-	snprintf(path, sizeof path, "%lu", number);
 	mkdir(root, 0755);
 	if (chdir(root))
 		exit(2);
@@ -134,6 +136,7 @@ static void prepare(const char *dir, unsigned long number)
 	symlink("d/e", "s");
 	/* Leads out of it in a child that has changed its root, where it leads back in. */
 	symlink("/d/e", "d/t");
+	symlink(beside, "o");
 	seed = number * 0x9e3779b97f4a7c15ULL + 1;
 	for (int i = 0; i < 3; i++)
 		below(2);
@@ -145,13 +148,13 @@ int main(int count, char **word)
 	unsigned long first, seeds;
 	int go;
 
-	if (count != 5)
+	if (count != 6)
 		return 2;
-	first = strtoul(word[2], 0, 10);
-	seeds = strtoul(word[3], 0, 10);
+	first = strtoul(word[3], 0, 10);
+	seeds = strtoul(word[4], 0, 10);
 	signal(SIGPIPE, SIG_IGN);
 	make_lock();
-	go = open(word[4], O_RDONLY);
+	go = open(word[5], O_RDONLY);
 	if (go < 0)
 		return 2;
 	close(go);
@@ -160,7 +163,7 @@ int main(int count, char **word)
 		pid_t child = fork();
 
 		if (!child) {
-			prepare(word[1], number);
+			prepare(word[1], word[2], number);
 			some_operations(OPERATIONS_EACH, 1);
 			_exit(0);
 		}

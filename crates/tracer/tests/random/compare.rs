@@ -1,0 +1,126 @@
+//! Where two observers of one run differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use iostrata_core::op::FileId;
+
+use crate::tally::{Key, Row, Tally, Thing};
+
+/// Differences in counts and bytes, one on a line: file, call, both rows.
+pub(crate) fn rows(one: &Tally, other: &Tally, compared: impl Fn(&Key) -> bool) -> Vec<String> {
+    let (one, other) = aligned(one, other);
+    let none = Row::default();
+    let keys: BTreeSet<&Key> = one.rows.keys().chain(other.rows.keys()).collect();
+    let mut found = Vec::new();
+    for key in keys.into_iter().filter(|key| compared(key)) {
+        let row = one.rows.get(key).unwrap_or(&none);
+        let expected = other.rows.get(key).unwrap_or(&none);
+        if row != expected {
+            let names = names_of(&other, &one, &key.thing);
+            let source = if key.is_source { " (source)" } else { "" };
+            found.push(format!(
+                "{} {names}: {}{source}: {row}; expected {expected}",
+                key.thing, key.call
+            ));
+        }
+    }
+    found
+}
+
+fn names_of(one: &Tally, other: &Tally, thing: &Thing) -> String {
+    let mut text = String::new();
+    for name in one.names.get(thing).or(other.names.get(thing)).into_iter().flatten() {
+        write!(text, "{name} ").expect("memory");
+    }
+    text
+}
+
+/// Names that `one` has and `other` never saw at that file.
+pub(crate) fn names(one: &Tally, other: &Tally) -> Vec<String> {
+    let (one, other) = aligned(one, other);
+    let mut found = Vec::new();
+    for (thing, names) in &one.names {
+        let expected = other.names.get(thing).cloned().unwrap_or_default();
+        for name in names.difference(&expected) {
+            found.push(format!("{thing}: named {name}; expected one of {expected:?}"));
+        }
+    }
+    found
+}
+
+/// Last names that are not those which the files have in `dirs` now.
+pub(crate) fn last_names(last: &[(Thing, String)], dirs: &[&Path]) -> Vec<String> {
+    let mut there: BTreeMap<Thing, BTreeSet<String>> = BTreeMap::new();
+    for dir in dirs {
+        walk(dir, &mut |path, thing| {
+            let names = there.entry(thing).or_default();
+            names.insert(path.to_string_lossy().into_owned());
+        });
+    }
+    let mut found = Vec::new();
+    for (thing, name) in last {
+        // Of two lives of one inode number, the other may be the one that is there.
+        let Some(expected) = there.get(&thing.without_generation()) else {
+            continue;
+        };
+        let lives = last
+            .iter()
+            .filter(|(other, _)| other.without_generation() == thing.without_generation());
+        if lives.count() == 1 && !expected.contains(name) {
+            found.push(format!("{thing}: is {name} at last; expected one of {expected:?}"));
+        }
+    }
+    found
+}
+
+fn walk(dir: &Path, found: &mut impl FnMut(PathBuf, Thing)) {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
+    for entry in entries {
+        let entry = entry.expect("an entry");
+        let meta = entry.metadata().expect("what it is");
+        let (major, minor) = (
+            rustix::fs::major(meta.dev()),
+            rustix::fs::minor(meta.dev()),
+        );
+        if meta.is_dir() {
+            walk(&entry.path(), found);
+        }
+        let thing = Thing::File {
+            device: FileId::kernel_device(major, minor),
+            inode: meta.ino(),
+            generation: 0,
+        };
+        found(entry.path(), thing);
+    }
+}
+
+/// Both with the generations that both know: some file systems tell it to one of them only.
+fn aligned(one: &Tally, other: &Tally) -> (Tally, Tally) {
+    let lives = |tally: &Tally| {
+        let things = tally.rows.keys().map(|key| &key.thing);
+        things.chain(tally.names.keys()).cloned().collect()
+    };
+    let (mine, theirs): (BTreeSet<Thing>, BTreeSet<Thing>) = (lives(one), lives(other));
+    let align = |tally: &Tally, known: &BTreeSet<Thing>| {
+        let name = |thing: &Thing| {
+            let without = thing.without_generation();
+            if known.contains(&without) { without } else { thing.clone() }
+        };
+        let mut aligned = Tally::default();
+        for (key, row) in &tally.rows {
+            aligned.add(&name(&key.thing), &key.call, key.is_source, *row);
+        }
+        let mut names: BTreeMap<Thing, BTreeSet<String>> = BTreeMap::new();
+        for (thing, paths) in &tally.names {
+            names.entry(name(thing)).or_default().extend(paths.clone());
+        }
+        aligned.names = names;
+        aligned
+    };
+    (align(one, &theirs), align(other, &mine))
+}
