@@ -84,41 +84,24 @@ APART int merge_slot(struct call_slot *slot)
 	return 0;
 }
 
-/* The file that state->open_file stands for. Apart from what is done at every call, as is all
- * that is rare: code that is not run costs too where it stands between what is. */
+/* The file that state->open_file stands for. Read anew at each call: a struct file is freed memory
+ * as soon as another thread has closed the descriptor, and the next open may be given the same. */
 APART int look_up(struct task_state *state)
 {
-	struct file *file;
-	struct inode *inode;
-
 	if (!state)
 		return 0;
-	file = (struct file *)state->open_file;
-	inode = READ(file, f_inode);
-	identify(inode, &state->last_file);
-	if (HISTORY)
-		state->last_mode = READ(inode, i_mode);
+	state->mode = identify_file((struct file *)state->open_file, &state->file);
 	return 0;
 }
 
-/* Resolves a descriptor to the inode's life. The last struct file is remembered only
- * while this task alone uses the table: then nobody else can close it behind our back
- * and have its address reused. */
 static __always_inline void resolve(struct task_state *state, struct task_struct *task, __u32 fd)
 {
-	__u64 file = (__u64)file_of(task, fd);
-	bool is_alone = task->files->count.counter == 1;
+	struct file *file = file_of(task, fd);
 
 	if (!file)
 		return;
-	state->open_file = file;
-	/* A child may have come to share the table since, and closed the file. */
-	if (file != state->file_pointer || !is_alone) {
-		look_up(state);
-		state->file_pointer = is_alone ? file : 0;
-	}
-	state->file = state->last_file;
-	state->mode = state->last_mode;
+	state->open_file = (__u64)file;
+	look_up(state);
 }
 
 /* The file that the call reads from, when it is counted at the one it writes to. */
@@ -129,7 +112,7 @@ static __always_inline void resolve_source(struct task_state *state, struct task
 
 	if (!file)
 		return;
-	identify(READ(file, f_inode), &state->source);
+	identify_file(file, &state->source);
 	state->source_file = (__u64)file;
 }
 
@@ -154,6 +137,7 @@ static __always_inline void prepare_history(struct task_state *state, struct tas
 					    struct pt_regs *regs)
 {
 	state->argument[4] = regs->r8;
+	state->touched_count = 0;
 	state->source.inode = 0;
 	state->source.device = 0;
 	if (state->call & CALL_SOURCE_FIRST)
@@ -204,8 +188,6 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 		resolve(state, task, regs->r8);
 	if (HISTORY)
 		prepare_history(state, task, regs);
-	if (call & CALL_CLOSES)
-		state->file_pointer = 0;
 	state->entered_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -379,7 +361,6 @@ APART int leave(struct task_state *state, __s64 result)
 	now = bpf_ktime_get_ns();
 	took_ns = now - state->entered_ns;
 	if ((state->call & CALL_FD_RETURNED) && result >= 0) {
-		state->file_pointer = 0; /* the new file may have the memory of a closed one */
 		resolve(state, bpf_get_current_task_btf(), result);
 		if (HISTORY)
 			look_at_file(state);

@@ -4,7 +4,7 @@
  * sent when another file or a step of the same thread comes.
  */
 #pragma once
-#include "names.h"
+#include "touched.h"
 
 struct step_record {
 	struct step_event event;
@@ -17,12 +17,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct step_record);
 } step_scratch SEC(".maps");
-
-static __always_inline bool is_same_file(const struct file_key *one, const struct file_key *other)
-{
-	return one->inode == other->inode && one->device == other->device &&
-	       one->generation == other->generation;
-}
 
 APART int end_run(struct run *run)
 {
@@ -81,9 +75,19 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 		run->to = run->end;
 }
 
-/* The directory that a relative path begins in, named if it is new. */
-static __noinline int begin_of(struct task_struct *task, __u64 fd, __u32 which)
+/* Whether the task's root is that of all mounts, as it is unless it has called chroot(2). */
+static __always_inline bool is_whole_root(struct path *root)
 {
+	struct vfsmount *seen = READ(root, mnt);
+	struct mount *mount = (void *)seen - bpf_core_field_offset(struct mount, mnt);
+
+	return READ(root, dentry) == READ(seen, mnt_root) && READ(mount, mnt_parent) == mount;
+}
+
+/* The directory that a path begins in, named if it is new. `start` is its first byte. */
+static __noinline int begin_of(struct task_struct *task, __u64 fd, __u32 which, __u32 start)
+{
+	struct fs_struct *fs = READ(task, fs);
 	struct step_record *record;
 	struct file_key key = {};
 	struct path *at = 0;
@@ -93,9 +97,11 @@ static __noinline int begin_of(struct task_struct *task, __u64 fd, __u32 which)
 	record = bpf_map_lookup_elem(&step_scratch, &zero);
 	if (!record || which > 1)
 		return 0;
-	if ((__s32)fd == AT_FDCWD) {
-		struct fs_struct *fs = READ(task, fs);
-
+	if (start == '/') {
+		at = (void *)fs + bpf_core_field_offset(struct fs_struct, root);
+		if (is_whole_root(at))
+			return 0;
+	} else if ((__s32)fd == AT_FDCWD) {
 		at = (void *)fs + bpf_core_field_offset(struct fs_struct, pwd);
 	} else {
 		struct file *file = file_of(task, fd);
@@ -168,14 +174,14 @@ APART int copy_paths(struct task_state *state, __u32 style)
 	first = copy_path(record, 0, address[0]);
 	record->event.bytes[0] = first;
 	bpf_probe_read_kernel(&start, 1, record->text);
-	if (first && start != '/')
-		begin_of(task, fd[0], 0);
+	if (first)
+		begin_of(task, fd[0], 0, start);
 	if (!address[1] || first >= TEXT) /* no room: no path is that long but by intent */
 		return 0;
 	record->event.bytes[1] = copy_path(record, first, address[1]);
 	bpf_probe_read_kernel(&start, 1, record->text + (first & (TEXT - 1)));
-	if (record->event.bytes[1] && start != '/')
-		begin_of(task, fd[1], 1);
+	if (record->event.bytes[1])
+		begin_of(task, fd[1], 1, start);
 	return 0;
 }
 
@@ -189,6 +195,8 @@ APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 n
 	if (!record || !state)
 		return 0;
 	end_run(&state->run);
+	if (state->call & CALL_PLACES)
+		send_places(state);
 	__builtin_memset(&record->event, 0, sizeof record->event);
 	record->event.kind = EVENT_STEP;
 	record->event.nr = state->nr;

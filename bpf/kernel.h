@@ -51,6 +51,7 @@ enum {
 /* include/uapi/linux/stat.h */
 #define S_IFMT 0170000
 #define S_IFREG 0100000
+#define S_IFDIR 0040000
 #define S_IFBLK 0060000
 
 /* arch/x86/include/asm/thread_info.h: the call came through the 32-bit entry */
@@ -59,6 +60,9 @@ enum {
 /* include/uapi/linux/magic.h; fs/btrfs: BTRFS_BTREE_INODE_OBJECTID */
 #define BTRFS_SUPER_MAGIC 0x9123683E
 #define BTRFS_TREES_INODE 1
+
+/* include/linux/fs.h: mounted where no path leads */
+#define SB_NOUSER (1UL << 31)
 
 /* include/linux/fs.h */
 #define FMODE_WRITE 0x2
@@ -90,8 +94,21 @@ struct file_system_type {
 };
 struct super_block {
 	__u32 s_dev;
+	unsigned long s_flags;
 	unsigned long s_magic;
 	struct file_system_type *s_type;
+	struct mount *s_mounts; /* a list_head, twice as large, before Linux 6.17 */
+};
+struct hlist_node;
+struct hlist_head {
+	struct hlist_node *first;
+};
+struct hlist_node {
+	struct hlist_node *next;
+	struct hlist_node **pprev;
+};
+struct hlist_bl_node {
+	struct hlist_bl_node **pprev;
 };
 struct inode {
 	__u16 i_mode;
@@ -99,22 +116,52 @@ struct inode {
 	unsigned long i_ino;
 	__u32 i_generation;
 	long long i_size;
+	struct hlist_head i_dentry;
 };
 struct qstr {
 	const unsigned char *name;
 };
 struct dentry {
+	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
 	struct inode *d_inode;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
 };
 struct vfsmount {
 	struct dentry *mnt_root;
+	struct super_block *mnt_sb;
+};
+struct btrfs_root {
+	__u32 anon_dev;
+};
+struct btrfs_inode {
+	struct btrfs_root *root;
+	struct inode vfs_inode;
+};
+struct ovl_path {
+	struct dentry *dentry;
+};
+struct ovl_entry {
+	struct ovl_path __lowerstack[0];
+};
+struct ovl_inode {
+	struct inode vfs_inode;
+	struct dentry *__upperdentry;
+	struct ovl_entry *oe;
 };
 struct mount {
 	struct mount *mnt_parent;
 	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
+	struct mount *mnt_next_for_sb;
+	struct mnt_namespace *mnt_ns;
+};
+struct mnt_namespace;
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
 };
 struct path {
 	struct vfsmount *mnt;
@@ -131,6 +178,7 @@ struct mm_struct {
 	struct file *exe_file;
 };
 struct fs_struct {
+	struct path root;
 	struct path pwd;
 };
 struct fdtable {
@@ -162,6 +210,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	struct fs_struct *fs;
+	struct nsproxy *nsproxy;
 	struct files_struct *files;
 	__u64 self_exec_id;
 	struct sched_entity se;

@@ -57,21 +57,23 @@ struct run {
 	__u32 pad;
 };
 
+/* Inodes that one change of names concerns: two directories and two files, twice on overlayfs. */
+#define TOUCHED 8
+
 struct task_state {
 	__u64 owner;        /* the task that has this place in `places`, 0 for none */
 	__u64 entered_ns;   /* 0 outside a call */
 	__u64 blocked_ns;   /* in the current call */
 	__u64 switched_ns;  /* when it left the CPU blocked, else 0 */
 	__u64 argument[5];
-	__u64 file_pointer; /* last struct file, while nobody else can change the table */
-	struct file_key last_file;
 	struct file_key last_named;
-	__u32 last_mode; /* of its inode */
-	__u32 mode;
 	struct file_key file; /* of the current call */
 	__u64 open_file;      /* its struct file */
+	__u32 mode;           /* ... what is behind it, S_IFMT and permissions, */
 	__u32 file_mode;      /* ... and FMODE_* and O_* of it */
 	__u32 file_flags;
+	__u32 touched_count;  /* inodes in touched[] */
+	__u64 touched[TOUCHED]; /* inodes whose change time the call has set */
 	struct file_key source; /* the file that the current call reads from */
 	__u64 source_file;
 	__u32 nr;
@@ -303,13 +305,6 @@ static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 		return 0;
 	entry = (void *)table->fd + 8ULL * fd - bpf_core_field_offset(struct kiocb, ki_filp);
 	return READ(entry, ki_filp);
-}
-
-static __always_inline void identify(struct inode *inode, struct file_key *key)
-{
-	key->inode = READ(inode, i_ino);
-	key->generation = READ(inode, i_generation);
-	key->device = READ(inode, i_sb, s_dev);
 }
 
 /* A large folio keeps its order in the low byte of the second page's flags

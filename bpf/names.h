@@ -1,6 +1,6 @@
 /* Names: the path of every file, once, when it is used for the first time. */
 #pragma once
-#include "maps.h"
+#include "identity.h"
 
 struct name_record {
 	struct name_event event;
@@ -37,19 +37,13 @@ static long climb(__u32 index, struct walk *walk)
 	if (dentry == walk->root) {
 		below = READ(mount, mnt_parent);
 		if (below == mount) {
-			walk->complete = 1;
+			walk->complete = PATH_WHOLE;
 			return 1;
 		}
 		walk->dentry = READ(mount, mnt_mountpoint);
 		walk->mount = below;
 		walk->root = READ(below, mnt.mnt_root);
 		return 0;
-	}
-	parent = READ(dentry, d_parent);
-	if (parent == dentry) {
-		/* The root of a file system that is mounted nowhere: pipes, sockets. */
-		walk->complete = 1;
-		return 1;
 	}
 	record = bpf_map_lookup_elem(&name_scratch, &zero);
 	if (!record || walk->bytes >= TEXT)
@@ -60,6 +54,11 @@ static long climb(__u32 index, struct walk *walk)
 	if (bytes <= 0)
 		return 1;
 	walk->bytes += bytes;
+	parent = READ(dentry, d_parent);
+	if (parent == dentry) {
+		walk->complete = PATH_IN_FILE_SYSTEM;
+		return 1;
+	}
 	walk->dentry = parent;
 	return 0;
 }
@@ -68,14 +67,15 @@ static __always_inline void fill_name(struct name_event *event, struct file_key 
 				      struct inode *inode)
 {
 	event->kind = EVENT_NAME;
-	event->mode = READ(inode, i_mode);
+	event->mode = mode_of(inode);
 	event->file = *key;
 	event->size = READ(inode, i_size);
+	event->superblock = READ(inode, i_sb, s_dev);
 	bpf_probe_read_kernel_str(event->filesystem, sizeof event->filesystem,
 				  READ(inode, i_sb, s_type, name));
 }
 
-/* All names up to the root of all mounts. */
+/* All names up to the root of all mounts; without a mount, to that of the file system. */
 static __noinline int send_path(struct file_key *key, struct dentry *dentry,
 				struct vfsmount *mount, struct inode *inode, __u32 as_base)
 {
@@ -88,8 +88,10 @@ static __noinline int send_path(struct file_key *key, struct dentry *dentry,
 	if (!record || !key)
 		return 0;
 	walk.dentry = dentry;
-	walk.root = READ(mount, mnt_root);
-	walk.mount = (void *)mount - bpf_core_field_offset(struct mount, mnt);
+	if (mount) {
+		walk.root = READ(mount, mnt_root);
+		walk.mount = (void *)mount - bpf_core_field_offset(struct mount, mnt);
+	}
 	bpf_loop(512, climb, &walk, 0);
 	fill_name(&record->event, key, inode);
 	record->event.base = (struct file_key){};
@@ -121,7 +123,7 @@ static __noinline int send_leaf(struct file_key *key, struct file_key *base,
 		return 0;
 	fill_name(&record->event, key, inode);
 	record->event.base = *base;
-	record->event.complete = 1;
+	record->event.complete = PATH_WHOLE;
 	record->event.as_base = 0;
 	record->event.bytes = bytes;
 	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))

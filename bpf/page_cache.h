@@ -69,17 +69,13 @@ static __always_inline struct cache_value *cache_of(struct task_state *state, st
 	bool writes = state->entered_ns && (state->call & CALL_WRITES);
 	struct cache_sum *sum = &state->cache[writes];
 	struct cache_key *key = &sum->key;
-	__u64 number = READ(inode, i_ino);
-	__u32 generation = READ(inode, i_generation);
-	__u32 device = READ(inode, i_sb, s_dev);
+	struct file_key file = {};
 
-	if (key->file.inode != number || key->file.generation != generation ||
-	    key->file.device != device) {
+	identify(inode, &file);
+	if (!is_same_file(&key->file, &file)) {
 		merge_cache(sum);
-		key->file.inode = number;
-		key->file.generation = generation;
-		key->file.device = device;
-		key->metadata = is_metadata(inode, number);
+		key->file = file;
+		key->metadata = is_metadata(inode, file.inode);
 	}
 	return &sum->value;
 }
@@ -241,8 +237,12 @@ static __always_inline __u64 awaited_pages(struct task_state *state, struct foli
  * to be overwritten, not read. */
 static __always_inline bool overwrites(struct task_state *state, struct inode *inode)
 {
-	return (state->call & CALL_WRITES) && state->file.inode == READ(inode, i_ino) &&
-	       state->file.device == READ(inode, i_sb, s_dev);
+	struct file_key file = {};
+
+	if (!(state->call & CALL_WRITES) || state->file.inode != READ(inode, i_ino))
+		return 0;
+	identify(inode, &file);
+	return is_same_file(&state->file, &file);
 }
 
 SEC("tp_btf/mm_filemap_add_to_page_cache")

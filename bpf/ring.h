@@ -111,6 +111,7 @@ static __always_inline int finish(__u64 request, __s64 result)
 	struct io_kiocb *kiocb = (struct io_kiocb *)request;
 	struct file_key key = {};
 	struct file *file;
+	__u32 mode = 0;
 	__u64 now;
 
 	if (!operation)
@@ -118,7 +119,7 @@ static __always_inline int finish(__u64 request, __s64 result)
 	now = bpf_ktime_get_ns();
 	file = BPF_CORE_READ(kiocb, file); /* a number for the verifier */
 	if (file) {
-		identify(READ(file, f_inode), &key);
+		mode = identify_file(file, &key);
 		if (HISTORY)
 			name_file((__u64)file, &key);
 	}
@@ -126,7 +127,7 @@ static __always_inline int finish(__u64 request, __s64 result)
 	if (HISTORY) {
 		ring_history(operation, &key, result, now);
 		operation_at(purpose_of(RING_BASE + (operation->opcode & (RING_OPERATIONS - 1)),
-					file ? READ(file, f_inode, i_mode) : 0),
+					mode),
 			     result, now - operation->entered_ns, now);
 	}
 	bpf_map_delete_elem(&operations, &request);

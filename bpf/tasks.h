@@ -110,11 +110,7 @@ int BPF_PROG(executed, struct task_struct *task)
 	struct file_key key = {};
 	struct file *program;
 
-	if (!state)
-		return 0;
-	/* close-on-exec has changed the table. */
-	state->file_pointer = 0;
-	if (!HISTORY)
+	if (!state || !HISTORY)
 		return 0;
 	/* Its pages are used without a call that opens it. */
 	program = BPF_CORE_READ(task, mm, exe_file); /* a number for the verifier */

@@ -34,6 +34,8 @@
 #define CALL_SOURCE_SECOND 8192 /* argument 1 is the file read from */
 #define CALL_MOVES 16384    /* returns the bytes it moved */
 #define CALL_STOPS 32768    /* when recorded: the reader has to look before the program goes on */
+#define CALL_TOUCHES (1 << 20) /* the inodes whose change time it sets are handed over, */
+#define CALL_PLACES (1 << 21)  /* ... and where they are afterwards */
 
 /* Which arguments are paths. Set by the loader. */
 #define PATH_FIRST 1        /* argument 0, from the working directory */
@@ -204,11 +206,19 @@ enum event_kind {
 	EVENT_STOP = 8,
 	EVENT_FEW = 9,
 	EVENT_CACHE = 10,
+	EVENT_TOUCHED = 11,
 	EVENT_SITE = 16,
 };
 
 #define TEXT 4096
 #define LONGEST_NAME 256 /* NAME_MAX and the NUL */
+
+/* How far up the names go. */
+enum path_end {
+	PATH_CUT,            /* not to the end: the path is too long */
+	PATH_WHOLE,          /* to the base, or to the root of all mounts */
+	PATH_IN_FILE_SYSTEM, /* to the root of the file system, whose own name is the last */
+};
 
 /* A file seen for the first time. Behind it: the names from the file up to `base`, a
  * directory that was named before, or where that is zero up to the root of all mounts;
@@ -222,7 +232,28 @@ struct name_event {
 	__u32 bytes;
 	__u16 complete;
 	__u16 as_base; /* a directory that is not used itself, but a file in it */
+	__u32 superblock; /* its device: that of a btrfs file is its subvolume's */
+	__u32 pad;
 	char filesystem[16];
+};
+
+#define TOUCHED_AFTER 1   /* seen when the call ended, not when it changed the inode */
+#define TOUCHED_OVERLAY 2 /* of overlayfs: those of its layers are touched too */
+#define TOUCHED_NAMED 4   /* it has a name, which follows: its first, of several */
+#define TOUCHED_HASHED 8  /* ... that can be found */
+
+/* An inode whose change time a call has set. Calls that change names set that of the directories
+ * and of the file (POSIX), so these tell what a path meant, whatever links led there. Comes before
+ * the step that the call is. Behind it: the name, with its NUL. */
+struct touched_event {
+	__u32 kind;
+	__u32 thread;
+	struct file_key file;
+	struct file_key parent; /* the directory of the name */
+	__u32 mode;
+	__u32 flags;            /* TOUCHED_* */
+	__u32 bytes;            /* of the name */
+	__u32 pad;
 };
 
 /* A call that is a step of the history. Behind it: its paths as the program gave them,
@@ -416,7 +447,8 @@ ASSERT_SIZE(request_moment, 128);
 ASSERT_SIZE(config, 88);
 ASSERT_SIZE(call_event, 128);
 ASSERT_SIZE(request_event, 72);
-ASSERT_SIZE(name_event, 72);
+ASSERT_SIZE(name_event, 80);
+ASSERT_SIZE(touched_event, 56);
 ASSERT_SIZE(step_event, 144);
 ASSERT_SIZE(run_event, 88);
 ASSERT_SIZE(task_event, 112);

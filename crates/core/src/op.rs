@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// inode number it is not reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileId {
-    /// `s_dev` of the file system, in the kernel's encoding (`major << 20 | minor`).
+    /// `st_dev`, in the kernel's encoding (`major << 20 | minor`): of btrfs the subvolume's. A
+    /// file of overlayfs is that of the layer which holds it.
     pub device: u32,
     /// Inode number.
     pub inode: u64,

@@ -13,6 +13,7 @@ use iostrata_core::op::FileId;
 use iostrata_core::trace::{FileKind, NamedFile, Seen};
 use rustix::fs::{Mode, OFlags};
 
+use crate::identity::observed_file;
 use crate::kernel::cachestat;
 use crate::page_cache::{FileSystems, LookedAt, count_by_cachestat, look_at};
 use crate::stack::{self, Roots};
@@ -144,8 +145,8 @@ pub fn residency(seen: &Seen, calls: &[SyscallRow]) -> BTreeMap<FileId, Residenc
             let Ok(LookedAt::Regular(regular)) = look_at(&path, false, &mut systems) else {
                 return None;
             };
-            let identity = regular.identity;
-            let same = (identity.device, identity.inode) == (named.file.device, named.file.inode);
+            let found = observed_file(&path).ok()?;
+            let same = (found.device, found.inode) == (named.file.device, named.file.inode);
             let counted = same.then(|| count_by_cachestat(&regular, MAP_RANGES))?;
             Some((named.file, counted.ok()?.map?))
         })

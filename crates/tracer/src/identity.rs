@@ -7,16 +7,29 @@ use std::path::Path;
 use iostrata_core::FileId;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
-/// `s_dev` and inode number, the key under which an observer counts.
+/// A device and an inode number: which device, [`observed_file`] and [`kernel_file`] say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KernelFile {
-    /// `s_dev` of the superblock, in the kernel's encoding.
+    /// In the kernel's encoding.
     pub device: u32,
     /// Inode number.
     pub inode: u64,
 }
 
-/// Looks `path` up.
+/// Looks `path` up as observers count it: by `st_dev`, which tells the subvolumes of btrfs
+/// apart.
+///
+/// Observers count a file of overlayfs as the one of the layer that holds it, of which
+/// `stat(2)` tells the inode number alone.
+pub fn observed_file(path: &Path) -> io::Result<KernelFile> {
+    let seen = statx(CWD, path, AtFlags::empty(), StatxFlags::INO)?;
+    Ok(KernelFile {
+        device: FileId::kernel_device(seen.stx_dev_major, seen.stx_dev_minor),
+        inode: seen.stx_ino,
+    })
+}
+
+/// Looks `path` up as `/proc/PID/maps` shows it.
 ///
 /// The device is that of its mount, not `st_dev`: btrfs gives every subvolume an
 /// `st_dev` of its own (`btrfs_getattr`), while `/proc/PID/mountinfo` shows the

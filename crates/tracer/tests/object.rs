@@ -72,8 +72,8 @@ fn same_fields(c: &str, bytes: usize, fields: &[(&str, usize, usize)]) -> Vec<St
     fields.iter().map(same).collect()
 }
 
-fn layouts() -> Vec<String> {
-    use wire::{END_IOS, FileKey, HISTOGRAM_BUCKETS, PIECES, SIZE_BUCKETS};
+fn layouts_of_tables() -> Vec<String> {
+    use wire::{END_IOS, FileKey, HISTOGRAM_BUCKETS, SIZE_BUCKETS};
     same_layout! {
         "file_key" FileKey { inode: u64, device: u32, generation: u32 }
         "call_key" CallKey { file: FileKey, nr: u32, cpu: u32 }
@@ -103,6 +103,12 @@ fn layouts() -> Vec<String> {
         "request_moment" RequestMomentValue {
             count: [u64; wire::CAUSES], bytes: [u64; wire::CAUSES],
         }
+    }
+}
+
+fn layouts_of_events() -> Vec<String> {
+    use wire::{FileKey, PIECES};
+    same_layout! {
         "call_event" CallEvent {
             kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, took_ns: u64,
             result: i64, file: FileKey, pieces: u32, pieces_read: u32,
@@ -110,8 +116,12 @@ fn layouts() -> Vec<String> {
         }
         "name_event" NameEvent {
             kind: u32, mode: u32, file: FileKey, base: FileKey, size: u64, bytes: u32,
-            complete: u16, as_base: u16,
+            complete: u16, as_base: u16, superblock: u32, pad: u32,
             filesystem: [u8; 16],
+        }
+        "touched_event" TouchedEvent {
+            kind: u32, thread: u32, file: FileKey, parent: FileKey, mode: u32, flags: u32,
+            bytes: u32, pad: u32,
         }
         "step_event" StepEvent {
             kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
@@ -146,7 +156,7 @@ fn layouts() -> Vec<String> {
 }
 
 fn constants() -> Vec<String> {
-    use wire::{call, form, loss};
+    use wire::{call, form, loss, path_end, touched};
     let same = [
         ("SYSCALLS", wire::SYSCALLS as u64),
         ("CALL_FD_FIRST", call::FD_FIRST.into()),
@@ -164,6 +174,15 @@ fn constants() -> Vec<String> {
         ("LOSS_TASKS", loss::TASKS.into()),
         ("LOSS_COMPAT", loss::COMPAT.into()),
         ("CALL_STOPS", call::STOPS.into()),
+        ("CALL_TOUCHES", call::TOUCHES.into()),
+        ("CALL_PLACES", call::PLACES.into()),
+        ("PATH_CUT", path_end::CUT.into()),
+        ("PATH_IN_FILE_SYSTEM", path_end::IN_FILE_SYSTEM.into()),
+        ("TOUCHED_AFTER", touched::AFTER.into()),
+        ("TOUCHED_OVERLAY", touched::OVERLAY.into()),
+        ("TOUCHED_NAMED", touched::NAMED.into()),
+        ("TOUCHED_HASHED", touched::HASHED.into()),
+        ("EVENT_TOUCHED", wire::EVENT_TOUCHED.into()),
         ("LOSS_PAYLOAD", loss::PAYLOAD.into()),
         ("PAYLOAD_HERE", form::HERE.into()),
         ("PAYLOAD_IN_MEMORY", form::IN_MEMORY.into()),
@@ -183,7 +202,8 @@ fn constants() -> Vec<String> {
 #[test]
 fn the_loader_lays_structures_out_as_the_sources_do() {
     let head = "#include \"wire.h\"\n#define ASSERT(fact) _Static_assert(fact, #fact)".to_owned();
-    let source = [vec![head], layouts(), constants()].concat().join("\n") + "\n";
+    let layouts = [layouts_of_tables(), layouts_of_events()].concat();
+    let source = [vec![head], layouts, constants()].concat().join("\n") + "\n";
     let mut compiler = Command::new("cc")
         .args(["-std=gnu11", "-fsyntax-only", "-I", BPF, "-x", "c", "-"])
         .stdin(Stdio::piped())

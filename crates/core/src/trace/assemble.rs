@@ -57,6 +57,7 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
     let evidence = whole_run(raw, seen, &disks);
     let mut missing = evidence.missing.clone();
     missing.extend(facts.missing);
+    missing.extend(seen.gaps.iter().cloned());
     missing.extend(seen.followed.left_out.gap());
     missing.extend(seen.moments.missing.iter().cloned());
     let wall_ns = Duration::try_from_secs_f64(facts.wall_s).unwrap_or_default();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::timeline::Moments;
 use super::{Followed, SiteRow};
-use crate::op::FileId;
+use crate::op::{FileId, Gap};
 
 /// What a descriptor stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -105,4 +105,6 @@ pub struct Seen {
     pub sites: Vec<SiteRow>,
     /// When calls and requests were.
     pub moments: Moments,
+    /// What of this could not be had.
+    pub gaps: Vec<Gap>,
 }

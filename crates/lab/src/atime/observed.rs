@@ -10,7 +10,7 @@ use iostrata_core::observe::Stream;
 use super::loops::{Item, expect_loop};
 use super::settings::FILE_BYTES;
 use super::workload::file_name;
-use crate::engine::{Job, KernelFile, kernel_file};
+use crate::engine::{Job, KernelFile, observed_file};
 use crate::error::LabError;
 use crate::session::{Session, evidence, settle, sync_file_system, unobserved};
 
@@ -91,7 +91,7 @@ fn identities(item: &Item<'_>) -> Result<Vec<KernelFile>, LabError> {
     let directory = std::path::PathBuf::from(job.directory);
     let failed = |error| LabError::io(format!("look up {}", directory.display()), error);
     // One look at the mounts for all of them.
-    let device = kernel_file(&directory).map_err(failed)?.device;
+    let device = observed_file(&directory).map_err(failed)?.device;
     (0..job.files)
         .map(|number| {
             let seen = std::fs::metadata(directory.join(file_name(number))).map_err(failed)?;

@@ -8,7 +8,7 @@ use iostrata_core::observe::Stream;
 use super::expected::expected_calls;
 use super::item::Item;
 use super::memory;
-use crate::engine::{Job, WriteJob, kernel_file};
+use crate::engine::{Job, WriteJob, observed_file};
 use crate::error::LabError;
 use crate::session::{Session, evidence, expect_work, settle, sync_file_system, unobserved};
 
@@ -47,7 +47,7 @@ pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Obse
         path: file.path().into(),
     });
     let mut workload = session.start(&job)?;
-    let identity = kernel_file(file.path())
+    let identity = observed_file(file.path())
         .map_err(|error| LabError::io(format!("look up {}", file.path().display()), error))?;
     // What earlier runs left to write back is not this one's.
     sync_file_system(&target.dir)?;

@@ -6,7 +6,7 @@ use iostrata_core::{Call, FileId, Gap};
 
 use super::settings::{TIMELINE_RECORDS, TIMELINE_SIZE_BYTES};
 use crate::engine::{
-    EngineError, Job, KernelFile, ReadJob, Report, StepReport, StepsJob, Workload, kernel_file,
+    EngineError, Job, KernelFile, ReadJob, Report, StepReport, StepsJob, Workload, observed_file,
 };
 use crate::error::LabError;
 use crate::session::{RunFile, Session};
@@ -43,7 +43,7 @@ pub(super) fn timeline(
         &|| Ok(()),
     )?;
     writer.exit()?;
-    let identity = kernel_file(file.path())
+    let identity = observed_file(file.path())
         .map_err(|error| LabError::io(format!("look up {}", file.path().display()), error))?;
     file.remove()?;
     let durability = match &observation {

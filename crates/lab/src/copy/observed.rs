@@ -8,7 +8,7 @@ use iostrata_core::evidence::{Charge, Evidence, RawEvidence, assemble};
 use iostrata_core::observe::Stream;
 
 use super::item::Item;
-use crate::engine::{KernelFile, Residency, kernel_file, residency};
+use crate::engine::{KernelFile, Residency, observed_file, residency};
 use crate::error::LabError;
 use crate::session::{Session, evidence, expect_work, settle, sync_file_system, unobserved};
 
@@ -95,7 +95,7 @@ pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Obse
 }
 
 fn identity(path: &Path) -> Result<KernelFile, LabError> {
-    kernel_file(path).map_err(|error| LabError::io(format!("look up {}", path.display()), error))
+    observed_file(path).map_err(|error| LabError::io(format!("look up {}", path.display()), error))
 }
 
 /// Counts every call of the copy, whatever file it is on: memory it maps, pipes it makes,

@@ -18,7 +18,7 @@ pub use child::{
     ReadLoopJob, ReadReport, Report, StepReport, StepsJob, Work, Workload, WriteJob, child_main,
 };
 pub(crate) use child::{Stopwatch, monotonic_ns};
-pub use iostrata_tracer::identity::{KernelFile, kernel_file};
+pub use iostrata_tracer::identity::{KernelFile, observed_file};
 pub use noise::{Meter, Reading};
 pub(crate) use process::Process;
 pub use progress::{Ledger, Progress, Silent, Step};

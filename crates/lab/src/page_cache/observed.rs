@@ -8,7 +8,7 @@ use iostrata_core::page_cache::{Reader, State};
 use super::item::{Found, Item, read};
 use super::job::FileStep;
 use super::rows::brought_pages;
-use crate::engine::kernel_file;
+use crate::engine::observed_file;
 use crate::error::LabError;
 use crate::session::{Session, evidence, unobserved};
 
@@ -59,7 +59,7 @@ pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Obse
 
 fn observe_once(session: &mut Session<'_>, item: &Item<'_>) -> Result<Observed, LabError> {
     session.ledger.step(&format!("observing {}", item.label()));
-    let identity = kernel_file(item.file)
+    let identity = observed_file(item.file)
         .map_err(|error| LabError::io(format!("look up {}", item.file.display()), error))?;
     let mut workload = session.start(&item.job(vec![FileStep::Read]))?;
     let found = item.set_state()?;

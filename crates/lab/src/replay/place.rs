@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::NotReplayed;
-use crate::engine::kernel_file;
+use crate::engine::observed_file;
 
 /// The directory itself, or the nearest above it that is still there; on `device` if that
 /// is known.
@@ -14,7 +14,7 @@ pub(super) fn find(directory: &Path, device: Option<u32>) -> Result<PathBuf, Not
         return Ok(directory.to_owned());
     };
     for place in directory.ancestors().filter(|place| place.is_absolute()) {
-        match kernel_file(place) {
+        match observed_file(place) {
             Ok(found) if found.device == device => return Ok(place.to_owned()),
             Ok(_) => return Err(NotReplayed::OtherFileSystem(name())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn the_nearest_directory_on_the_same_file_system_is_found() {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-        let device = kernel_file(dir.path()).unwrap().device;
+        let device = observed_file(dir.path()).unwrap().device;
         let gone = dir.path().join("gone/deeper");
         assert_eq!(find(dir.path(), Some(device)).unwrap(), dir.path());
         assert_eq!(find(&gone, Some(device)).unwrap(), dir.path());
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn another_file_system_is_refused() {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-        let proc = kernel_file(Path::new("/proc")).unwrap().device;
+        let proc = observed_file(Path::new("/proc")).unwrap().device;
         let found = find(&dir.path().join("gone"), Some(proc)).unwrap_err();
         assert!(matches!(found, NotReplayed::OtherFileSystem(_)), "{found}");
         let relative = find(Path::new("nowhere"), Some(proc)).unwrap_err();

@@ -19,7 +19,7 @@ pub(crate) fn evidence(
     target: &Target,
     files: &[KernelFile],
 ) -> (Evidence, Option<u64>) {
-    let identities = files.iter().map(|file| (file.device, file.inode));
+    let identities = files.iter().map(|file| as_observed(raw, target, *file));
     let by_file = Charge {
         disks: target.disks.clone(),
         files: Some(identities.collect()),
@@ -45,6 +45,26 @@ pub(crate) fn evidence(
         evidence.missing.push(Gap::new("page-cache events", why));
     }
     (evidence, foreign)
+}
+
+/// The device and the inode under which the file is counted: on overlayfs those of a layer, of
+/// which the file system tells the inode number alone.
+fn as_observed(raw: &RawEvidence, target: &Target, file: KernelFile) -> (u32, u64) {
+    let own = (file.device, file.inode);
+    if target.storage.filesystem != "overlay" {
+        return own;
+    }
+    let rows = raw.syscalls.iter().flatten().filter_map(|row| row.file);
+    let mut devices: Vec<u32> = rows
+        .filter(|seen| seen.inode == file.inode)
+        .map(|seen| seen.device)
+        .collect();
+    devices.sort_unstable();
+    devices.dedup();
+    match devices[..] {
+        [device] => (device, file.inode),
+        _ => own,
+    }
 }
 
 #[cfg(test)]
@@ -149,6 +169,20 @@ pub(crate) mod tests {
         let (evidence, foreign) = charged(&target("btrfs", false, &[7]));
         assert_eq!(evidence.device.unwrap().metadata.count, 0);
         assert_eq!(foreign, Some(1));
+    }
+
+    #[test]
+    fn a_file_of_an_overlay_is_counted_at_its_layer() {
+        let calls = |device| {
+            let file = KernelFile {
+                device,
+                inode: FILE.inode,
+            };
+            let (evidence, _) = evidence(&raw(), &target("overlay", false, &[7]), &[file]);
+            evidence.syscalls.unwrap().get("write").map(|row| row.count)
+        };
+        assert_eq!(calls(99), Some(1), "the device is the overlay's");
+        assert_eq!(calls(FILE.device), Some(1));
     }
 
     #[test]

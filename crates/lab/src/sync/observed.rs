@@ -7,7 +7,7 @@ use iostrata_core::sync::{Call, Second};
 
 use super::item::{Item, Length, stretch};
 use super::job::SyncReport;
-use crate::engine::{KernelFile, Work, Workload, kernel_file};
+use crate::engine::{KernelFile, Work, Workload, observed_file};
 use crate::error::LabError;
 use crate::session::{Session, evidence, settle, sync_file_system, unobserved};
 use crate::target::Target;
@@ -59,7 +59,7 @@ pub(super) fn observe(
     let mut workload = session.start(&item.job(session, &files, stretches.length))?;
     let mut identities = Vec::new();
     for file in &files.0 {
-        let identity = kernel_file(file.path())
+        let identity = observed_file(file.path())
             .map_err(|error| LabError::io(format!("look up {}", file.path().display()), error))?;
         identities.push(identity);
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use iostrata_core::observe::{Observer as _, Stream};
 use iostrata_core::trace::Remedy;
-use iostrata_lab::engine::{Job, Report, kernel_file};
+use iostrata_lab::engine::{Job, Report, observed_file};
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::replay::{Measurement, NotReplayed, ReplayJob, Wanted, replay};
 use iostrata_lab::scratch::{ImageKind, Images, Plan, isolate, prepare};
@@ -135,7 +135,7 @@ fn what_is_done_is_what_the_kernel_saw() {
     });
     let mut observer = EbpfObserver::open().unwrap();
     let mut workload = launcher().start(&job, &never).unwrap();
-    let file = kernel_file(&dir.path().join("f")).unwrap();
+    let file = observed_file(&dir.path().join("f")).unwrap();
     observer.start(workload.pid(), Stream::default()).unwrap();
     let Report::Replay(report) = workload.go(&never).unwrap() else {
         panic!("another report")
@@ -245,7 +245,7 @@ fn a_directory_that_is_gone_is_a_reason_unless_the_file_system_is_known() {
     let refused = one(BYTEWISE, &gone).unwrap_err();
     assert!(matches!(refused, NotReplayed::Gone(_)), "{refused}");
     let known = Wanted {
-        device: Some(kernel_file(dir.path()).unwrap().device),
+        device: Some(observed_file(dir.path()).unwrap().device),
         ..wanted(BYTEWISE, &gone)
     };
     let replays = replay(&[known], &launcher(), &never);

@@ -73,7 +73,27 @@ fn of_each<T: Copy + Default>(of: impl Fn(Sysno) -> T) -> [T; SYSCALLS] {
 
 /// Where the file of a call is and what the call does: [`call`] bits.
 pub(crate) fn meaning(number: Sysno) -> u32 {
-    transfer(number).unwrap_or_else(|| other(number))
+    transfer(number).unwrap_or_else(|| other(number)) | touches(number)
+}
+
+/// Calls of whose paths only the kernel knows what they meant.
+fn touches(number: Sysno) -> u32 {
+    use Sysno as N;
+    match number {
+        N::unlink | N::unlinkat | N::rmdir | N::truncate => call::TOUCHES,
+        N::rename
+        | N::renameat
+        | N::renameat2
+        | N::link
+        | N::linkat
+        | N::symlink
+        | N::symlinkat
+        | N::mkdir
+        | N::mkdirat
+        | N::mknod
+        | N::mknodat => call::TOUCHES | call::PLACES,
+        _ => 0,
+    }
 }
 
 /// Calls that move bytes of a file.

@@ -14,18 +14,19 @@ pub(super) fn change(call: &str, step: &Resolved) -> Option<Change> {
 /// Calls that name what they change by a path.
 fn on_path(call: &str, step: &Resolved) -> Option<Change> {
     let argument = &step.event.argument;
-    let path = step.first.clone()?;
+    let path = step.first.as_ref()?.path.clone();
+    let other = || step.second.as_ref().map(|named| named.path.clone());
     // The mode stands behind the path, or behind directory and path.
     let mode = |at: bool| u32::try_from(argument[usize::from(at) + 1]).unwrap_or(0);
     Some(match call {
         "rename" | "renameat" | "renameat2" => Change::Renamed {
             from: path,
-            to: step.second.clone()?,
+            to: other()?,
             exchange: call == "renameat2" && argument[4] & RENAME_EXCHANGE != 0,
         },
         "link" | "linkat" => Change::Linked {
             from: path,
-            to: step.second.clone()?,
+            to: other()?,
         },
         "unlink" | "unlinkat" | "rmdir" => Change::Unlinked {
             path,
@@ -44,7 +45,7 @@ fn on_path(call: &str, step: &Resolved) -> Option<Change> {
             mode: mode(call == "mknodat"),
         },
         "truncate" => Change::Resized {
-            file: step.by_path?,
+            file: step.node?,
             bytes: argument[1],
         },
         "open" | "openat" | "openat2" | "creat" if step.event.result >= 0 => {

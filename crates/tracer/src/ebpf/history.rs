@@ -1,15 +1,17 @@
-//! From the kernel side's names, steps, runs and tasks to the history of a run.
+//! From the kernel side's steps, runs and tasks to the history of a run.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use iostrata_core::op::FileId;
+use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::timeline::Moments;
-use iostrata_core::trace::{Event, FileKind, Follower, NamedFile, Scope, Seen, Step, Task};
-use zerocopy::{FromBytes as _, IntoBytes as _};
+use iostrata_core::trace::{Event, Follower, NamedFile, Scope, Seen, Step, Task};
+use zerocopy::FromBytes as _;
 
 use super::calls;
+use super::names::{Names, Place, beneath, up_to_nul};
 use super::stream::file_id;
-use super::wire::{FileKey, NameEvent, RunEvent, StepEvent, TaskEvent};
+use super::touched::{self, Meant, Touches};
+use super::wire::{FileKey, RunEvent, StepEvent, TaskEvent};
 use crate::paths;
 use crate::sites::Sites;
 use crate::steps::{self, Asked};
@@ -17,37 +19,61 @@ use crate::steps::{self, Asked};
 /// include/linux/fs.h
 pub(super) const FMODE_CREATED: u32 = 0x10_0000;
 
+/// `__O_TMPFILE`, include/uapi/asm-generic/fcntl.h
+const TMPFILE: u32 = 0o20_000_000;
+
 /// Follows a session. Memory grows with the files and threads, not with the calls.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    names: Vec<NamedFile>,
+    names: Names,
+    touches: Touches,
     tasks: Vec<Task>,
     follower: Follower,
-    /// Where relative paths begin.
-    directories: HashMap<FileId, Vec<u8>>,
-    /// For calls that name a file by its path only.
-    by_path: HashMap<Vec<u8>, FileId>,
-    /// Names in directories whose own name has not arrived: another CPU is sending it.
-    waiting: Vec<(NameEvent, Vec<u8>)>,
+    /// Opened without a name (`O_TMPFILE`), and not linked since.
+    nameless: HashSet<FileId>,
+    /// Names whose directory the kernel side did not tell.
+    as_text: u64,
 }
 
-/// A step with its paths made absolute.
+/// A path of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    /// Absolute. From the kernel's own names where `place` is known, else as it was given.
+    pub(super) path: Vec<u8>,
+    /// The directory, and the name in it, that a change of names concerns.
+    pub(super) place: Option<Place>,
+}
+
+/// A step with its paths as the kernel understood them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Resolved {
     pub(super) event: StepEvent,
     pub(super) file: Option<FileId>,
-    pub(super) first: Option<Vec<u8>>,
-    pub(super) second: Option<Vec<u8>>,
+    pub(super) first: Option<Named>,
+    pub(super) second: Option<Named>,
     /// The second path as it was given: what a symbolic link says.
     pub(super) second_text: Vec<u8>,
-    /// The file of the first path, if that is known.
-    pub(super) by_path: Option<FileId>,
+    /// The file that was renamed, linked, removed, made, or changed through its path.
+    pub(super) node: Option<FileId>,
 }
 
 impl History {
+    /// What the names of the session lack.
+    pub(super) fn gaps(&self) -> Vec<Gap> {
+        let gap = || {
+            Gap::new(
+                format!("directories of {} names", self.as_text),
+                "the file system does not tell which one a call changed; their paths are as the \
+                 program gave them, whatever links lead there",
+            )
+        };
+        (self.as_text > 0).then(gap).into_iter().collect()
+    }
+
     pub(super) fn finish(self, sites: Sites, moments: Moments) -> Seen {
         Seen {
-            names: self.names,
+            gaps: self.gaps(),
+            names: self.names.finish(),
             tasks: self.tasks,
             followed: self.follower.finish(),
             sites: sites.finish(),
@@ -55,63 +81,17 @@ impl History {
         }
     }
 
-    /// A file gets its name. Returns the files that are known by it: none while the name of
-    /// its directory is missing, several when it is the directory that others waited for.
+    /// A file gets its name. Returns the files that are known by it.
     pub(super) fn name(&mut self, record: &[u8]) -> &[NamedFile] {
-        let known = self.names.len();
-        self.add_name(record);
-        &self.names[known..]
+        let named = self.names.add(record);
+        for named in named {
+            self.follower.named(named);
+        }
+        named
     }
 
-    fn add_name(&mut self, record: &[u8]) -> Option<()> {
-        let (event, text) = NameEvent::read_from_prefix(record).ok()?;
-        let text = text.get(..event.bytes as usize).unwrap_or(text);
-        let file = file_id(&event.file)?;
-        let kind = FileKind::from_mode(event.mode);
-        let path = match file_id(&event.base).map(|base| self.directories.get(&base)) {
-            None => path_of(kind, file.inode, text, event.complete != 0),
-            Some(Some(directory)) => {
-                paths::normal(&[directory, &b"/"[..], up_to_nul(text)].concat())
-            }
-            Some(None) => {
-                self.waiting.push((event, text.to_vec()));
-                return None;
-            }
-        };
-        if kind == FileKind::Directory {
-            self.directories.insert(file, path.clone());
-        }
-        if event.as_base != 0 {
-            self.name_those_in(file);
-            return None;
-        }
-        let named = NamedFile {
-            file,
-            path,
-            kind,
-            filesystem: String::from_utf8_lossy(up_to_nul(&event.filesystem)).into_owned(),
-            size_bytes: event.size,
-        };
-        self.by_path.insert(named.path.clone(), file);
-        self.follower.named(&named);
-        self.names.push(named);
-        self.name_those_in(file);
-        Some(())
-    }
-
-    /// The name of a directory has arrived: so those in it are known.
-    fn name_those_in(&mut self, directory: FileId) {
-        if self.waiting.is_empty() {
-            return;
-        }
-        let in_it = |event: &NameEvent| file_id(&event.base) == Some(directory);
-        let waiting = std::mem::take(&mut self.waiting);
-        let (now, later) = waiting.into_iter().partition(|(event, _)| in_it(event));
-        self.waiting = later;
-        let now: Vec<(NameEvent, Vec<u8>)> = now;
-        for (event, text) in now {
-            self.add_name(&[event.as_bytes(), &text].concat());
-        }
+    pub(super) fn touched(&mut self, record: &[u8]) {
+        self.touches.add(record);
     }
 
     pub(super) fn task(&mut self, record: &[u8]) {
@@ -171,52 +151,109 @@ impl History {
         });
     }
 
-    /// A step for the operation log, with its paths as they are before it.
-    pub(super) fn resolve(&self, record: &[u8]) -> Option<Resolved> {
+    /// A step with its paths as they were before it.
+    pub(super) fn resolve(&mut self, record: &[u8]) -> Option<Resolved> {
         let (event, text) = StepEvent::read_from_prefix(record).ok()?;
+        let touches = self.touches.take(event.thread);
         let (first, second) = text.split_at_checked(event.bytes[0] as usize)?;
-        let first = self.absolute(&event.base[0], first);
-        Some(Resolved {
+        let (first, second) = (up_to_nul(first), up_to_nul(second));
+        let call = calls::name(event.nr);
+        let mut resolved = Resolved {
             file: file_id(&event.file),
-            by_path: first
-                .as_ref()
-                .and_then(|path| self.by_path.get(path).copied()),
-            first,
+            first: self.absolute(&event.base[0], first),
             second: self.absolute(&event.base[1], second),
-            second_text: up_to_nul(second).to_vec(),
+            second_text: second.to_vec(),
+            node: None,
             event,
-        })
+        };
+        if event.result < 0 {
+            return Some(resolved);
+        }
+        let Some(names) = names_of(call, first, second) else {
+            return Some(resolved);
+        };
+        let meant = touched::meant(names, &touches);
+        self.place(&mut resolved, names, &meant, (first, second));
+        Some(resolved)
     }
 
-    pub(super) fn step(&mut self, record: &[u8]) {
-        let Ok((event, text)) = StepEvent::read_from_prefix(record) else {
-            return;
+    /// Puts the directories in that the call's paths led to.
+    fn place(
+        &mut self,
+        step: &mut Resolved,
+        names: touched::Names<'_>,
+        meant: &Meant,
+        (first, second): (&[u8], &[u8]),
+    ) {
+        let base = step.event.base.map(|base| file_id(&base));
+        step.node = meant.node;
+        let (from, to) = match names {
+            touched::Names::Removed(_) => (Some(meant.from), None),
+            touched::Names::Made(_) => (Some(meant.to), None),
+            touched::Names::Linked(_) => (None, Some(meant.to)),
+            touched::Names::Renamed(..) => (Some(meant.from), Some(meant.to)),
+            touched::Names::Kept => (None, None),
         };
+        if let Some(directory) = from {
+            self.put(&mut step.first, (first, base[0]), directory);
+        }
+        if let Some(directory) = to {
+            self.put(&mut step.second, (second, base[1]), directory);
+        }
+        if matches!(names, touched::Names::Linked(_))
+            && let Some(place) = meant.node.and_then(|node| self.names.place_of(node))
+            && let Some(path) = self.names.path_at(place)
+        {
+            let place = Some(place.clone());
+            step.first = Some(Named { path, place });
+        }
+        let known = step.first.as_ref().and_then(|named| named.place.as_ref());
+        step.node = step
+            .node
+            .or_else(|| known.and_then(|place| self.names.file_at(place)));
+    }
+
+    /// One of the paths: its directory is the one that the kernel changed or, where the path is
+    /// a name alone, the one that it begins in.
+    fn put(
+        &mut self,
+        named: &mut Option<Named>,
+        (text, base): (&[u8], Option<FileId>),
+        directory: Option<FileId>,
+    ) {
+        let Some(named) = named else { return };
+        let (above, name) = split(text);
+        let known = directory.or(base.filter(|_| above.is_empty()));
+        let place = known.map(|directory| Place {
+            directory,
+            name: name.to_vec(),
+        });
+        match place.as_ref().and_then(|place| self.names.path_at(place)) {
+            Some(path) => *named = Named { path, place },
+            None => self.as_text += u64::from(!matches!(above, b"" | b"/")),
+        }
+    }
+
+    pub(super) fn step(&mut self, resolved: Resolved) {
+        let event = resolved.event;
         let call = calls::name(event.nr);
-        let (first, second) = text
-            .split_at_checked(event.bytes[0] as usize)
-            .unwrap_or((text, &[]));
-        let first = self.absolute(&event.base[0], first);
-        let second = self.absolute(&event.base[1], second);
-        let file_by_path = first.as_ref().and_then(|path| self.by_path.get(path));
+        self.follow_names(call, &resolved);
+        let path = |named: Option<Named>| named.map(|named| named.path);
         let asked = Asked {
             call,
             argument: &event.argument,
             failed: event.result < 0,
-            file: file_id(&event.file),
+            file: resolved.file,
             created: event.mode & FMODE_CREATED != 0,
             flags: event.flags,
-            file_by_path: file_by_path.copied(),
-            first,
-            second,
+            file_by_path: resolved.node,
+            first: path(resolved.first),
+            second: path(resolved.second),
         };
         let Some(step) = steps::step(asked) else {
             return;
         };
-        if let (Step::Renamed { from, to, exchange }, 0..) = (&step, event.result) {
-            self.rename(from, to, *exchange);
-        }
-        let failed = i32::try_from(-event.result).unwrap_or(i32::MAX);
+        let failed = i32::try_from(event.result.unsigned_abs()).unwrap_or(i32::MAX);
         self.follower.event(&Event {
             process: event.process,
             thread: event.thread,
@@ -228,128 +265,95 @@ impl History {
         });
     }
 
-    /// A path as it was given, made absolute; `None` when there is none.
-    fn absolute(&self, base: &FileKey, text: &[u8]) -> Option<Vec<u8>> {
-        let text = up_to_nul(text);
-        let base = file_id(base).and_then(|base| self.directories.get(&base));
-        match (text.first(), base) {
-            (Some(b'/'), _) => Some(paths::normal(text)),
-            (Some(_), Some(base)) => Some(paths::normal(&[base, &b"/"[..], text].concat())),
-            (Some(_), None) => Some(text.to_vec()),
-            (None, _) => None,
+    /// Keeps names as they are after the step.
+    fn follow_names(&mut self, call: &str, step: &Resolved) {
+        if step.event.result < 0 {
+            return;
         }
-    }
-
-    /// Keeps the names of directories, where relative paths begin, and of files.
-    fn rename(&mut self, from: &[u8], to: &[u8], exchange: bool) {
-        let moved = |path: &[u8]| {
-            let other = if exchange { Some((to, from)) } else { None };
-            [Some((from, to)), other]
-                .into_iter()
-                .flatten()
-                .find_map(|(old, new)| paths::moved(path, old, new))
-        };
-        for path in self.directories.values_mut() {
-            if let Some(new) = moved(path) {
-                *path = new;
+        if let Some(file) = step.file.filter(|_| step.event.flags & TMPFILE == TMPFILE) {
+            self.nameless.insert(file);
+        }
+        let place = |named: &Option<Named>| named.as_ref().and_then(|named| named.place.clone());
+        match (call, &step.first, &step.second) {
+            ("rename" | "renameat" | "renameat2", Some(from), Some(to)) => {
+                let exchange =
+                    call == "renameat2" && step.event.argument[4] & steps::RENAME_EXCHANGE != 0;
+                self.names.moved(&from.path, &to.path, exchange);
+                if let (Some(from), Some(to)) = (&from.place, &to.place) {
+                    self.names.renamed(from, to, exchange);
+                }
             }
+            ("link" | "linkat", ..) => {
+                if let (Some(node), Some(to)) = (step.node, place(&step.second)) {
+                    let had_none = self.nameless.remove(&node);
+                    self.names.linked(node, to, had_none);
+                }
+            }
+            ("mkdir" | "mkdirat", Some(path), _) => {
+                if let Some(node) = step.node {
+                    self.names.made(node, &path.path);
+                }
+            }
+            ("unlink" | "unlinkat", ..) => {
+                let gone = place(&step.first).and_then(|place| self.names.file_at(&place));
+                if let Some(file) = gone {
+                    self.names.removed(file);
+                }
+            }
+            _ => {}
         }
-        let (one, other) = (self.by_path.remove(from), self.by_path.remove(to));
-        if let Some(file) = one {
-            self.by_path.insert(to.to_vec(), file);
-        }
-        if let Some(file) = other.filter(|_| exchange) {
-            self.by_path.insert(from.to_vec(), file);
-        }
+    }
+
+    /// A path as it was given, made absolute; `None` when there is none.
+    fn absolute(&self, base: &FileKey, text: &[u8]) -> Option<Named> {
+        let base = file_id(base).and_then(|base| self.names.directory(base));
+        let path = match (text.first()?, base) {
+            // A program that has called chroot(2) begins elsewhere.
+            (_, Some(base)) => paths::normal(&beneath(base, text)),
+            (b'/', None) => paths::normal(text),
+            (_, None) => text.to_vec(),
+        };
+        Some(Named { path, place: None })
     }
 }
 
-/// What is seen is the names from the file up to the root of all mounts, each with its NUL. A
-/// path that is too long to be walked to its end begins with an ellipsis.
-fn path_of(kind: FileKind, inode: u64, text: &[u8], complete: bool) -> Vec<u8> {
-    let mut names: Vec<&[u8]> = text
-        .split(|byte| *byte == 0)
-        .filter(|name| !name.is_empty())
-        .collect();
-    names.reverse();
-    match kind {
-        // As /proc/PID/fd shows them (fs/pipe.c pipefs_dname, net/socket.c sockfs_dname).
-        FileKind::Pipe if names.is_empty() => format!("pipe:[{inode}]").into_bytes(),
-        FileKind::Socket if names.len() < 2 => format!("socket:[{inode}]").into_bytes(),
-        FileKind::Anonymous => [b"anon_inode:", names.concat().as_slice()].concat(),
-        _ if complete => [b"/", names.join(&b'/').as_slice()].concat(),
-        _ => ["…/".as_bytes(), names.join(&b'/').as_slice()].concat(),
+/// The last name of a path, and what stands before it.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    let end = path
+        .iter()
+        .rposition(|byte| *byte != b'/')
+        .map_or(0, |at| at + 1);
+    let path = &path[..end];
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (&path[..=at], &path[at + 1..]),
+        None => (b"", path),
     }
 }
 
-fn up_to_nul(text: &[u8]) -> &[u8] {
-    let end = text.iter().position(|byte| *byte == 0);
-    &text[..end.unwrap_or(text.len())]
+/// What the call does with names; `None` for calls that change none and no file by its path.
+fn names_of<'a>(call: &str, first: &'a [u8], second: &'a [u8]) -> Option<touched::Names<'a>> {
+    let (first, second) = (split(first).1, split(second).1);
+    Some(match call {
+        "rename" | "renameat" | "renameat2" => touched::Names::Renamed(first, second),
+        "link" | "linkat" => touched::Names::Linked(second),
+        "unlink" | "unlinkat" | "rmdir" => touched::Names::Removed(first),
+        "mkdir" | "mkdirat" | "mknod" | "mknodat" | "symlink" | "symlinkat" => {
+            touched::Names::Made(first)
+        }
+        "truncate" => touched::Names::Kept,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FILE: u32 = 0o100_644;
-    const DIRECTORY: u32 = 0o040_755;
-
-    fn event(inode: u64, base: u64, mode: u32, as_base: u16, text: &[u8]) -> Vec<u8> {
-        let key = |inode| FileKey {
-            inode,
-            device: u32::from(inode > 0),
-            generation: 0,
-        };
-        let event = NameEvent {
-            kind: 3,
-            mode,
-            file: key(inode),
-            base: key(base),
-            size: 0,
-            bytes: u32::try_from(text.len()).unwrap(),
-            complete: 1,
-            as_base,
-            filesystem: [0; 16],
-        };
-        [event.as_bytes(), text].concat()
-    }
-
     #[test]
-    fn a_name_waits_for_that_of_its_directory() {
-        let mut history = History::default();
-        assert!(history.name(&event(2, 1, FILE, 0, b"leaf\0")).is_empty());
-        let paths = |named: &[NamedFile]| -> Vec<Vec<u8>> {
-            named.iter().map(|named| named.path.clone()).collect()
-        };
-        let named = history.name(&event(1, 0, DIRECTORY, 1, b"dir\0mnt\0"));
-        assert_eq!(
-            paths(named),
-            [b"/mnt/dir/leaf"],
-            "nobody used the directory itself"
-        );
-        let named = history.name(&event(3, 1, FILE, 0, b"other\0"));
-        assert_eq!(paths(named), [b"/mnt/dir/other"]);
-        history.rename(b"/mnt/dir", b"/mnt/moved", false);
-        let named = history.name(&event(1, 9, DIRECTORY, 0, b"moved\0"));
-        assert!(named.is_empty());
-        let named = history.name(&event(9, 0, DIRECTORY, 1, b"mnt\0"));
-        assert_eq!(paths(named), [b"/mnt/moved"], "used under its later name");
-    }
-
-    #[test]
-    fn names_from_the_leaf_up_make_a_path() {
-        let path = path_of(FileKind::Regular, 1, b"file\0dir\0mnt\0", true);
-        assert_eq!(path, b"/mnt/dir/file");
-        let cut = path_of(FileKind::Regular, 1, b"file\0dir\0", false);
-        assert_eq!(cut, "…/dir/file".as_bytes());
-        assert_eq!(path_of(FileKind::Directory, 2, b"", true), b"/");
-        assert_eq!(path_of(FileKind::Pipe, 7, b"", true), b"pipe:[7]");
-        assert_eq!(
-            path_of(FileKind::Pipe, 7, b"fifo\0tmp\0", true),
-            b"/tmp/fifo"
-        );
-        assert_eq!(path_of(FileKind::Socket, 9, b"UNIX\0", true), b"socket:[9]");
-        let epoll = path_of(FileKind::Anonymous, 3, b"[eventpoll]\0", true);
-        assert_eq!(epoll, b"anon_inode:[eventpoll]");
+    fn paths_end_in_a_name() {
+        assert_eq!(split(b"a"), (&b""[..], &b"a"[..]));
+        assert_eq!(split(b"/a"), (&b"/"[..], &b"a"[..]));
+        assert_eq!(split(b"link/../b//"), (&b"link/../"[..], &b"b"[..]));
+        assert_eq!(split(b"/"), (&b""[..], &b""[..]));
     }
 }

@@ -28,17 +28,20 @@ pub enum Stratum {
     Device,
     /// Operations of io_uring.
     Ring,
+    /// Directories in which names are changed.
+    Names,
 }
 
 impl Stratum {
     /// All strata.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Tasks,
         Self::Syscalls,
         Self::Blocked,
         Self::PageCache,
         Self::Device,
         Self::Ring,
+        Self::Names,
     ];
 
     /// What the user loses without it.
@@ -50,12 +53,13 @@ impl Stratum {
             Self::PageCache => "page cache",
             Self::Device => "device requests",
             Self::Ring => "io_uring operations",
+            Self::Names => "directories of changed names",
         }
     }
 }
 
 /// Program in the object, tracepoint it is attached to, what it is for.
-pub(super) const PROGRAMS: [(&str, &str, Stratum); 18] = [
+pub(super) const PROGRAMS: [(&str, &str, Stratum); 21] = [
     ("queued", "block_bio_queue", Stratum::Device),
     ("issued", "block_rq_issue", Stratum::Device),
     ("completed", "block_rq_complete", Stratum::Device),
@@ -72,6 +76,9 @@ pub(super) const PROGRAMS: [(&str, &str, Stratum); 18] = [
     ("exited", "sched_process_exit", Stratum::Tasks),
     ("ring_completed", "io_uring_complete", Stratum::Ring),
     ("ring_submitted", "io_uring_submit_req", Stratum::Ring),
+    ("touched_set", "inode_set_ctime_to_ts", Stratum::Names),
+    ("touched_exchanged", "ctime_ns_xchg", Stratum::Names),
+    ("touched_again", "ctime_xchg_skip", Stratum::Names),
     ("call_left", "sys_exit", Stratum::Syscalls),
     ("call_entered", "sys_enter", Stratum::Syscalls),
 ];
@@ -156,7 +163,7 @@ fn not_loaded(error: &aya::EbpfError) -> OpenError {
     }
 }
 
-/// Operations of io_uring are decoded with the history only: experiments know their own.
+/// Operations of io_uring and names are decoded with the history only: experiments know their own.
 fn load_programs(
     ebpf: &mut Ebpf,
     btf: &Btf,
@@ -172,7 +179,7 @@ fn load_programs(
             ));
         }
     }
-    let wanted = |stratum: Stratum| history || stratum != Stratum::Ring;
+    let wanted = |stratum| history || !matches!(stratum, Stratum::Ring | Stratum::Names);
     for (name, tracepoint, stratum) in PROGRAMS.into_iter().filter(|one| wanted(one.2)) {
         match load_either(ebpf, name, tracepoint, btf) {
             Ok(name) => loaded.push(name),

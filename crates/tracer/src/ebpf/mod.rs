@@ -11,12 +11,14 @@ mod history;
 mod load;
 mod mapping;
 mod moments;
+mod names;
 mod object;
 mod payload;
 mod readout;
 mod stream;
 mod sums;
 mod symbols;
+mod touched;
 mod uring;
 pub(crate) mod wire;
 

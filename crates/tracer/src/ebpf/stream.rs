@@ -18,7 +18,7 @@ use super::payload::Payloads;
 use super::sums::Sums;
 use super::wire::{
     self, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REQUEST, EVENT_RUN,
-    EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, FileKey,
+    EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, EVENT_TOUCHED, FileKey,
 };
 use crate::sites::{Registers, Sample, Sites};
 
@@ -129,6 +129,7 @@ fn drain(ring: &mut RingBuf<MapData>, events: &mut Events) {
             EVENT_FEW => events.sums.calls(&record),
             EVENT_CACHE => events.sums.cache(&record),
             EVENT_TASK => events.history.task(&record),
+            EVENT_TOUCHED => events.history.touched(&record),
             EVENT_SITE => site(&record, &mut events.sites),
             _ => history(kind, &record, events),
         }
@@ -153,10 +154,13 @@ fn history(kind: u32, record: &[u8], events: &mut Events) {
             }
         }
         (EVENT_STEP, payloads) => {
-            if let (Some(payloads), Some(step)) = (payloads, history.resolve(record)) {
+            let Some(step) = history.resolve(record) else {
+                return;
+            };
+            if let Some(payloads) = payloads {
                 payloads.step(&step);
             }
-            history.step(record);
+            history.step(step);
         }
         (EVENT_RUN, payloads) => {
             history.run(record);

@@ -36,6 +36,8 @@ pub(crate) mod call {
     pub(crate) const SOURCE_SECOND: u32 = 8192;
     pub(crate) const MOVES: u32 = 16384;
     pub(crate) const STOPS: u32 = 32768;
+    pub(crate) const TOUCHES: u32 = 1 << 20;
+    pub(crate) const PLACES: u32 = 1 << 21;
 }
 
 /// Which arguments are paths (`PATH_*` in `bpf/wire.h`).
@@ -80,6 +82,21 @@ pub(super) const EVENT_PAYLOAD: u32 = 7;
 pub(super) const EVENT_STOP: u32 = 8;
 pub(super) const EVENT_FEW: u32 = 9;
 pub(super) const EVENT_CACHE: u32 = 10;
+pub(super) const EVENT_TOUCHED: u32 = 11;
+
+/// How far up the names of a path go (`enum path_end` in `bpf/wire.h`).
+pub(super) mod path_end {
+    pub(crate) const CUT: u16 = 0;
+    pub(crate) const IN_FILE_SYSTEM: u16 = 2;
+}
+
+/// Bits of [`TouchedEvent::flags`] (`TOUCHED_*` in `bpf/wire.h`).
+pub(super) mod touched {
+    pub(crate) const AFTER: u32 = 1;
+    pub(crate) const OVERLAY: u32 = 2;
+    pub(crate) const NAMED: u32 = 4;
+    pub(crate) const HASHED: u32 = 8;
+}
 
 /// Where a part of a payload is (`enum payload_form` in `bpf/wire.h`).
 pub(super) mod form {
@@ -172,10 +189,16 @@ wire! {
 }
 
 wire! {
-    struct NameEvent(72) {
+    struct NameEvent(80) {
         kind: u32, mode: u32, file: FileKey, base: FileKey, size: u64, bytes: u32, complete: u16,
-        as_base: u16,
+        as_base: u16, superblock: u32, pad: u32,
         filesystem: [u8; 16],
+    }
+}
+wire! {
+    struct TouchedEvent(56) {
+        kind: u32, thread: u32, file: FileKey, parent: FileKey, mode: u32, flags: u32, bytes: u32,
+        pad: u32,
     }
 }
 wire! {

@@ -2,7 +2,7 @@
 //! Source: `proc_pid_mountinfo(5)` and `fs/proc_namespace.c`, `show_mountinfo`.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use iostrata_core::doctor::DeviceNumber;
@@ -62,6 +62,33 @@ impl Mounts {
     /// The mount with this id, if it is listed.
     pub(crate) fn with_id(&self, id: u64) -> Option<&Mount> {
         self.mounts.iter().find(|mount| mount.id == id)
+    }
+
+    /// Where a path inside the file system of a device is seen: of several mounts the one that
+    /// was made last.
+    pub(crate) fn path_of(&self, (major, minor): (u32, u32), inner: &[u8]) -> Option<Vec<u8>> {
+        let inner = [b"/", inner].concat();
+        let seen = |mount: &Mount| {
+            let root = mount.root.as_os_str().as_bytes();
+            let rest = match root {
+                b"/" => &inner[1..],
+                root => {
+                    let rest = inner.strip_prefix(root)?;
+                    rest.strip_prefix(b"/")
+                        .or(rest.is_empty().then_some(rest))?
+                }
+            };
+            let point = mount.point.as_os_str().as_bytes();
+            let point = point.strip_suffix(b"/").unwrap_or(point);
+            let between: &[u8] = if rest.is_empty() && !point.is_empty() {
+                b""
+            } else {
+                b"/"
+            };
+            Some([point, between, rest].concat())
+        };
+        let is_it = |mount: &&Mount| mount.device.major == major && mount.device.minor == minor;
+        self.mounts.iter().rev().filter(is_it).find_map(seen)
     }
 
     /// Follows `path` from the root mount: of the mounts on the current one,

@@ -2,6 +2,7 @@
 
 mod counts;
 mod history;
+mod identity;
 mod losses;
 mod moments;
 mod page_cache;

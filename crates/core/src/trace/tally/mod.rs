@@ -262,6 +262,7 @@ impl Tally {
                 followed: self.follower.finish(),
                 sites: Vec::new(),
                 moments: self.moments.finish(),
+                gaps: Vec::new(),
             },
             unattributed_calls: self.unattributed_calls,
             unnamed_files: self.unnamed_files,

@@ -12,7 +12,7 @@ use iostrata_core::Gap;
 use iostrata_core::buffering::{RuntimeBuffer, RuntimeCall, calls_on};
 use iostrata_core::observe::Stream;
 
-use crate::engine::{EngineError, ExecJob, Job, kernel_file};
+use crate::engine::{EngineError, ExecJob, Job, observed_file};
 use crate::error::LabError;
 use crate::session::{Effort, RunFile, Session};
 use language::Api;
@@ -154,7 +154,7 @@ fn calls(
         },
         |session| {
             let status = workload.go_exec(session.stop)?;
-            Ok((status, kernel_file(file.path())))
+            Ok((status, observed_file(file.path())))
         },
         &|| Ok(()),
     );

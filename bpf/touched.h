@@ -1,0 +1,166 @@
+/* What a change of names concerned. The path that a program gave may lead through symbolic links, a
+ * chroot, or directories that have been moved since: which directory it meant, only the kernel
+ * knows. It sets the change time of every inode whose names change, while the names are still what
+ * they were, and has tracepoints there since Linux 6.13 (fs/inode.c, inode_set_ctime_current). */
+#pragma once
+#include "names.h"
+
+struct touched_record {
+	struct touched_event event;
+	char name[LONGEST_NAME];
+};
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct touched_record);
+} touched_scratch SEC(".maps");
+
+/* Mounts of one file system that are looked at. */
+#define MOUNTS 32
+
+/* The mount through which the task sees the file system: that of its working directory, else the
+ * first in its namespace; 0 where the kernel does not tell. */
+static __always_inline struct vfsmount *mount_of(struct inode *inode)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct super_block *superblock = READ(inode, i_sb);
+	struct vfsmount *own = READ(task, fs, pwd.mnt);
+	struct mnt_namespace *space;
+	struct mount *mount = 0;
+
+	if (READ(own, mnt_sb) == superblock)
+		return own;
+	if (bpf_core_field_size(superblock->s_mounts) != sizeof(void *) ||
+	    !bpf_core_field_exists(mount->mnt_next_for_sb))
+		return 0;
+	space = READ(task, nsproxy, mnt_ns);
+	mount = READ(superblock, s_mounts);
+	for (int i = 0; i < MOUNTS && mount; i++) {
+		if (READ(mount, mnt_ns) == space)
+			return (void *)mount + bpf_core_field_offset(struct mount, mnt);
+		mount = READ(mount, mnt_next_for_sb);
+	}
+	return 0;
+}
+
+/* Its first name; of a directory the only one. */
+static __always_inline struct dentry *first_name(struct inode *inode)
+{
+	struct hlist_node *first = READ(inode, i_dentry.first);
+
+	if (!first)
+		return 0;
+	return (void *)first - bpf_core_field_offset(struct dentry, d_u.d_alias);
+}
+
+APART int add_name(struct touched_record *record, __u64 address)
+{
+	struct inode *directory, *inode = (struct inode *)address;
+	struct dentry *dentry = first_name(inode);
+	long bytes;
+
+	if (!record || !dentry)
+		return 0;
+	directory = READ(dentry, d_parent, d_inode);
+	if (!directory)
+		return 0;
+	identify(directory, &record->event.parent);
+	bytes = bpf_probe_read_kernel_str(record->name, LONGEST_NAME, READ(dentry, d_name.name));
+	if (bytes <= 0 || bytes > LONGEST_NAME)
+		return 0;
+	record->event.bytes = bytes;
+	record->event.flags |= TOUCHED_NAMED;
+	if (READ(dentry, d_hash.pprev))
+		record->event.flags |= TOUCHED_HASHED;
+	return 0;
+}
+
+APART int send_touched(__u64 address, __u32 flags)
+{
+	struct inode *inode = (struct inode *)address;
+	struct touched_record *record;
+	__u32 zero = 0, bytes;
+
+	record = bpf_map_lookup_elem(&touched_scratch, &zero);
+	if (!record)
+		return 0;
+	__builtin_memset(&record->event, 0, sizeof record->event);
+	record->event.kind = EVENT_TOUCHED;
+	record->event.thread = bpf_get_current_pid_tgid();
+	record->event.mode = READ(inode, i_mode);
+	record->event.flags = flags;
+	if (READ(inode, i_sb, s_magic) == OVERLAY_SUPER_MAGIC)
+		record->event.flags |= TOUCHED_OVERLAY;
+	identify(inode, &record->event.file);
+	add_name(record, address);
+	if ((record->event.mode & S_IFMT) == S_IFDIR && (record->event.flags & TOUCHED_NAMED) &&
+	    is_new(&record->event.file, NAMED_AS_BASE))
+		send_path(&record->event.file, first_name(inode), mount_of(inode), inode, 1);
+	bytes = record->event.bytes;
+	if (bytes > LONGEST_NAME)
+		return 0;
+	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
+		lose(LOSS_HISTORY);
+	return 0;
+}
+
+/* Sends the inode at a place of state->touched: read from there it is a number, which is what
+ * global functions take. */
+APART int send_at(struct task_state *state, __u32 at, __u32 flags)
+{
+	if (!state || at >= TOUCHED)
+		return 0;
+	return send_touched(state->touched[at], flags);
+}
+
+static __always_inline int touch(__u64 inode)
+{
+	struct task_state *state = current_state();
+
+	if (!state || !state->entered_ns || !(state->call & CALL_TOUCHES))
+		return 0;
+	for (__u32 i = 0; i < TOUCHED; i++) {
+		if (i >= state->touched_count) {
+			state->touched[i] = inode;
+			state->touched_count = i + 1;
+			return send_at(state, i, 0);
+		}
+		if (state->touched[i] == inode)
+			return 0;
+	}
+	lose(LOSS_HISTORY);
+	return 0;
+}
+
+/* Where everything is when the call has ended: what it made has a name now. */
+APART int send_places(struct task_state *state)
+{
+	if (!state)
+		return 0;
+	for (__u32 i = 0; i < TOUCHED; i++) {
+		if (i >= state->touched_count)
+			break;
+		send_at(state, i, TOUCHED_AFTER);
+	}
+	return 0;
+}
+
+SEC("tp_btf/inode_set_ctime_to_ts")
+int BPF_PROG(touched_set, struct inode *inode)
+{
+	return touch((__u64)inode);
+}
+
+SEC("tp_btf/ctime_ns_xchg")
+int BPF_PROG(touched_exchanged, struct inode *inode)
+{
+	return touch((__u64)inode);
+}
+
+SEC("tp_btf/ctime_xchg_skip")
+int BPF_PROG(touched_again, struct inode *inode)
+{
+	return touch((__u64)inode);
+}

@@ -1,0 +1,406 @@
+//! What the paths of a call meant: the directories and the file whose change times it set.
+//!
+//! A path may lead through symbolic links, a chroot, or directories that were moved meanwhile.
+//! Which directory it named is read off the inodes that the kernel changed (`bpf/touched.h`).
+
+use std::collections::HashMap;
+
+use iostrata_core::op::FileId;
+use iostrata_core::trace::FileKind;
+use zerocopy::FromBytes as _;
+
+use super::stream::file_id;
+use super::wire::{TouchedEvent, touched};
+
+/// One inode, as it was when the call changed it or when the call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Touch {
+    file: FileId,
+    is_directory: bool,
+    /// Bits of [`touched`].
+    flags: u32,
+    /// Its name, and the directory that has it; the first of several names.
+    name: Option<(FileId, Vec<u8>)>,
+}
+
+impl Touch {
+    fn is(&self, bit: u32) -> bool {
+        self.flags & bit != 0
+    }
+}
+
+/// Inodes that the calls under way have changed, by thread.
+#[derive(Debug, Default)]
+pub(super) struct Touches {
+    by_thread: HashMap<u32, Vec<Touch>>,
+}
+
+impl Touches {
+    pub(super) fn add(&mut self, record: &[u8]) {
+        let Ok((event, text)) = TouchedEvent::read_from_prefix(record) else {
+            return;
+        };
+        let Some(touch) = touch(&event, text) else {
+            return;
+        };
+        self.by_thread.entry(event.thread).or_default().push(touch);
+    }
+
+    /// Those of the call that the thread has ended.
+    pub(super) fn take(&mut self, thread: u32) -> Vec<Touch> {
+        self.by_thread.remove(&thread).unwrap_or_default()
+    }
+}
+
+fn touch(event: &TouchedEvent, text: &[u8]) -> Option<Touch> {
+    let length = usize::try_from(event.bytes).ok()?.checked_sub(1);
+    let name = length.and_then(|length| text.get(..length));
+    Some(Touch {
+        file: file_id(&event.file)?,
+        is_directory: FileKind::from_mode(event.mode) == FileKind::Directory,
+        flags: event.flags,
+        name: name
+            .filter(|_| event.flags & touched::NAMED != 0)
+            .and_then(|name| Some((file_id(&event.parent)?, name.to_vec()))),
+    })
+}
+
+/// What a call does with the names that its paths end in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names<'a> {
+    /// Takes one away.
+    Removed(&'a [u8]),
+    /// Gives one to a new file.
+    Made(&'a [u8]),
+    /// Gives one more to a file.
+    Linked(&'a [u8]),
+    /// Takes the first away and gives the second.
+    Renamed(&'a [u8], &'a [u8]),
+    /// None: it changes the file itself.
+    Kept,
+}
+
+/// What the paths of a call stood for, as far as it is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Meant {
+    /// Directory of the name that was there before.
+    pub(super) from: Option<FileId>,
+    /// Directory of the name that is there now.
+    pub(super) to: Option<FileId>,
+    /// The file whose name it is.
+    pub(super) node: Option<FileId>,
+}
+
+/// Reads it off what was touched.
+pub(super) fn meant(names: Names<'_>, touches: &[Touch]) -> Meant {
+    // The layers below are touched too; the program sees the overlay.
+    let overlay = touches.iter().any(|touch| touch.is(touched::OVERLAY));
+    let (after, before): (Vec<&Touch>, Vec<&Touch>) = touches
+        .iter()
+        .filter(|touch| touch.is(touched::OVERLAY) == overlay)
+        .partition(|touch| touch.is(touched::AFTER));
+    let seen = Changed { before, after };
+    match names {
+        Names::Removed(name) => seen.removed(name),
+        Names::Made(name) => seen.made(name),
+        Names::Linked(name) => seen.linked(name),
+        Names::Renamed(from, to) => seen.renamed(from, to),
+        Names::Kept => Meant {
+            node: seen.only_file(),
+            ..Meant::default()
+        },
+    }
+}
+
+struct Changed<'a> {
+    before: Vec<&'a Touch>,
+    after: Vec<&'a Touch>,
+}
+
+impl Changed<'_> {
+    fn removed(&self, name: &[u8]) -> Meant {
+        let named = self.before.iter().filter(|touch| {
+            let parent = touch.name.as_ref().filter(|(_, own)| own == name);
+            parent.is_some_and(|(parent, _)| self.is_directory(*parent))
+        });
+        match only(named.filter_map(|touch| Some((touch.file, touch.name.as_ref()?.0)))) {
+            Some((node, parent)) => Meant {
+                from: Some(parent),
+                to: None,
+                node: Some(node),
+            },
+            // One of several names of a file, and not the first.
+            None => Meant {
+                from: self.only_directory(),
+                to: None,
+                node: self.only_file(),
+            },
+        }
+    }
+
+    fn made(&self, name: &[u8]) -> Meant {
+        let node = self.now_named(name);
+        Meant {
+            from: None,
+            to: node.map(|(_, parent)| parent).or(self.only_directory()),
+            node: node.map(|(node, _)| node),
+        }
+    }
+
+    /// The newest of a file's names is its first (`__d_instantiate`, fs/dcache.c).
+    fn linked(&self, name: &[u8]) -> Meant {
+        let node = self.now_named(name);
+        Meant {
+            from: None,
+            to: node.map(|(_, parent)| parent).or(self.only_directory()),
+            node: node.map(|(node, _)| node).or(self.only_file()),
+        }
+    }
+
+    fn renamed(&self, old: &[u8], new: &[u8]) -> Meant {
+        let Some((node, to)) = self.now_named(new) else {
+            let both = self.only_directory();
+            return Meant {
+                from: both,
+                to: both,
+                node: self.only_file(),
+            };
+        };
+        let before = self.before.iter().find(|touch| touch.file == node);
+        let had = before.and_then(|touch| touch.name.as_ref());
+        let others = self
+            .before
+            .iter()
+            .filter(|touch| touch.is_directory && touch.file != node && touch.file != to);
+        let from = match had {
+            Some((parent, name)) if name == old => Some(*parent),
+            // Another of its names was seen: the directory that is left, if one is.
+            _ => match only(others.map(|touch| touch.file)) {
+                None => self.only_directory(),
+                other => other,
+            },
+        };
+        Meant {
+            from,
+            to: Some(to),
+            node: Some(node),
+        }
+    }
+
+    /// The file that can be found by the name now, in a directory that was touched.
+    fn now_named(&self, name: &[u8]) -> Option<(FileId, FileId)> {
+        let found = self.after.iter().find_map(|touch| {
+            let (parent, own) = touch.name.as_ref()?;
+            let is_it = touch.is(touched::HASHED) && own == name && self.is_directory(*parent);
+            is_it.then_some((touch.file, *parent))
+        });
+        found.filter(|(file, parent)| file != parent)
+    }
+
+    fn is_directory(&self, file: FileId) -> bool {
+        self.before
+            .iter()
+            .any(|touch| touch.is_directory && touch.file == file)
+    }
+
+    fn only_directory(&self) -> Option<FileId> {
+        self.only_named(true)
+    }
+
+    fn only_file(&self) -> Option<FileId> {
+        self.only_named(false)
+    }
+
+    /// What had no name yet is new, perhaps only to the kernel's cache: a look-up sets times too.
+    fn only_named(&self, directory: bool) -> Option<FileId> {
+        let of_kind = |touch: &&&Touch| touch.is_directory == directory && touch.name.is_some();
+        only(self.before.iter().filter(of_kind).map(|touch| touch.file))
+    }
+}
+
+/// The one value there is; `None` of several that differ.
+fn only<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+    let first = values.next()?;
+    values.all(|other| other == first).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(inode: u64) -> FileId {
+        FileId {
+            device: 1,
+            inode,
+            generation: 0,
+        }
+    }
+
+    const A: u64 = 1;
+    const B: u64 = 2;
+
+    fn directory(inode: u64) -> Touch {
+        Touch {
+            file: id(inode),
+            is_directory: true,
+            flags: touched::HASHED,
+            name: Some((id(99), b"dir".to_vec())),
+        }
+    }
+
+    fn file(inode: u64, parent: u64, name: &str) -> Touch {
+        Touch {
+            is_directory: false,
+            name: Some((id(parent), name.into())),
+            ..directory(inode)
+        }
+    }
+
+    fn after(touch: Touch) -> Touch {
+        Touch {
+            flags: touch.flags | touched::AFTER,
+            ..touch
+        }
+    }
+
+    fn all(from: Option<u64>, to: Option<u64>, node: Option<u64>) -> Meant {
+        Meant {
+            from: from.map(id),
+            to: to.map(id),
+            node: node.map(id),
+        }
+    }
+
+    #[test]
+    fn a_removal_names_its_directory() {
+        let removed = [directory(A), file(7, A, "x")];
+        let expected = all(Some(A), None, Some(7));
+        assert_eq!(meant(Names::Removed(b"x"), &removed), expected);
+        // A directory in a directory: the one that has the other.
+        let child = Touch {
+            name: Some((id(A), b"b".to_vec())),
+            ..directory(B)
+        };
+        let expected = all(Some(A), None, Some(B));
+        assert_eq!(
+            meant(Names::Removed(b"b"), &[child, directory(A)]),
+            expected
+        );
+        // The kernel knows another name of the file first.
+        let linked = [directory(A), file(7, B, "y")];
+        let expected = all(Some(A), None, Some(7));
+        assert_eq!(meant(Names::Removed(b"x"), &linked), expected);
+    }
+
+    #[test]
+    fn what_was_made_has_its_name_afterwards() {
+        let fresh = Touch {
+            name: None,
+            ..directory(B)
+        };
+        let made = after(Touch {
+            name: Some((id(A), b"new".to_vec())),
+            ..directory(B)
+        });
+        let touched = [fresh.clone(), directory(A), made];
+        let expected = all(None, Some(A), Some(B));
+        assert_eq!(meant(Names::Made(b"new"), &touched), expected);
+        let unseen = meant(Names::Made(b"new"), &[fresh, directory(A)]);
+        assert_eq!(unseen, all(None, Some(A), None));
+    }
+
+    #[test]
+    fn another_name_of_a_file_that_was_found_through_proc() {
+        let looked_up = Touch {
+            name: None,
+            ..file(40, A, "6")
+        };
+        let touched = [
+            looked_up,
+            file(7, A, "#7"),
+            directory(A),
+            after(file(7, A, "published")),
+        ];
+        let expected = all(None, Some(A), Some(7));
+        assert_eq!(meant(Names::Linked(b"published"), &touched), expected);
+        assert_eq!(meant(Names::Linked(b"published"), &touched[..3]), expected);
+    }
+
+    #[test]
+    fn a_rename_over_a_file_of_the_same_name() {
+        let gone = Touch {
+            flags: touched::AFTER,
+            ..file(8, B, "x")
+        };
+        let touched = [
+            directory(A),
+            directory(B),
+            file(7, A, "x"),
+            file(8, B, "x"),
+            gone,
+            after(file(7, B, "x")),
+        ];
+        let expected = all(Some(A), Some(B), Some(7));
+        assert_eq!(meant(Names::Renamed(b"x", b"x"), &touched), expected);
+    }
+
+    #[test]
+    fn a_rename_of_one_of_several_names() {
+        let touched = [
+            directory(A),
+            directory(B),
+            file(7, 50, "other"),
+            after(file(7, B, "new")),
+        ];
+        let expected = all(Some(A), Some(B), Some(7));
+        assert_eq!(meant(Names::Renamed(b"old", b"new"), &touched), expected);
+        let within = [
+            directory(A),
+            file(7, 50, "other"),
+            after(file(7, 50, "other")),
+        ];
+        let expected = all(Some(A), Some(A), Some(7));
+        assert_eq!(meant(Names::Renamed(b"old", b"new"), &within), expected);
+    }
+
+    #[test]
+    fn a_directory_that_moves() {
+        let moved = |parent: u64, name: &str| Touch {
+            name: Some((id(parent), name.into())),
+            ..directory(3)
+        };
+        let touched = [
+            directory(A),
+            directory(B),
+            moved(A, "d"),
+            after(moved(B, "e")),
+        ];
+        let expected = all(Some(A), Some(B), Some(3));
+        assert_eq!(meant(Names::Renamed(b"d", b"e"), &touched), expected);
+    }
+
+    #[test]
+    fn layers_below_an_overlay_do_not_count() {
+        let above = |touch: Touch| Touch {
+            flags: touch.flags | touched::OVERLAY,
+            ..touch
+        };
+        let touched = [
+            directory(50),
+            file(7, 50, "x"),
+            above(directory(A)),
+            above(file(7, A, "x")),
+        ];
+        let expected = all(Some(A), None, Some(7));
+        assert_eq!(meant(Names::Removed(b"x"), &touched), expected);
+    }
+
+    #[test]
+    fn nothing_is_known_of_what_was_not_touched() {
+        assert_eq!(meant(Names::Renamed(b"a", b"b"), &[]), Meant::default());
+        let two = [directory(A), directory(B)];
+        assert_eq!(meant(Names::Removed(b"x"), &two), Meant::default());
+        let resized = [file(7, A, "x")];
+        assert_eq!(meant(Names::Kept, &resized).node, Some(id(7)));
+    }
+}
