@@ -151,7 +151,9 @@ static int some(enum kind kind)
 
 static int any(void)
 {
-	return slots[below(SLOTS)].kind ? slots[below(SLOTS)].fd : -1;
+	struct slot *slot = &slots[below(SLOTS)];
+
+	return slot->kind ? slot->fd : -1;
 }
 
 /* A file for the most part, now and then something else that can be written to or read. */

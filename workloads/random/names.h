@@ -125,11 +125,20 @@ static void remove_directory(void)
 		unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
 }
 
+static void tell_linked(struct place at)
+{
+	struct stat found;
+
+	if (!fstatat(at.directory, at.path, &found, AT_SYMLINK_NOFOLLOW))
+		note("linked %u:%u %lu", major(found.st_dev), minor(found.st_dev), found.st_ino);
+}
+
 static void link_some(void)
 {
 	struct place from = some_place(), to = some_place();
 
-	linkat(from.directory, from.path, to.directory, to.path, 0);
+	if (!linkat(from.directory, from.path, to.directory, to.path, 0))
+		tell_linked(to);
 }
 
 static void link_symbolically(void)

@@ -9,6 +9,7 @@
  *
  *   note begin                                 counted is what follows
  *   note is FD MAJOR:MINOR INODE GENERATION    what a new descriptor stands for
+ *   note linked MAJOR:MINOR INODE              a file got another name
  *   note uring OPERATION FD RESULT             an operation of io_uring has ended
  *   note aio OPERATION FD RESULT               one of libaio has
  *

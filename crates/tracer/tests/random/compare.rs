@@ -42,7 +42,8 @@ fn names_of(one: &Tally, other: &Tally, thing: &Thing) -> String {
 pub(crate) fn names(one: &Tally, other: &Tally) -> Vec<String> {
     let (one, other) = aligned(one, other);
     let mut found = Vec::new();
-    for (thing, names) in &one.names {
+    let used: BTreeSet<&Thing> = one.rows.keys().map(|key| &key.thing).collect();
+    for (thing, names) in one.names.iter().filter(|(thing, _)| used.contains(thing)) {
         let expected = other.names.get(thing).cloned().unwrap_or_default();
         for name in names.difference(&expected) {
             found.push(format!("{thing}: named {name}; expected one of {expected:?}"));
@@ -51,8 +52,13 @@ pub(crate) fn names(one: &Tally, other: &Tally) -> Vec<String> {
     found
 }
 
-/// Last names that are not those which the files have in `dirs` now.
-pub(crate) fn last_names(last: &[(Thing, String)], dirs: &[&Path]) -> Vec<String> {
+/// Last names that are not those which the files have in `dirs` now. A file that had several
+/// may be called by one that is gone.
+pub(crate) fn last_names(
+    last: &[(Thing, String)],
+    linked: &BTreeSet<Thing>,
+    dirs: &[&Path],
+) -> Vec<String> {
     let mut there: BTreeMap<Thing, BTreeSet<String>> = BTreeMap::new();
     for dir in dirs {
         walk(dir, &mut |path, thing| {
@@ -61,7 +67,7 @@ pub(crate) fn last_names(last: &[(Thing, String)], dirs: &[&Path]) -> Vec<String
         });
     }
     let mut found = Vec::new();
-    for (thing, name) in last {
+    for (thing, name) in last.iter().filter(|(thing, _)| !linked.contains(&thing.without_generation())) {
         // Of two lives of one inode number, the other may be the one that is there.
         let Some(expected) = there.get(&thing.without_generation()) else {
             continue;

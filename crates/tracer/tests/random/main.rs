@@ -97,7 +97,7 @@ fn empty(ground: &Ground) {
 fn differences(seen: &Seen, ground: &Ground, compared: impl Fn(&tally::Key) -> bool) -> Vec<String> {
     let mut found = compare::rows(&seen.one, &seen.other, compared);
     found.extend(compare::names(&seen.one, &seen.other));
-    found.extend(compare::last_names(&seen.last, &[&ground.dir, &ground.other]));
+    found.extend(compare::last_names(&seen.last, &seen.other.linked, &[&ground.dir, &ground.other]));
     found
 }
 

@@ -84,6 +84,8 @@ pub(crate) struct Tally {
     pub(crate) rows: BTreeMap<Key, Row>,
     /// Every path under which a file was met.
     pub(crate) names: BTreeMap<Thing, BTreeSet<String>>,
+    /// Files that got a second name, without their generation.
+    pub(crate) linked: BTreeSet<Thing>,
 }
 
 impl Tally {

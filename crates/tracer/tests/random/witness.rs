@@ -17,7 +17,8 @@ struct Entry {
     thing: Option<Thing>,
     /// Calls before it was told.
     waiting: Vec<(String, bool, Row)>,
-    paths: Vec<String>,
+    /// What `-y` showed last.
+    path: String,
 }
 
 type Table = Rc<RefCell<BTreeMap<i32, Entry>>>;
@@ -52,6 +53,16 @@ pub(crate) fn witness(trace: &str) -> Tally {
     witness.finish()
 }
 
+fn thing(device: &str, inode: &str, generation: &str) -> Thing {
+    let (major, minor) = device.split_once(':').expect("MAJOR:MINOR");
+    let number = |text: &str| text.parse::<u32>().expect("a number");
+    Thing::File {
+        device: (number(major) << 20) | number(minor),
+        inode: inode.parse().expect("a number"),
+        generation: number(generation),
+    }
+}
+
 impl Witness {
     fn table(&mut self, thread: u32) -> Table {
         Rc::clone(self.tables.entry(thread).or_default())
@@ -75,10 +86,10 @@ impl Witness {
                 if let Some(path) = path {
                     let mut table = table.borrow_mut();
                     let entry = table.entry(fd).or_default();
-                    match &entry.thing {
-                        Some(thing) => self.tally.name(thing, &path),
-                        None => entry.paths.push(path),
+                    if let Some(thing) = &entry.thing {
+                        self.tally.name(thing, &path);
                     }
+                    entry.path = path;
                     on.push((fd, is_source));
                 }
             }
@@ -123,7 +134,7 @@ impl Witness {
             let entry = Entry {
                 thing: None,
                 waiting: vec![],
-                paths: vec![path],
+                path,
             };
             table.borrow_mut().insert(fd, entry);
             self.count(&table, Some(fd), &call.name, false, row);
@@ -181,14 +192,11 @@ impl Witness {
         match words[..] {
             ["begin"] => self.counts = true,
             ["is", fd, device, inode, generation] => {
-                let (major, minor) = device.split_once(':').expect("MAJOR:MINOR");
-                let number = |text: &str| text.parse::<u32>().expect("a number");
-                let thing = Thing::File {
-                    device: (number(major) << 20) | number(minor),
-                    inode: inode.parse().expect("a number"),
-                    generation: number(generation),
-                };
+                let thing = thing(device, inode, generation);
                 self.told(&table, fd.parse().expect("a number"), thing);
+            }
+            ["linked", device, inode] => {
+                self.tally.linked.insert(thing(device, inode, "0"));
             }
             [kind @ ("uring" | "aio"), operation, fd, result] => {
                 let result: i64 = result.parse().expect("a number");
@@ -209,16 +217,15 @@ impl Witness {
     fn told(&mut self, table: &Table, fd: i32, thing: Thing) {
         let mut table = table.borrow_mut();
         let entry = table.entry(fd).or_default();
-        let thing = match entry.paths.last() {
-            Some(path) if path.starts_with("anon_inode:") => Thing::Kind(path.clone()),
-            _ => thing,
+        let thing = if entry.path.starts_with("anon_inode:") {
+            Thing::Kind(entry.path.clone())
+        } else {
+            thing
         };
         for (call, is_source, row) in entry.waiting.drain(..) {
             self.tally.add(&thing, &call, is_source, row);
         }
-        for path in entry.paths.drain(..) {
-            self.tally.name(&thing, &path);
-        }
+        self.tally.name(&thing, &entry.path);
         entry.thing = Some(thing);
     }
 
@@ -227,10 +234,9 @@ impl Witness {
         if entry.thing.is_some() {
             return;
         }
-        let path = entry.paths.last().map_or("", String::as_str);
-        let is_kind = path.starts_with("anon_inode:");
+        let is_kind = entry.path.starts_with("anon_inode:");
         assert!(is_kind || entry.waiting.is_empty(), "untold: {entry:?}");
-        let thing = Thing::Kind(path.to_owned());
+        let thing = Thing::Kind(entry.path.clone());
         for (call, is_source, row) in &entry.waiting {
             self.tally.add(&thing, call, *is_source, *row);
         }
