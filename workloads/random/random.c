@@ -1,6 +1,6 @@
 /* Makes file operations at random, the same ones for the same seed.
  *
- * random DIR OTHER FIRST COUNT GO: for COUNT seeds from FIRST on, makes DIR/SEED and OTHER/SEED,
+ * random DIR OTHER FIRST COUNT GO [without-queues]: for COUNT seeds from FIRST on, makes DIR/SEED and OTHER/SEED,
  * which may lie on another file system, and does there what the seed says. First it opens GO, a
  * FIFO, and so waits for whoever is to watch.
  *
@@ -31,6 +31,7 @@ enum where {
 	DATA,	 /* leaves names and descriptors alone; others may do so at the same time */
 	ALONE,	 /* changes them */
 	PEOPLE,	 /* makes threads or processes, which take the lock themselves */
+	QUEUES,	 /* as ALONE, unless they are not wanted */
 };
 
 static const struct operation {
@@ -82,8 +83,8 @@ static const struct operation {
 	{ open_pipe, 1, ALONE },
 	{ open_sockets, 1, ALONE },
 	/* queues.h */
-	{ by_ring, 9, ALONE },
-	{ by_aio, 3, ALONE },
+	{ by_ring, 9, QUEUES },
+	{ by_aio, 3, QUEUES },
 	/* people.h */
 	{ race_threads, 3, PEOPLE },
 	{ fork_child, 3, PEOPLE },
@@ -91,6 +92,8 @@ static const struct operation {
 	{ reopen_in_thread, 4, PEOPLE },
 	{ fork_into_root, 3, PEOPLE },
 };
+
+static int queues = 1;
 
 static void one_operation(int people)
 {
@@ -107,10 +110,12 @@ static void one_operation(int people)
 			OPERATIONS[at].run();
 		return;
 	}
-	if (OPERATIONS[at].where == ALONE)
-		alone();
-	else
+	if (OPERATIONS[at].where == QUEUES && !queues)
+		return;
+	if (OPERATIONS[at].where == DATA)
 		together();
+	else
+		alone();
 	OPERATIONS[at].run();
 	unlock();
 }
@@ -149,8 +154,9 @@ int main(int count, char **word)
 	unsigned long first, seeds;
 	int go;
 
-	if (count != 6)
+	if (count < 6 || count > 7)
 		return 2;
+	queues = count == 6;
 	first = strtoul(word[3], 0, 10);
 	seeds = strtoul(word[4], 0, 10);
 	signal(SIGPIPE, SIG_IGN);

@@ -4,8 +4,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
 use iostrata_core::op::FileId;
 use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
-use iostrata_core::trace::{Direction, NamedFile, ProcessIo};
-use rustix::fs::OFlags;
+use iostrata_core::trace::{Direction, FileKind, NamedFile, ProcessIo};
 use syscalls::Sysno;
 
 use super::calls::{self, call};
@@ -112,9 +111,18 @@ impl Recorder {
         let creates = first
             .as_ref()
             .is_some_and(|first| creates(number, &arguments, tid) && !place::exists(first, tid));
-        let mut absolute =
-            |given: Option<place::Given>| place::absolute(&given?, tid, &mut self.tasks);
-        let (first, second) = (absolute(first), absolute(second));
+        let linked = first.as_ref().and_then(|first| {
+            let file = links_file(number, &arguments).then(|| place::file(first, tid))??;
+            let open = self.identifier.identify(file.as_fd(), tid).ok()?;
+            Some((path_of(file.as_fd(), &open), open))
+        });
+        let absolute = |given: Option<place::Given>| place::absolute(&given?, tid);
+        let (first, second) = match linked {
+            Some((ref path, _)) => (Some(path.clone()), absolute(second)),
+            None => (absolute(first), absolute(second)),
+        };
+        let unnamed = linked.map(|(_, open)| open);
+        let unnamed = unnamed.filter(|open| open.is_unlinked);
         let fd = match meaning {
             _ if meaning & call::FD_FIRST != 0 => Some(descriptor(arguments[0])),
             _ if meaning & call::FD_THIRD != 0 => Some(descriptor(arguments[2])),
@@ -139,6 +147,7 @@ impl Recorder {
             source,
             first,
             second,
+            unnamed: unnamed.map(|open| open.file),
             creates,
             untraced,
             started_ns: now_ns(),
@@ -162,6 +171,9 @@ impl Recorder {
         }
         self.forget_closed(tid, entered.number, &entered.arguments);
         self.note(process, &entered, result);
+        if let (Some(file), Some(path), 0) = (entered.unnamed, &entered.second, result) {
+            self.tally.name_again(file, path);
+        }
         if self.counts {
             let ended = self.ended(tid, process, entered, result, now_ns);
             self.tally.call(ended);
@@ -252,9 +264,7 @@ impl Recorder {
 
     fn file_by_path(&mut self, tid: Tid, entered: &Entered) -> Option<FileId> {
         let [given, _] = place::given(tid, calls::paths_of(entered.number), &entered.arguments);
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let path = place::reachable(&given?, tid);
-        let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?;
+        let file = place::file(&given?, tid)?;
         Some(self.identifier.identify(file.as_fd(), tid).ok()?.file)
     }
 
@@ -284,7 +294,6 @@ impl Recorder {
     fn note(&mut self, process: u32, entered: &Entered, result: i64) {
         use Sysno as N;
         match entered.number {
-            N::chroot | N::pivot_root | N::setns if result >= 0 => self.tasks.forget_roots(),
             N::unshare if result >= 0 && entered.arguments[0] & CLONE_FILES != 0 => {
                 self.tasks.unshare(process);
             }
@@ -337,18 +346,31 @@ impl Recorder {
 }
 
 fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) -> NamedFile {
-    let mut path = place::link(&format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
-    // fs/d_path.c says so behind the path of a file that has no name any more.
-    if open.is_unlinked && path.ends_with(b" (deleted)") {
-        path.truncate(path.len() - b" (deleted)".len());
-    }
     NamedFile {
         file: open.file,
-        path,
+        path: path_of(fd, open),
         kind: open.kind(),
         filesystem: identifier.kind_of(open.place).to_owned(),
         size_bytes: open.size_bytes,
     }
+}
+
+/// What `/proc` shows; of a file whose last name is gone, that name.
+fn path_of(fd: BorrowedFd<'_>, open: &Open) -> Vec<u8> {
+    let mut path = place::link(&format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
+    // fs/d_path.c says so behind the path of a file that has no name any more. What never had
+    // one in a file system keeps the kernel's.
+    if open.is_unlinked && open.kind() != FileKind::Anonymous && path.ends_with(b" (deleted)") {
+        path.truncate(path.len() - b" (deleted)".len());
+    }
+    path
+}
+
+/// Whether the call links the file that its first path leads to, and not the name: then it may
+/// be one without a name (`O_TMPFILE`).
+fn links_file(number: Sysno, arguments: &[u64; 6]) -> bool {
+    let flags = (libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH).unsigned_abs();
+    number == Sysno::linkat && low(arguments[4]) & flags != 0
 }
 
 fn low(argument: u64) -> u32 {

@@ -1,9 +1,11 @@
 //! The file systems that the programs run on, and the program.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use iostrata_core::op::FileId;
 use iostrata_tracer::kernel::{PrivateMounts, private_mounts};
 
 /// A file system, or several on top of each other.
@@ -24,6 +26,8 @@ pub(crate) struct Ground {
     pub(crate) dir: PathBuf,
     /// Where it works as well, on another file system if there is one.
     pub(crate) other: PathBuf,
+    /// Devices that stat(2) shows for the files of an overlay, and those of their layers.
+    pub(crate) layers: Vec<(u32, u32)>,
     /// For what belongs to no file system that is tested.
     pub(crate) scratch: tempfile::TempDir,
     _mounts: PrivateMounts,
@@ -44,6 +48,7 @@ impl Ground {
             std::fs::create_dir_all(&path).expect("a directory");
             path
         };
+        let mut layers = Vec::new();
         let (dir, other) = match kind {
             Kind::Ext4 => {
                 image(&scratch, &at, "mkfs.ext4", &["-q"]);
@@ -54,7 +59,10 @@ impl Ground {
                 let (one, two) = (at.join("one"), at.join("two"));
                 run("btrfs", &["-q", "subvolume", "create", text(&one)]);
                 std::fs::write(one.join("shared"), "in both").expect("a file");
-                run("btrfs", &["-q", "subvolume", "snapshot", text(&one), text(&two)]);
+                run(
+                    "btrfs",
+                    &["-q", "subvolume", "snapshot", text(&one), text(&two)],
+                );
                 (one, two)
             }
             Kind::Overlay => {
@@ -62,18 +70,9 @@ impl Ground {
                 for layer in [&low, &high] {
                     run("mount", &["-t", "tmpfs", "layer", text(layer)]);
                 }
-                let (upper, work, merged) = (sub("high/upper"), sub("high/work"), sub("merged"));
-                for name in ["one", "two"] {
-                    std::fs::create_dir(low.join(name)).expect("a directory");
-                }
-                below(&low.join("one"));
-                let layers = format!(
-                    "lowerdir={},upperdir={},workdir={}",
-                    low.display(),
-                    upper.display(),
-                    work.display()
-                );
-                run("mount", &["-t", "overlay", "both", "-o", &layers, text(&merged)]);
+                let (upper, merged) = (sub("high/upper"), sub("merged"));
+                sub("high/work");
+                layers = overlay(&low, &upper, &merged);
                 (merged.join("one"), merged.join("two"))
             }
             Kind::Tmpfs => {
@@ -84,10 +83,41 @@ impl Ground {
         Self {
             dir,
             other,
+            layers,
             scratch,
             _mounts: mounts,
         }
     }
+}
+
+/// Mounts both layers. Returns the device that the overlay shows for each, and its own.
+fn overlay(low: &Path, upper: &Path, merged: &Path) -> Vec<(u32, u32)> {
+    for name in ["one", "two"] {
+        std::fs::create_dir(low.join(name)).expect("a directory");
+    }
+    below(&low.join("one"));
+    let layers = [low.join("of-low"), upper.join("of-upper")];
+    for file in &layers {
+        std::fs::write(file, "").expect("a file");
+    }
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={}",
+        low.display(),
+        upper.display(),
+        upper.with_file_name("work").display()
+    );
+    run(
+        "mount",
+        &["-t", "overlay", "both", "-o", &options, text(merged)],
+    );
+    let shown = |file: &PathBuf| merged.join(file.file_name().expect("a name"));
+    let pair = |file: &PathBuf| (device(&shown(file)), device(file));
+    layers.iter().map(pair).collect()
+}
+
+fn device(path: &Path) -> u32 {
+    let device = std::fs::metadata(path).expect("the file").dev();
+    FileId::kernel_device(rustix::fs::major(device), rustix::fs::minor(device))
 }
 
 /// Files in the lower layer, which are copied up when they are written to.
@@ -132,7 +162,10 @@ pub(crate) fn program() -> PathBuf {
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("random");
         // Under another name first: the one of an earlier run may still be running.
         let new = program.with_extension(std::process::id().to_string());
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/random/random.c");
+        let source = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../workloads/random/random.c"
+        );
         run("cc", &["-O1", "-pthread", "-o", text(&new), source]);
         std::fs::rename(&new, &program).expect("the program");
         program

@@ -130,7 +130,14 @@ fn calls_are_read_whole_and_in_parts() {
     let calls = calls(trace);
     let seen: Vec<_> = calls
         .iter()
-        .map(|call| (call.thread, &call.name[..], call.arguments.len(), call.returned()))
+        .map(|call| {
+            (
+                call.thread,
+                &call.name[..],
+                call.arguments.len(),
+                call.returned(),
+            )
+        })
         .collect();
     let expected = [
         (7, "openat", 4, Some(3)),
@@ -142,10 +149,16 @@ fn calls_are_read_whole_and_in_parts() {
     assert_eq!(seen, expected);
     assert_eq!((calls[1].entered, calls[1].left), (1, 4));
     assert_eq!(calls[0].argument(1), "\"a,)\\\"\"");
-    assert_eq!(descriptor(calls[1].argument(0)), Some((3, Some("/x/a".to_owned()))));
+    assert_eq!(
+        descriptor(calls[1].argument(0)),
+        Some((3, Some("/x/a".to_owned())))
+    );
     assert_eq!(descriptor(calls[2].argument(0)), Some((-1, None)));
     let memory = Some("/memfd:one (deleted)".to_owned());
     assert_eq!(descriptor(calls[3].argument(4)), Some((4, memory)));
     assert_eq!(descriptor("AT_FDCWD</x>"), None);
-    assert_eq!((&calls[4].result, &calls[2].result), (&None, &Some("-1 EBADF (Bad file descriptor)".to_owned())));
+    assert_eq!(
+        (&calls[4].result, &calls[2].result),
+        (&None, &Some("-1 EBADF (Bad file descriptor)".to_owned()))
+    );
 }

@@ -25,8 +25,7 @@ use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::ptrace::{Stops, sees};
 
 use ground::{Ground, Kind};
-use run::{Seeds, Seen, with_ptrace, with_strace};
-use tally::Thing;
+use run::{Last, Seeds, Seen, with_ptrace, with_strace};
 
 /// Seeds of each file system where nobody asks for others.
 const USUAL: Range<u64> = 1..13;
@@ -51,7 +50,11 @@ fn asked(name: &str) -> Range<u64> {
 }
 
 /// Runs all seeds, in a thread of its own, since the mounts belong to a thread.
-fn hold(name: &'static str, kind: Kind, check: fn(&mut EbpfObserver, &Ground, Seeds) -> Vec<String>) {
+fn hold(
+    name: &'static str,
+    kind: Kind,
+    check: fn(&mut EbpfObserver, &Ground, Seeds) -> Vec<String>,
+) {
     let checking = std::thread::spawn(move || {
         let seeds = asked(name);
         if seeds.is_empty() {
@@ -94,28 +97,51 @@ fn empty(ground: &Ground) {
     }
 }
 
-fn differences(seen: &Seen, ground: &Ground, compared: impl Fn(&tally::Key) -> bool) -> Vec<String> {
+fn differences(
+    seen: &Seen,
+    ground: &Ground,
+    compared: impl Fn(&tally::Key) -> bool,
+) -> Vec<String> {
     let mut found = compare::rows(&seen.one, &seen.other, compared);
     found.extend(compare::names(&seen.one, &seen.other));
-    found.extend(compare::last_names(&seen.last, &seen.other.linked, &[&ground.dir, &ground.other]));
+    // Of an overlay stat(2) does not show the file that is counted.
+    if ground.layers.is_empty() {
+        found.extend(match &seen.last {
+            Last::ByOne(last) => {
+                let dirs = [&ground.dir, &ground.other];
+                compare::last_names(last, &seen.other.linked, &dirs)
+            }
+            Last::ByBoth(one, other) => compare::last_names_of_both(one, other),
+        });
+    }
     found
 }
 
 fn by_strace(observer: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Vec<String> {
-    let seen = with_strace(observer, ground, seeds);
+    let mut seen = with_strace(observer, ground, seeds);
+    if !ground.layers.is_empty() {
+        (seen.other, seen.one) = compare::by_layers(&seen.other, &seen.one, &ground.layers);
+    }
     differences(&seen, ground, |_| true)
 }
 
 fn by_ptrace(observer: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Vec<String> {
-    // What is handed over in memory makes no calls that ptrace could stop at.
-    let is_call = |call: &str| !call.contains('.');
-    let all = with_ptrace(observer, ground, seeds, Stops::All);
-    let mut found = differences(&all, ground, |key| is_call(&key.call));
+    let with = |observer: &mut EbpfObserver, stops| {
+        let mut seen = with_ptrace(observer, ground, seeds, stops);
+        if !ground.layers.is_empty() {
+            (seen.one, seen.other) = compare::by_layers(&seen.one, &seen.other, &ground.layers);
+        }
+        seen
+    };
+    let all = with(observer, Stops::All);
+    let mut found = differences(&all, ground, |_| true);
     empty(ground);
-    let io = with_ptrace(observer, ground, seeds, Stops::Io);
+    // Before it waited for its observers, the program had made calls that only ptrace saw:
+    // without a file, and on its libraries.
+    let io = with(observer, Stops::Io);
+    let known = io.other.names.clone();
     found.extend(differences(&io, ground, |key| {
-        // Before it waited for its observers, the program had made calls without a file.
-        sees(&key.call) && is_call(&key.call) && key.thing != Thing::Nothing
+        sees(&key.call) && known.contains_key(&key.thing)
     }));
     found
 }

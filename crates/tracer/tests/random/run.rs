@@ -27,8 +27,16 @@ pub(crate) struct Seeds {
 pub(crate) struct Seen {
     pub(crate) one: Tally,
     pub(crate) other: Tally,
-    /// The last name of each file that has one, by the first observer.
-    pub(crate) last: Vec<(Thing, String)>,
+    /// The last name of each file that the run changed and left.
+    pub(crate) last: Last,
+}
+
+/// Who tells it.
+pub(crate) enum Last {
+    /// The first observer; the file system is the witness.
+    ByOne(Vec<(Thing, String)>),
+    /// Both observers.
+    ByBoth(Vec<(Thing, String)>, Vec<(Thing, String)>),
 }
 
 /// How long a run may take: far longer than any does.
@@ -56,7 +64,7 @@ pub(crate) fn with_strace(observer: &mut EbpfObserver, ground: &Ground, seeds: S
     Seen {
         one: tally(&observation, &go),
         other: witness(&trace),
-        last: last_names(&observation),
+        last: Last::ByOne(last_names(&observation)),
     }
 }
 
@@ -67,12 +75,16 @@ pub(crate) fn with_ptrace(
     seeds: Seeds,
     stops: Stops,
 ) -> Seen {
-    let (words, go) = words(ground, seeds);
+    let (mut words, go) = words(ground, seeds);
+    // Of what is handed over in memory ptrace sees nothing, and so it says.
+    words.push("without-queues".into());
     let session = match stops {
         Stops::Io => {
             let session = Session::start(&words, stops).expect("a program");
             wait_for("the program", || is_waiting(session.pid()).then_some(()));
-            observer.start(session.pid(), Stream::default()).expect("a session");
+            observer
+                .start(session.pid(), Stream::default())
+                .expect("a session");
             session
         }
         Stops::All => {
@@ -92,7 +104,7 @@ pub(crate) fn with_ptrace(
     Seen {
         one: tally(&outcome.observation, &go),
         other: tally(&observation, &go),
-        last: last_names(&outcome.observation),
+        last: Last::ByBoth(last_names(&outcome.observation), last_names(&observation)),
     }
 }
 
@@ -121,12 +133,19 @@ fn is_waiting(pid: u32) -> bool {
 fn waiting_child(parent: u32) -> Option<u32> {
     let path = format!("/proc/{parent}/task/{parent}/children");
     let children = std::fs::read_to_string(path).ok()?;
-    let mut children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+    let mut children = children
+        .split_whitespace()
+        .filter_map(|pid| pid.parse().ok());
     children.find(|pid| is_waiting(*pid))
 }
 
 fn say_go(go: &Path) {
-    drop(std::fs::File::options().write(true).open(go).expect("the FIFO"));
+    drop(
+        std::fs::File::options()
+            .write(true)
+            .open(go)
+            .expect("the FIFO"),
+    );
 }
 
 fn wait_for<T>(what: &str, mut come: impl FnMut() -> Option<T>) -> T {
@@ -150,7 +169,12 @@ fn end(observer: &mut EbpfObserver) -> Observation {
 
 /// What iostrata has counted, without what the program does to wait for its observers.
 fn tally(observation: &Observation, go: &Path) -> Tally {
-    assert_eq!(observation.raw.losses.total(), 0, "{:?}", observation.raw.losses);
+    assert_eq!(
+        observation.raw.losses.total(),
+        0,
+        "{:?}",
+        observation.raw.losses
+    );
     let seen = observation.seen.as_ref().expect("names");
     let mut tally = Tally::default();
     let mut things = std::collections::HashMap::new();
@@ -196,13 +220,24 @@ fn thing_of(file: FileId, path: &str) -> Thing {
     }
 }
 
+/// Names are followed of files that a run changes, to their end.
 fn last_names(observation: &Observation) -> Vec<(Thing, String)> {
     let seen = observation.seen.as_ref().expect("names");
-    let names = seen.names.iter().map(|named| {
-        let renamed = seen.followed.renamed_to.get(&named.file);
-        let path = String::from_utf8_lossy(renamed.unwrap_or(&named.path));
-        (thing_of(named.file, &path), path.into_owned())
-    });
+    let is_left = |file| {
+        seen.followed
+            .files
+            .get(&file)
+            .is_some_and(|life| !life.unlinked)
+    };
+    let names = seen
+        .names
+        .iter()
+        .filter(|named| is_left(named.file))
+        .map(|named| {
+            let renamed = seen.followed.renamed_to.get(&named.file);
+            let path = String::from_utf8_lossy(renamed.unwrap_or(&named.path));
+            (thing_of(named.file, &path), path.into_owned())
+        });
     names.collect()
 }
 

@@ -107,6 +107,20 @@ impl Tally {
         }
     }
 
+    /// The same with other things for these.
+    pub(crate) fn translated(&self, thing: impl Fn(&Thing) -> Thing) -> Self {
+        let mut translated = Self::default();
+        for (key, row) in &self.rows {
+            translated.add(&thing(&key.thing), &key.call, key.is_source, *row);
+        }
+        for (named, paths) in &self.names {
+            let names = translated.names.entry(thing(named)).or_default();
+            names.extend(paths.iter().cloned());
+        }
+        translated.linked = self.linked.iter().map(thing).collect();
+        translated
+    }
+
     pub(crate) fn name(&mut self, thing: &Thing, path: &str) {
         let names = self.names.entry(thing.clone()).or_default();
         names.insert(path.to_owned());

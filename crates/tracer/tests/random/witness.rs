@@ -102,7 +102,10 @@ impl Witness {
             return;
         };
         let table = self.table(call.thread);
-        let shares = call.arguments.iter().any(|text| text.contains("CLONE_FILES"));
+        let shares = call
+            .arguments
+            .iter()
+            .any(|text| text.contains("CLONE_FILES"));
         let table = if shares {
             table
         } else {
@@ -144,7 +147,10 @@ impl Witness {
             self.count(&table, None, &call.name, false, row);
         }
         // What a call that failed would have read from is not counted.
-        for (fd, _) in on.iter().filter(|(_, is_source)| *is_source && returned.is_some()) {
+        for (fd, _) in on
+            .iter()
+            .filter(|(_, is_source)| *is_source && returned.is_some())
+        {
             self.count(&table, Some(*fd), &call.name, true, row);
         }
         if returned.is_some() {
