@@ -127,6 +127,9 @@ fn walk(dir: &Path, found: &mut impl FnMut(PathBuf, Thing)) {
         if meta.is_dir() {
             walk(&entry.path(), found);
         }
+        if !meta.is_file() {
+            continue;
+        }
         let thing = Thing::File {
             device: FileId::kernel_device(major, minor),
             inode: meta.ino(),
