@@ -41,6 +41,8 @@ APART int end_run(struct run *run)
 		event->from = run->from;
 		event->to = run->to;
 		event->sequential = run->sequential;
+		event->flags = run->flags;
+		event->error = 0;
 		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	}
 	run->count = 0;
@@ -51,11 +53,16 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 				       __u64 now)
 {
 	struct run *run = &state->run;
+	__u32 flags = 0;
 
-	if (run->count && (run->nr != state->nr || !is_same_file(&run->file, &state->file)))
+	if ((state->call & CALL_FLAGS) && (state->flags & (RWF_DSYNC | RWF_SYNC)))
+		flags = RUN_DURABLE;
+	if (run->count && (run->nr != state->nr || run->flags != flags ||
+			   !is_same_file(&run->file, &state->file)))
 		end_run(run);
 	if (!run->count) {
 		run->nr = state->nr;
+		run->flags = flags;
 		run->file = state->file;
 		run->started_ns = state->entered_ns;
 		run->bytes = 0;

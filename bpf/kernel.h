@@ -73,6 +73,11 @@ enum {
 #define O_TRUNC 01000
 #define O_APPEND 02000
 
+/* include/uapi/linux/fs.h */
+#define RWF_DSYNC 0x2
+#define RWF_SYNC 0x4
+#define RWF_APPEND 0x10
+
 /* arch/x86/include/uapi/asm/signal.h, include/uapi/asm-generic/signal.h */
 #define SIGSTOP 19
 

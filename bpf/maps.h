@@ -54,7 +54,7 @@ struct run {
 	__u64 end;
 	__u64 sequential;
 	__u32 nr;
-	__u32 pad;
+	__u32 flags; /* RUN_* */
 };
 
 /* Inodes that one change of names concerns: two directories and two files, twice on overlayfs. */
@@ -66,6 +66,10 @@ struct task_state {
 	__u64 blocked_ns;   /* in the current call */
 	__u64 switched_ns;  /* when it left the CPU blocked, else 0 */
 	__u64 argument[5];
+	__s64 result;       /* of a call with CALL_TOLD */
+	__u32 told_by;      /* ... and TOLD_BY_* of it */
+	__u32 told_pad;
+	__u64 flags;        /* argument 5, where CALL_FLAGS says that it is RWF_* */
 	struct file_key last_named;
 	struct file_key file; /* of the current call */
 	__u64 open_file;      /* its struct file */

@@ -164,6 +164,8 @@ static __always_inline __u64 payload_offset(struct task_state *state, __s64 move
 	__u64 position = 0;
 
 	if (is_moved(state)) {
+		if (state->call & CALL_OFFSET) /* ioctl(FICLONERANGE) */
+			return state->argument[3];
 		/* copy_file_range(2), splice(2): the kernel has moved *off_out on. */
 		if ((state->call & CALL_FD_THIRD) && state->argument[3] &&
 		    !bpf_probe_read_user(&position, sizeof position, (void *)state->argument[3]))
@@ -172,7 +174,8 @@ static __always_inline __u64 payload_offset(struct task_state *state, __s64 move
 	}
 	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL) {
 		/* pwrite(2), BUGS: with O_APPEND the offset is ignored. */
-		if (READ(file, f_flags) & O_APPEND)
+		if ((READ(file, f_flags) & O_APPEND) ||
+		    ((state->call & CALL_FLAGS) && (state->flags & RWF_APPEND)))
 			return READ(file, f_inode, i_size) - moved;
 		return state->argument[3];
 	}
@@ -211,6 +214,11 @@ APART int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 
 	record->event.left_ns = now;
 	record->event.file = state->file;
 	record->event.offset = payload_offset(state, result);
+	/* Somebody else has moved the position of the open file meanwhile. */
+	if ((state->mode & S_IFMT) == S_IFREG && (__s64)record->event.offset < 0) {
+		lose(LOSS_PAYLOAD);
+		return 0;
+	}
 	record->event.bytes = result;
 	record->event.mode = state->mode;
 	record->event.pad = 0;

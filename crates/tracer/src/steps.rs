@@ -37,7 +37,8 @@ pub(crate) struct Asked<'a> {
 
 /// The step that the call was; `None` when what it acted on is not known.
 pub(crate) fn step(asked: Asked<'_>) -> Option<Step> {
-    let Asked { call, argument, .. } = asked;
+    let argument = asked.argument;
+    let call = system_call(asked.call);
     let step = match call {
         "rename" | "renameat" | "renameat2" => Step::Renamed {
             from: asked.first?,
@@ -60,7 +61,9 @@ pub(crate) fn step(asked: Asked<'_>) -> Option<Step> {
             file: asked.file_by_path?,
             bytes: argument[1],
         },
-        "open" | "openat" | "openat2" | "creat" if !asked.failed => opened(&asked)?,
+        "open" | "openat" | "openat2" | "creat" | "open_by_handle_at" if !asked.failed => {
+            opened(&asked, call)?
+        }
         _ => match asked.first {
             Some(path) => Step::Looked { path },
             None => on_descriptor(call, asked.file, argument)?,
@@ -69,15 +72,26 @@ pub(crate) fn step(asked: Asked<'_>) -> Option<Step> {
     Some(step)
 }
 
-fn opened(asked: &Asked<'_>) -> Option<Step> {
-    let argument = asked.argument;
-    let truncated = match asked.call {
-        "creat" => true,
-        "open" => argument[1] & O_TRUNC != 0,
-        "openat" => argument[2] & O_TRUNC != 0,
-        // The flags of openat2 are in the program's memory.
-        _ => false,
+/// The system call that an operation of io_uring is like: its arguments are told like that's.
+pub(crate) fn system_call(call: &str) -> &str {
+    call.strip_prefix("io_uring.").unwrap_or(call)
+}
+
+/// Whether opening a file cuts its contents off. Of `openat2` the back end has put the flags in
+/// the place of their address.
+pub(crate) fn truncates(call: &str, argument: &[u64]) -> bool {
+    let flags = match call {
+        "creat" => return true,
+        "open" => 1,
+        _ => 2,
     };
+    argument
+        .get(flags)
+        .is_some_and(|flags| flags & O_TRUNC != 0)
+}
+
+fn opened(asked: &Asked<'_>, call: &str) -> Option<Step> {
+    let truncated = truncates(call, asked.argument);
     Some(Step::Opened {
         file: asked.file?,
         created: asked.created,
@@ -116,7 +130,7 @@ fn on_descriptor(call: &str, file: Option<FileId>, argument: &[u64]) -> Option<S
             bytes: argument[1],
         },
         "fallocate" => Step::Allocated { file: file? },
-        "mmap" => Step::Mapped {
+        "mmap" | "mprotect(shared)" | "pkey_mprotect(shared)" | "mremap(shared)" => Step::Mapped {
             file: file?,
             bytes: argument[1],
         },
@@ -128,6 +142,7 @@ fn on_descriptor(call: &str, file: Option<FileId>, argument: &[u64]) -> Option<S
             from: 0,
             to: 0,
             sequential: 0,
+            durable: false,
         },
     })
 }

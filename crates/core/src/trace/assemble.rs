@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::calls::unfollowed;
 use super::files::file_rows;
 use super::timeline::timeline;
 use super::{
@@ -57,8 +58,9 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
     let evidence = whole_run(raw, seen, &disks);
     let mut missing = evidence.missing.clone();
     missing.extend(facts.missing);
-    missing.extend(seen.gaps.iter().cloned());
+    missing.extend(unfollowed(raw.syscalls.as_deref().unwrap_or_default()));
     missing.extend(seen.followed.left_out.gap());
+    missing.extend(seen.missing.iter().cloned());
     missing.extend(seen.moments.missing.iter().cloned());
     let wall_ns = Duration::try_from_secs_f64(facts.wall_s).unwrap_or_default();
     let wall_ns = u64::try_from(wall_ns.as_nanos()).unwrap_or(u64::MAX);

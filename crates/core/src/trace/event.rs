@@ -56,6 +56,9 @@ pub enum Step {
         to: u64,
         /// Of these writes, those that began where the one before had ended.
         sequential: u64,
+        /// Whether each was durable by itself, whatever the file was opened with
+        /// (`RWF_DSYNC`, `RWF_SYNC`).
+        durable: bool,
     },
     /// A call that makes data durable.
     Synced {

@@ -2,6 +2,7 @@
 
 mod assemble;
 pub mod budget;
+pub mod calls;
 mod direction;
 mod event;
 mod files;
@@ -39,7 +40,7 @@ pub use group::CallGroup;
 pub use history::{FileHistory, Happened, MOMENTS, Naming, Target};
 pub use lower::{Lower, ProcessIo, Residency};
 pub use percentile::percentile_s;
-pub use seen::{FileKind, NamedFile, Seen, Task};
+pub use seen::{FileKind, NamedFile, Seen, Task, answers};
 pub use shape::{SIZE_BUCKETS, Shape};
 pub use site::{Site, SiteRow};
 pub use spent::{Blocked, Spent, spent};

@@ -3,11 +3,11 @@
 use iostrata_core::record::{Change, Durability, Payload};
 
 use super::history::{FMODE_CREATED, Resolved};
-use super::wire::StepEvent;
-use crate::steps::{AT_REMOVEDIR, MS_SYNC, O_TRUNC, RENAME_EXCHANGE};
+use crate::steps::{AT_REMOVEDIR, MS_SYNC, RENAME_EXCHANGE, system_call, truncates};
 
 /// The change; `None` for what changes nothing.
 pub(super) fn change(call: &str, step: &Resolved) -> Option<Change> {
+    let call = system_call(call);
     on_path(call, step).or_else(|| on_descriptor(call, step))
 }
 
@@ -55,7 +55,7 @@ fn on_path(call: &str, step: &Resolved) -> Option<Change> {
                 path,
                 flags: step.event.flags,
                 created,
-                truncated: is_emptied(call, &step.event) && !created,
+                truncated: truncates(call, argument) && !created,
             }
         }
         _ => return None,
@@ -106,15 +106,4 @@ fn on_descriptor(call: &str, step: &Resolved) -> Option<Change> {
         }
         _ => return None,
     })
-}
-
-/// Whether opening cuts the contents off.
-fn is_emptied(call: &str, event: &StepEvent) -> bool {
-    match call {
-        "creat" => true,
-        "open" => event.argument[1] & O_TRUNC != 0,
-        "openat" => event.argument[2] & O_TRUNC != 0,
-        // The flags of openat2 are in the program's memory.
-        _ => false,
-    }
 }

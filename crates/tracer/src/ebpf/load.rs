@@ -8,7 +8,7 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use iostrata_core::op::Gap;
 
 use super::object::{OpenError, chain};
-use super::{Limits, calls, casts, moments};
+use super::{Limits, calls, casts, moments, told};
 
 /// The committed object; `make bpf` rebuilds it from `bpf/`.
 static OBJECT: &[u8] = include_bytes_aligned!("../../../../bpf/iostrata.bpf.o");
@@ -134,6 +134,8 @@ fn load_object(
         .allow_unsupported_maps()
         .override_global("CASTS", &u32::from(casts), true)
         .override_global("CALLS", &table, true)
+        .override_global("TOLD_BY", &calls::told(), true)
+        .override_global("REQUEST", &told::requests(), true)
         .override_global("PATHS", &calls::paths(), true)
         .override_global("PURPOSE_OF", &calls::purposes(), true)
         .override_global("HISTORY", &u32::from(limits.history), true)

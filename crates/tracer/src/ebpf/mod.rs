@@ -3,9 +3,12 @@
 //! [`EbpfObserver::open`] loads once; a session attaches, watches one process tree and
 //! detaches, so that timing runs between sessions pay nothing.
 
+mod aio;
 pub(crate) mod calls;
 mod casts;
 mod change;
+#[cfg(test)]
+mod classified;
 mod guard;
 mod history;
 mod load;
@@ -18,10 +21,12 @@ mod readout;
 mod stream;
 mod sums;
 mod symbols;
+pub(crate) mod told;
 mod touched;
 mod uring;
 pub(crate) mod wire;
 
+pub(crate) use aio::gap as without_result;
 use std::os::fd::AsFd as _;
 
 use iostrata_core::environment::Backend;
@@ -254,16 +259,27 @@ impl Observer for EbpfObserver {
             doing: "end the observation".to_owned(),
             cause,
         })?;
-        let sums = std::mem::take(&mut events.sums);
+        let mut sums = std::mem::take(&mut events.sums);
+        let mut left = Vec::new();
+        if self.limits.history {
+            left = aio::left(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))?;
+            for submission in &left {
+                sums.submission(submission);
+                events.history.submission(submission);
+            }
+        }
         let mut raw =
             readout::read(&self.object, sums).map_err(|e| error("read the eBPF maps", &e))?;
         raw.losses.skipped = self.object.skipped() - self.skipped_before;
-        self.recorded = events
-            .payloads
-            .take()
-            .map(|payloads| payloads.finish(readout::log_gaps(&self.object, &raw)));
+        self.recorded = events.payloads.take().map(|payloads| {
+            let gaps = readout::log_gaps(&self.object, &raw);
+            payloads.finish([gaps, events.history.missing()].concat())
+        });
         let seen = self.limits.history.then(|| {
-            let moments = moments::read(&self.object, self.config.started_ns)?;
+            let mut moments = moments::read(&self.object, self.config.started_ns)?;
+            moments
+                .calls
+                .extend(aio::moments(&left, self.config.started_ns));
             Ok(events.history.finish(events.sites, moments))
         });
         let seen: Option<Result<Seen, MapError>> = seen;

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt as _;
 use aya::maps::{HashMap as Table, MapData};
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{Change, Durability};
-use iostrata_core::trace::NamedFile;
+use iostrata_core::trace::{NamedFile, is_sync};
 use rustix::process::{Pid, Signal, kill_process};
 use zerocopy::FromBytes as _;
 
@@ -21,7 +21,7 @@ use super::guard::Guard;
 use super::history::Resolved;
 use super::mapping::Mappings;
 use super::stream::file_id;
-use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, call, form};
+use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, call, form, run};
 use crate::clock::now_ns;
 use crate::record::batch::{Batch, Call, Item, Part, Target};
 use crate::record::{RecordError, Recorded, Recording};
@@ -49,7 +49,6 @@ pub(super) struct Payloads {
     stopped: u64,
     mappings: Mappings,
     last_ns: u64,
-    ring_writes: u64,
     /// Payload that was fetched after its process might have gone on.
     unsure: u64,
     unstoppable: u64,
@@ -68,7 +67,6 @@ impl Payloads {
             stopped: 0,
             mappings: Mappings::default(),
             last_ns: 0,
-            ring_writes: 0,
             unsure: 0,
             unstoppable: 0,
         }
@@ -92,32 +90,36 @@ impl Payloads {
         }
     }
 
-    /// Operations of io_uring say nothing about where they write.
+    /// Syncs among what does not come as a step. Of the other operations of io_uring and libaio
+    /// no payload is seen: the end of the log counts them.
     pub(super) fn run(&mut self, record: &[u8]) {
         let Ok(event) = RunEvent::read_from_bytes(record) else {
             return;
         };
         match calls::name(event.nr) {
-            "io_uring.fsync" => {
+            name if is_sync(name) => {
                 let call = Call {
                     process: event.process,
                     thread: event.thread,
                     started_ns: event.started_ns,
                     ended_ns: event.ended_ns,
-                    name: "io_uring.fsync",
-                    outcome: if event.count > 0 {
+                    name,
+                    outcome: if event.error == 0 {
                         Ok(0)
                     } else {
-                        Err(libc::EIO)
+                        Err(event.error)
                     },
                 };
                 let change = Change::Synced {
                     file: file_id(&event.file),
-                    scope: Durability::File,
+                    scope: if name == "aio.fdsync" || event.flags & run::DATA_ONLY != 0 {
+                        Durability::Data
+                    } else {
+                        Durability::File
+                    },
                 };
                 self.add(Item::Step { call, change });
             }
-            name if name.starts_with("io_uring.") => self.ring_writes += event.count,
             _ => {}
         }
     }
@@ -331,11 +333,6 @@ impl Payloads {
         }
         self.hand_over();
         let counted = [
-            (
-                self.ring_writes,
-                "writes by io_uring",
-                "their buffers and offsets are not seen",
-            ),
             (
                 self.unsure,
                 "buffers",

@@ -10,6 +10,8 @@ use iostrata_core::evidence::{
 };
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::Shape;
+use iostrata_core::trace::calls::unrecorded;
+use iostrata_core::trace::timeline::Purpose;
 
 use super::load::Stratum;
 use super::object::{Object, absent};
@@ -17,9 +19,9 @@ use super::stream::{cause, file_id, phase};
 use super::sums::{CallOnFile, Pages, Sums};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, Config, FileKey, NUMBERS,
-    Totals, loss,
+    Operation, Submission, SubmissionKey, Totals, loss,
 };
-use super::{calls, moments};
+use super::{aio, calls, moments, uring};
 
 /// All rows of the session, those of the tables and those that came through the ring.
 pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError> {
@@ -27,13 +29,8 @@ pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError>
     let ebpf = &object.ebpf;
     let mut missing = object.missing.clone();
     let (unattributed, cache_lost) = (sums.unattributed, sums.cache_lost);
-    let compat = lost(ebpf, loss::COMPAT)?;
-    if compat > 0 {
-        missing.push(Gap::new(
-            format!("{compat} system calls of 32-bit programs"),
-            "their numbers mean other calls; they are not decoded",
-        ));
-    }
+    missing.extend(not_told(ebpf)?);
+    missing.extend(aio::gap(lost(ebpf, loss::RESULTS)? + sums.without_result));
     Ok(RawEvidence {
         syscalls: seen(Stratum::Syscalls)
             .then(|| call_rows(ebpf, sums.calls))
@@ -56,6 +53,45 @@ pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError>
         },
         missing,
     })
+}
+
+/// What calls and operations did not tell.
+fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
+    let counted = [
+        (
+            lost(ebpf, loss::COMPAT)?,
+            "system calls of 32-bit programs",
+            "their numbers mean other calls; they are not decoded",
+        ),
+        (
+            lost(ebpf, loss::ARGUMENTS)?,
+            "calls whose arguments could not be read",
+            "they lay in memory of the program, or in tables of its own, that could not be looked at \
+             then: which files the calls acted on, and where, is not known",
+        ),
+        (
+            lost(ebpf, loss::COMPLETIONS)? + unended(ebpf)?,
+            "operations of io_uring",
+            "they had no completion: under way at the end, or asked for none \
+             (IOSQE_CQE_SKIP_SUCCESS)",
+        ),
+    ];
+    let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
+    Ok(counted
+        .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why))
+        .collect())
+}
+
+/// Operations of io_uring on files that have not ended.
+fn unended(ebpf: &Ebpf) -> Result<u64, MapError> {
+    let table = HashMap::<_, u64, Operation>::try_from(map(ebpf, "operations")?)?;
+    let mut unended = 0;
+    for entry in &table {
+        let (_, operation) = entry?;
+        let name = uring::name(operation.opcode as usize);
+        unended += u64::from(Purpose::of(name).is_some());
+    }
+    Ok(unended)
 }
 
 /// The device requests of the session as counted now.
@@ -214,7 +250,9 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     }
     zero::<Totals>(ebpf, "totals", 1, Totals::default())?;
     clear_hash::<FileKey, u8>(ebpf, "named")?;
-    clear_hash::<u64, [u64; 3]>(ebpf, "operations")?;
+    clear_hash::<u64, Operation>(ebpf, "operations")?;
+    clear_hash::<SubmissionKey, Submission>(ebpf, "submissions")?;
+    Array::<_, u64>::try_from(map_mut(ebpf, "shared_maps")?)?.set(0, 0, 0)?;
     moments::clear(ebpf, last.started_ns)?;
     Array::<_, u64>::try_from(map_mut(ebpf, "alive")?)?.set(0, 0, 0)?;
     zero::<u64>(ebpf, "losses", loss::ALL as usize, 0)
@@ -272,11 +310,6 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
             "calls",
             "the kernel did not run the program that counts them",
         ),
-        (
-            lost_here(loss::COMPAT),
-            "system calls of 32-bit programs",
-            "their numbers mean other calls",
-        ),
     ];
     let refused = object.missing.iter().filter(|gap| {
         [Stratum::Syscalls, Stratum::Tasks, Stratum::Ring]
@@ -288,5 +321,7 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
         .filter(|(count, ..)| *count > 0)
         .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why))
         .chain(refused.cloned())
+        .chain(not_told(ebpf).unwrap_or_default())
+        .chain(unrecorded(raw.syscalls.as_deref().unwrap_or_default()))
         .collect()
 }

@@ -8,7 +8,7 @@ use std::hash::Hash;
 use zerocopy::FromBytes as _;
 
 use super::Limits;
-use super::wire::{CacheEvent, CacheValue, CallValue, FewEvent, FileKey};
+use super::wire::{CacheEvent, CacheValue, CallValue, FewEvent, FileKey, Submission};
 
 /// A call, by its number, on a file.
 pub(super) type CallOnFile = (u32, FileKey);
@@ -27,6 +27,8 @@ pub(super) struct Sums {
     pub(super) unattributed: u64,
     /// Sums of pages that found no room.
     pub(super) cache_lost: u64,
+    /// Operations of libaio whose results were not seen.
+    pub(super) without_result: u64,
 }
 
 impl Sums {
@@ -51,6 +53,17 @@ impl Sums {
             .entry(key)
             .or_insert(CallValue::ZERO)
             .add_few(&event);
+    }
+
+    pub(super) fn submission(&mut self, submission: &Submission) {
+        self.without_result += 1;
+        let mut key = (submission.number(), submission.file);
+        if !has_room(&self.calls, &key, self.most_calls) {
+            self.unattributed += 1;
+            key.1 = FileKey::default();
+        }
+        let sum = self.calls.entry(key).or_insert(CallValue::ZERO);
+        sum.add(&submission.value());
     }
 
     pub(super) fn cache(&mut self, record: &[u8]) {

@@ -13,10 +13,12 @@ pub(super) const PIECES: usize = 8;
 pub(super) const FEW: usize = 4;
 pub(super) const SYSCALLS: usize = 512;
 
-/// Where the numbers of io_uring operations begin, and those of files read from.
+/// Where the numbers of io_uring operations begin, those of what only the arguments of a call
+/// tell, and those of files read from, which stand above all others.
 pub(super) const RING_BASE: usize = SYSCALLS;
-pub(super) const SOURCE_BASE: usize = RING_BASE + 128;
-pub(super) const NUMBERS: usize = SOURCE_BASE + SYSCALLS;
+pub(crate) const TOLD_BASE: usize = RING_BASE + 128;
+pub(super) const SOURCE_BASE: usize = TOLD_BASE + 32;
+pub(super) const NUMBERS: usize = 2 * SOURCE_BASE;
 
 /// Bits of the call table (`CALL_*` in `bpf/wire.h`).
 pub(crate) mod call {
@@ -38,6 +40,8 @@ pub(crate) mod call {
     pub(crate) const STOPS: u32 = 32768;
     pub(crate) const TOUCHES: u32 = 1 << 20;
     pub(crate) const PLACES: u32 = 1 << 21;
+    pub(crate) const TOLD: u32 = 65536;
+    pub(crate) const FLAGS: u32 = 131_072;
 }
 
 /// Which arguments are paths (`PATH_*` in `bpf/wire.h`).
@@ -48,6 +52,25 @@ pub(crate) mod path {
     pub(crate) const TWO_AT: u8 = 4;
     pub(crate) const SECOND: u8 = 5;
     pub(crate) const THIRD_AT: u8 = 6;
+}
+
+/// What tells what a call is (`TOLD_BY_*` in `bpf/wire.h`).
+pub(crate) mod told_by {
+    pub(crate) const IOCTL: u8 = 1;
+    pub(crate) const SUBMITTING: u8 = 2;
+    pub(crate) const FETCHING: u8 = 3;
+    pub(crate) const HOW: u8 = 4;
+    pub(crate) const MAPPING: u8 = 5;
+    pub(crate) const PROTECTING: u8 = 6;
+    pub(crate) const KEYED_PROTECTING: u8 = 7;
+    pub(crate) const MOVING: u8 = 8;
+    pub(crate) const ADVICE: u8 = 9;
+}
+
+/// Bits of [`RunEvent::flags`] (`RUN_*` in `bpf/wire.h`).
+pub(super) mod run {
+    pub(crate) const DURABLE: u32 = 1;
+    pub(crate) const DATA_ONLY: u32 = 2;
 }
 
 /// Indices of the `losses` map.
@@ -62,7 +85,10 @@ pub(super) mod loss {
     pub(crate) const HISTORY: u32 = 7;
     pub(crate) const PAYLOAD: u32 = 8;
     pub(crate) const MOMENTS: u32 = 9;
-    pub(crate) const ALL: u32 = 10;
+    pub(crate) const ARGUMENTS: u32 = 10;
+    pub(crate) const COMPLETIONS: u32 = 11;
+    pub(crate) const RESULTS: u32 = 12;
+    pub(crate) const ALL: u32 = 13;
 }
 
 /// `enum purpose` and `enum cause` in `bpf/wire.h`.
@@ -209,9 +235,10 @@ wire! {
     }
 }
 wire! {
-    struct RunEvent(88) {
+    struct RunEvent(96) {
         kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
         file: FileKey, count: u64, bytes: u64, from: u64, to: u64, sequential: u64,
+        flags: u32, error: i32,
     }
 }
 wire! {
@@ -243,6 +270,23 @@ wire! {
 }
 wire! {
     struct CacheEvent(56) { kind: u32, metadata: u32, file: FileKey, value: CacheValue }
+}
+wire! {
+    /// An operation of libaio whose result was not fetched by a call (`bpf/aio.h`).
+    struct Submission(64) {
+        entered_ns: u64, process: u32, thread: u32, opcode: u32, mode: u32, file: FileKey,
+        offset: i64, bytes: u64, flags: u32, pad: u32,
+    }
+}
+wire! {
+    struct SubmissionKey(16) { block: u64, process: u64 }
+}
+wire! {
+    /// An operation of io_uring that has not ended (`bpf/ring.h`).
+    struct Operation(64) {
+        entered_ns: u64, process: u32, thread: u32, opcode: u32, flags: u32, at: u64, bytes: u64,
+        closes: FileKey, closes_mode: u32, pad: u32,
+    }
 }
 wire! {
     struct StopEvent(16) { kind: u32, process: u32, thread: u32, error: i32 }

@@ -5,9 +5,7 @@ use iostrata_core::trace::Step;
 use rustix::fs::OFlags;
 use syscalls::Sysno;
 
-use super::calls::call;
-use super::memory;
-use super::request::Tid;
+use super::calls::{self, call};
 use super::tasks::Entered;
 use crate::steps::{self, Asked};
 
@@ -36,7 +34,7 @@ pub(super) fn step(entered: Entered, failed: bool, file_by_path: Option<FileId>)
     };
     is_step.then(|| {
         steps::step(Asked {
-            call: entered.number.name(),
+            call: calls::name(entered.counted),
             argument,
             failed,
             file: open.map(|open| open.file),
@@ -50,12 +48,12 @@ pub(super) fn step(entered: Entered, failed: bool, file_by_path: Option<FileId>)
 }
 
 /// Whether a success of this call may create a file.
-pub(super) fn creates(number: Sysno, arguments: &[u64; 6], tid: Tid) -> bool {
+pub(super) fn creates(number: Sysno, arguments: &[u64; 6]) -> bool {
     let flags = match number {
         Sysno::creat => return true,
         Sysno::open => arguments[1],
-        Sysno::openat => arguments[2],
-        Sysno::openat2 => memory::word(tid, arguments[2]).unwrap_or(0),
+        // Of openat2 the flags stand there, in the place of their address.
+        Sysno::openat | Sysno::openat2 => arguments[2],
         _ => 0,
     };
     flags & u64::from(OFlags::CREATE.bits()) != 0

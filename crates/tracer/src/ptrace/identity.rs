@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use iostrata_core::op::FileId;
-use iostrata_core::trace::FileKind;
+use iostrata_core::trace::{FileKind, answers};
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags, fcntl_getfl, statx};
 
 use crate::stack::mountinfo::Mounts;
@@ -29,6 +29,8 @@ pub(super) struct Open {
     /// Whether it lies in a file system of the kernel's own, as `memfd_create(2)` makes files:
     /// its inode says regular, but it is no file with a place.
     pub(super) is_internal: bool,
+    /// Whether its file system stores what is written to it.
+    pub(super) is_stored: bool,
     /// Mount it was opened on, and `st_dev`: together they name its file system.
     pub(super) place: Place,
 }
@@ -48,8 +50,9 @@ impl Open {
         }
     }
 
+    /// Whether it has bytes at offsets.
     pub(super) fn is_regular(&self) -> bool {
-        self.kind() == FileKind::Regular
+        self.kind() == FileKind::Regular && self.is_stored
     }
 
     /// Whether it was opened so that it can be written to.
@@ -106,6 +109,7 @@ impl Identifier {
             flags,
             size_bytes: found.stx_size,
             is_unlinked,
+            is_stored: !answers(self.kind_of(place)),
             place,
         })
     }

@@ -16,6 +16,7 @@
 //! calls then costs two stops. Errors and panics of the recording end the recording alone.
 
 mod adopt;
+mod aio;
 mod calls;
 mod clones;
 mod descriptors;
@@ -24,8 +25,10 @@ pub mod front;
 mod history;
 mod identity;
 mod lower;
+mod mappings;
 mod memory;
 mod notes;
+mod operations;
 mod place;
 mod record;
 mod recorder;
@@ -33,6 +36,7 @@ mod request;
 mod resolve;
 mod start;
 mod tasks;
+mod told;
 mod tracing;
 mod usage;
 mod watch;

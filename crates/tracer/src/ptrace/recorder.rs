@@ -7,30 +7,40 @@ use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
 use iostrata_core::trace::{Direction, FileKind, NamedFile, ProcessIo};
 use syscalls::Sysno;
 
+use super::aio::Queue;
 use super::calls::{self, call};
 use super::clones::{self, CLONE_FILES, CLONE_THREAD};
 use super::history::{creates, step};
 use super::identity::{Identifier, Open};
 use super::lower::{Residencies, accounts};
+use super::mappings::Mappings;
 use super::notes::Notes;
-use super::place::{self, descriptor};
+use super::place::{self, Given, descriptor};
 use super::record::Record;
 use super::request::Tid;
 use super::tasks::{Entered, Tasks, family};
+use super::told::{self, Told};
 use super::{memory, usage};
 use crate::clock::now_ns;
+
+/// include/uapi/linux/fs.h
+const RWF_DSYNC: u64 = 2;
+const RWF_SYNC: u64 = 4;
+const RWF_APPEND: u64 = 0x10;
 
 /// Records what the stops of one run tell.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    tally: Tally,
-    tasks: Tasks,
+    pub(super) tally: Tally,
+    pub(super) tasks: Tasks,
     identifier: Identifier,
     residencies: Residencies,
     io: Option<ProcessIo>,
     notes: Notes,
+    pub(super) queue: Queue,
+    pub(super) mappings: Mappings,
     /// Whether calls count: not before the program was executed.
-    counts: bool,
+    pub(super) counts: bool,
 }
 
 impl Recorder {
@@ -43,6 +53,8 @@ impl Recorder {
             residencies: Residencies::default(),
             io: None,
             notes: Notes::default(),
+            queue: Queue::default(),
+            mappings: Mappings::default(),
             counts: counts_at_once,
         }
     }
@@ -101,28 +113,17 @@ impl Recorder {
     }
 
     /// A thread enters a call.
-    pub(super) fn entered(&mut self, tid: Tid, number: u64, arguments: [u64; 6]) {
+    pub(super) fn entered(&mut self, tid: Tid, number: u64, mut arguments: [u64; 6]) {
         let Some(number) = calls::known(number) else {
             return;
         };
-        let meaning = calls::meaning(number);
+        let Told { counted, meaning } = told::at_entry(tid, number, &mut arguments);
         let style = calls::paths_of(number);
         let [first, second] = place::given(tid, style, &arguments);
         let creates = first
             .as_ref()
-            .is_some_and(|first| creates(number, &arguments, tid) && !place::exists(first, tid));
-        let linked = first.as_ref().and_then(|first| {
-            let file = links_file(number, &arguments).then(|| place::file(first, tid))??;
-            let open = self.identifier.identify(file.as_fd(), tid).ok()?;
-            Some((path_of(file.as_fd(), &open), open))
-        });
-        let absolute = |given: Option<place::Given>| place::absolute(&given?, tid);
-        let (first, second) = match linked {
-            Some((ref path, _)) => (Some(path.clone()), absolute(second)),
-            None => (absolute(first), absolute(second)),
-        };
-        let unnamed = linked.map(|(_, open)| open);
-        let unnamed = unnamed.filter(|open| open.is_unlinked);
+            .is_some_and(|first| creates(number, &arguments) && !place::exists(first, tid));
+        let (first, second, unnamed) = self.names(tid, number, &arguments, (first, second));
         let fd = match meaning {
             _ if meaning & call::FD_FIRST != 0 => Some(descriptor(arguments[0])),
             _ if meaning & call::FD_THIRD != 0 => Some(descriptor(arguments[2])),
@@ -136,10 +137,12 @@ impl Recorder {
         };
         let file = fd.and_then(|fd| Some((fd, self.resolve(tid, fd)?)));
         let source = source.and_then(|fd| self.resolve(tid, fd));
+        self.submit(tid, number, &arguments);
         self.forget_closed(tid, number, &arguments);
         let untraced = clones::take_untraced(number, &arguments, tid);
         let entered = Entered {
             number,
+            counted,
             meaning,
             has_paths: style != 0,
             arguments,
@@ -147,13 +150,37 @@ impl Recorder {
             source,
             first,
             second,
-            unnamed: unnamed.map(|open| open.file),
+            unnamed,
             creates,
             untraced,
             started_ns: now_ns(),
         };
         if let Some(thread) = self.tasks.threads.get_mut(&tid) {
             thread.entered = Some(entered);
+        }
+    }
+
+    /// The paths of a call, and the file without a name that it is to give one.
+    fn names(
+        &mut self,
+        tid: Tid,
+        number: Sysno,
+        arguments: &[u64; 6],
+        (first, second): (Option<Given>, Option<Given>),
+    ) -> (Option<Vec<u8>>, Option<Vec<u8>>, Option<FileId>) {
+        let absolute = |given: Option<Given>| place::absolute(&given?, tid);
+        let linked = first.as_ref().filter(|_| links_file(number, arguments));
+        let linked = linked.and_then(|first| {
+            let file = place::file(first, tid)?;
+            let open = self.identifier.identify(file.as_fd(), tid).ok()?;
+            Some((path_of(file.as_fd(), &open), open))
+        });
+        match linked {
+            Some((path, open)) => {
+                let unnamed = open.is_unlinked.then_some(open.file);
+                (Some(path), absolute(second), unnamed)
+            }
+            None => (absolute(first), absolute(second), None),
         }
     }
 
@@ -174,9 +201,15 @@ impl Recorder {
         if let (Some(file), Some(path), 0) = (entered.unnamed, &entered.second, result) {
             self.tally.name_again(file, path);
         }
+        let result = told::result(tid, entered.counted, &entered.arguments, result);
+        let after = self.operations((process, tid), &entered, result, now_ns);
+        let entered = self.made_writable(tid, entered, result);
         if self.counts {
             let ended = self.ended(tid, process, entered, result, now_ns);
             self.tally.call(ended);
+            for ended in after {
+                self.tally.operation(ended);
+            }
         }
     }
 
@@ -206,11 +239,13 @@ impl Recorder {
             offset: outcome
                 .ok()
                 .and_then(|moved| self.offset(tid, &entered, moved)),
+            durable: entered.meaning & call::FLAGS != 0
+                && entered.arguments[5] & (RWF_DSYNC | RWF_SYNC) != 0,
         });
         let file_by_path = (entered.number == Sysno::truncate && outcome.is_ok())
             .then(|| self.file_by_path(tid, &entered))
             .flatten();
-        let number = u32::try_from(entered.number.id()).unwrap_or(0);
+        let number = entered.counted;
         Ended {
             process,
             thread: tid,
@@ -235,6 +270,10 @@ impl Recorder {
         }
         // preadv2 and pwritev2 take -1 for the position.
         if entered.meaning & call::OFFSET != 0 && argument != u64::MAX {
+            if entered.meaning & call::FLAGS != 0 && entered.arguments[5] & RWF_APPEND != 0 {
+                let link = format!("/proc/{tid}/fd/{fd}");
+                return std::fs::metadata(link).ok()?.len().checked_sub(moved);
+            }
             return Some(argument);
         }
         if entered.meaning & (call::OFFSET | call::POSITION) == 0 {
@@ -246,7 +285,7 @@ impl Recorder {
     }
 
     /// What a descriptor stands for; a file that was not seen before is named.
-    fn resolve(&mut self, tid: Tid, fd: i32) -> Option<Open> {
+    pub(super) fn resolve(&mut self, tid: Tid, fd: i32) -> Option<Open> {
         let table = self.tasks.table(tid)?;
         let (tally, residencies) = (&mut self.tally, &mut self.residencies);
         table
@@ -333,7 +372,11 @@ impl Recorder {
 
     /// Hands over. What is left to ask the kernel for is asked by [`Record::finish`], when
     /// nobody is stopped any more.
-    pub(super) fn hand_over(self) -> Record {
+    pub(super) fn hand_over(mut self) -> Record {
+        for ended in self.queue.left() {
+            self.tally.operation(ended);
+        }
+        self.notes.without_result = self.queue.without_result;
         Record {
             left: self.tasks.left(),
             tally: self.tally,

@@ -17,6 +17,8 @@ use super::usage;
 #[derive(Debug)]
 pub(super) struct Entered {
     pub(super) number: Sysno,
+    /// The number that it is counted as.
+    pub(super) counted: u32,
     /// Meaning of the call: [`super::calls::call`] bits.
     pub(super) meaning: u32,
     /// Whether some of its arguments are paths.

@@ -21,7 +21,7 @@ fn run(program: &mut Command) -> (Observation, Seen) {
     assert_eq!(seen.raw.losses.total(), 0);
     assert_eq!(seen.raw.missing, []);
     let history = seen.seen.take().unwrap();
-    assert_eq!(history.gaps, []);
+    assert_eq!(history.missing, []);
     (seen, history)
 }
 

@@ -10,4 +10,5 @@ mod record;
 mod session;
 mod sites;
 mod undisturbed;
+mod unseen;
 mod witness;

@@ -231,6 +231,23 @@ fn on_programs_whose_io_is_known() {
 }
 
 #[test]
+fn on_operations_of_libaio() {
+    let words = |dir: &Path| command(&workload("aio"), &[dir.to_str().unwrap()]);
+    assert_agreement(words, "aio");
+}
+
+#[test]
+fn on_what_only_the_arguments_tell() {
+    let words = |dir: &Path| {
+        for name in ["emptied", "shortened", "mapped"] {
+            std::fs::write(dir.join(name), [7; 8192]).unwrap();
+        }
+        command(&workload("told"), &[dir.to_str().unwrap()])
+    };
+    assert_agreement(words, "told");
+}
+
+#[test]
 fn on_tools_that_change_names() {
     let script = "cd \"$0\"; exec > out 2>&1; mkdir d; echo one > d/a; cp d/a b; mv b c; ln c e; ln -s c s; \
                   cat s missing e; truncate -s 100 c; dd if=c of=g bs=7 conv=fsync status=none; \

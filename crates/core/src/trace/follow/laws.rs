@@ -112,6 +112,7 @@ fn any_step() -> impl Strategy<Value = Step> {
             from: n[2],
             to: n[3],
             sequential: n[4],
+            durable: n[0] % 2 == 0,
         }),
         (prop::option::of(file.clone()), scope)
             .prop_map(|(file, scope)| Step::Synced { file, scope }),

@@ -58,6 +58,7 @@ pub(super) fn wrote(inode: u64, from: u64, bytes: u64) -> Step {
         from,
         to: from + bytes,
         sequential: 0,
+        durable: false,
     }
 }
 

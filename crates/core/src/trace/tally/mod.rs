@@ -25,6 +25,8 @@ pub struct Transfer {
     pub direction: Direction,
     /// Where it began; only of a regular file, and only when it is known.
     pub offset: Option<u64>,
+    /// Whether what it wrote is durable by itself (`RWF_DSYNC`, `RWF_SYNC`).
+    pub durable: bool,
 }
 
 /// One call from its entry to its exit.
@@ -197,6 +199,20 @@ impl Tally {
         self.follow(ended);
     }
 
+    /// An operation that another call handed over has ended: it is counted, but it is no call of
+    /// its thread, and in no run of writes.
+    pub fn operation(&mut self, ended: Ended) {
+        let file = ended.file.and_then(|file| self.names.get(&file));
+        self.moments.call(&ended, file);
+        let key = Key {
+            number: ended.number,
+            file: ended.file,
+            is_source: false,
+        };
+        self.add(key, &ended, None);
+        self.follow(ended);
+    }
+
     fn follow(&mut self, ended: Ended) {
         let Some(step) = ended.step else {
             return;
@@ -269,7 +285,7 @@ impl Tally {
                 followed: self.follower.finish(),
                 sites: Vec::new(),
                 moments: self.moments.finish(),
-                gaps: Vec::new(),
+                missing: Vec::new(),
             },
             unattributed_calls: self.unattributed_calls,
             unnamed_files: self.unnamed_files,

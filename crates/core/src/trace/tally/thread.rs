@@ -9,7 +9,7 @@ use crate::trace::{Direction, Event, Step, Task};
 const SLOTS: usize = 8;
 
 /// First number of the rows of files that were read from (`SOURCE_BASE`, `bpf/wire.h`).
-const SOURCE_BASE: u32 = 512 + 128;
+const SOURCE_BASE: u32 = 512 + 128 + 32;
 
 /// What a thread had used when it ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,6 +53,7 @@ struct Run {
     to: u64,
     end: u64,
     sequential: u64,
+    durable: bool,
 }
 
 /// One thread that is observed.
@@ -123,10 +124,10 @@ impl Thread {
     /// writes to another file, or by another name.
     pub(super) fn lengthen_run(&mut self, ended: &Ended) -> Option<Event> {
         let (offset, bytes, file) = written(ended)?;
-        let goes_on = self
-            .run
-            .as_ref()
-            .is_some_and(|run| run.file == file && run.call == ended.name);
+        let durable = ended.transfer.is_some_and(|transfer| transfer.durable);
+        let goes_on = self.run.as_ref().is_some_and(|run| {
+            run.file == file && run.call == ended.name && run.durable == durable
+        });
         let before = if goes_on { None } else { self.end_run() };
         let end = offset.saturating_add(bytes);
         if let Some(run) = &mut self.run {
@@ -149,6 +150,7 @@ impl Thread {
                 to: end,
                 end,
                 sequential: 0,
+                durable,
             });
         }
         before
@@ -170,6 +172,7 @@ impl Thread {
                 from: run.from,
                 to: run.to,
                 sequential: run.sequential,
+                durable: run.durable,
             },
             error: None,
         })
