@@ -1,6 +1,6 @@
 /* Makes file operations at random, the same ones for the same seed.
  *
- * random DIR OTHER FIRST COUNT GO [without-queues]: for COUNT seeds from FIRST on, makes DIR/SEED and OTHER/SEED,
+ * random DIR OTHER FIRST COUNT GO [without-rings]: for COUNT seeds from FIRST on, makes DIR/SEED and OTHER/SEED,
  * which may lie on another file system, and does there what the seed says. First it opens GO, a
  * FIFO, and so waits for whoever is to watch.
  *
@@ -31,7 +31,7 @@ enum where {
 	DATA,	 /* leaves names and descriptors alone; others may do so at the same time */
 	ALONE,	 /* changes them */
 	PEOPLE,	 /* makes threads or processes, which take the lock themselves */
-	QUEUES,	 /* as ALONE, unless they are not wanted */
+	RINGS,	 /* as ALONE, unless they are not wanted */
 };
 
 static const struct operation {
@@ -83,8 +83,8 @@ static const struct operation {
 	{ open_pipe, 1, ALONE },
 	{ open_sockets, 1, ALONE },
 	/* queues.h */
-	{ by_ring, 9, QUEUES },
-	{ by_aio, 3, QUEUES },
+	{ by_ring, 9, RINGS },
+	{ by_aio, 3, ALONE },
 	/* people.h */
 	{ race_threads, 3, PEOPLE },
 	{ fork_child, 3, PEOPLE },
@@ -93,7 +93,7 @@ static const struct operation {
 	{ fork_into_root, 3, PEOPLE },
 };
 
-static int queues = 1;
+static int rings = 1;
 
 static void one_operation(int people)
 {
@@ -110,7 +110,7 @@ static void one_operation(int people)
 			OPERATIONS[at].run();
 		return;
 	}
-	if (OPERATIONS[at].where == QUEUES && !queues)
+	if (OPERATIONS[at].where == RINGS && !rings)
 		return;
 	if (OPERATIONS[at].where == DATA)
 		together();
@@ -156,7 +156,7 @@ int main(int count, char **word)
 
 	if (count < 6 || count > 7)
 		return 2;
-	queues = count == 6;
+	rings = count == 6;
 	first = strtoul(word[3], 0, 10);
 	seeds = strtoul(word[4], 0, 10);
 	signal(SIGPIPE, SIG_IGN);

@@ -69,7 +69,14 @@ pub(crate) fn calls(trace: &str) -> Vec<Call> {
             }
             None => (at, text.to_owned()),
         };
-        let (name, arguments, result) = parts(&whole);
+        let (mut name, arguments, result) = parts(&whole);
+        if name == "ioctl"
+            && arguments
+                .get(1)
+                .is_some_and(|request| request.contains("FICLONE"))
+        {
+            "ioctl(FICLONE)".clone_into(&mut name);
+        }
         calls.push(Call {
             thread,
             name,

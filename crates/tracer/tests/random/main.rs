@@ -114,6 +114,9 @@ fn differences(
             Last::ByBoth(one, other) => compare::last_names_of_both(one, other),
         });
     }
+    if !found.is_empty() {
+        found.extend(seen.gaps.iter().map(|gap| format!("missing: {}", gap.what)));
+    }
     found
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use iostrata_core::observe::{Observation, Observer as _, Stream};
-use iostrata_core::op::FileId;
+use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::direction;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::ptrace::{Session, Stops};
@@ -29,6 +29,8 @@ pub(crate) struct Seen {
     pub(crate) other: Tally,
     /// The last name of each file that the run changed and left.
     pub(crate) last: Last,
+    /// What the eBPF side says that its names lack.
+    pub(crate) gaps: Vec<Gap>,
 }
 
 /// Who tells it.
@@ -65,6 +67,7 @@ pub(crate) fn with_strace(observer: &mut EbpfObserver, ground: &Ground, seeds: S
         one: tally(&observation, &go),
         other: witness(&trace),
         last: Last::ByOne(last_names(&observation)),
+        gaps: gaps(&observation),
     }
 }
 
@@ -76,8 +79,8 @@ pub(crate) fn with_ptrace(
     stops: Stops,
 ) -> Seen {
     let (mut words, go) = words(ground, seeds);
-    // Of what is handed over in memory ptrace sees nothing, and so it says.
-    words.push("without-queues".into());
+    // Of these ptrace sees nothing, and so it says.
+    words.push("without-rings".into());
     let session = match stops {
         Stops::Io => {
             let session = Session::start(&words, stops).expect("a program");
@@ -105,6 +108,7 @@ pub(crate) fn with_ptrace(
         one: tally(&outcome.observation, &go),
         other: tally(&observation, &go),
         last: Last::ByBoth(last_names(&outcome.observation), last_names(&observation)),
+        gaps: gaps(&observation),
     }
 }
 
@@ -218,6 +222,10 @@ fn thing_of(file: FileId, path: &str) -> Thing {
         inode: file.inode,
         generation: file.generation,
     }
+}
+
+fn gaps(observation: &Observation) -> Vec<Gap> {
+    observation.seen.as_ref().expect("names").missing.clone()
 }
 
 /// Names are followed of files that a run changes, to their end.

@@ -136,6 +136,8 @@ pub(crate) enum ActsOn {
     Copies(usize, usize),
     /// The descriptor that it returns.
     Returned,
+    /// The file that is mapped at its first argument.
+    Mapping,
     /// Nothing, or it is compared by its name only.
     Nothing,
 }
@@ -148,6 +150,9 @@ pub(crate) fn acts_on(call: &str) -> ActsOn {
         | "fallocate" | "fstat" | "lseek" | "ioctl" | "fcntl" | "dup" | "dup2" | "dup3"
         | "close" | "fadvise64" | "fchdir" => ActsOn::Descriptor(0),
         "mmap" => ActsOn::Descriptor(4),
+        "ioctl(FICLONE)" => ActsOn::Copies(0, 2),
+        // At the file whose mapping it makes writable.
+        "mprotect(shared)" => ActsOn::Mapping,
         "sendfile" => ActsOn::Copies(0, 1),
         "splice" | "copy_file_range" => ActsOn::Copies(2, 0),
         "open" | "openat" | "openat2" | "creat" => ActsOn::Returned,

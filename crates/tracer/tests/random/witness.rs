@@ -26,6 +26,8 @@ type Table = Rc<RefCell<BTreeMap<i32, Entry>>>;
 #[derive(Debug, Default)]
 struct Witness {
     tables: HashMap<u32, Table>,
+    /// The last shared mapping of a file that each thread has made: its address, and the file.
+    mapped: HashMap<u32, (String, Thing)>,
     counts: bool,
     tally: Tally,
 }
@@ -76,23 +78,26 @@ impl Witness {
         let places = match acts_on(&call.name) {
             ActsOn::Descriptor(at) => vec![(at, false)],
             ActsOn::Copies(to, from) => vec![(to, false), (from, true)],
-            ActsOn::Returned | ActsOn::Nothing => vec![],
+            ActsOn::Returned | ActsOn::Mapping | ActsOn::Nothing => vec![],
         };
         let table = self.table(call.thread);
         let mut on = Vec::new();
         for (at, is_source) in places {
-            if let Some((fd, path)) = descriptor(call.argument(at)) {
-                // Without a path it is not open.
-                if let Some(path) = path {
-                    let mut table = table.borrow_mut();
-                    let entry = table.entry(fd).or_default();
-                    if let Some(thing) = &entry.thing {
-                        self.tally.name(thing, &path);
-                    }
-                    entry.path = path;
-                    on.push((fd, is_source));
-                }
+            let Some((fd, path)) = descriptor(call.argument(at)) else {
+                continue;
+            };
+            let mut table = table.borrow_mut();
+            // Without a path it is not open, or strace takes it for a number.
+            let Some(path) = path else {
+                on.extend(table.contains_key(&fd).then_some((fd, is_source)));
+                continue;
+            };
+            let entry = table.entry(fd).or_default();
+            if let Some(thing) = &entry.thing {
+                self.tally.name(thing, &path);
             }
+            entry.path = path;
+            on.push((fd, is_source));
         }
         on
     }
@@ -131,7 +136,9 @@ impl Witness {
             bytes: returned.unwrap_or(0),
         };
         let table = self.table(call.thread);
-        if acts_on(&call.name) == ActsOn::Returned
+        if let Some(thing) = self.made_writable(call, &table) {
+            self.tally.add(&thing, "mprotect(shared)", false, row);
+        } else if acts_on(&call.name) == ActsOn::Returned
             && let Some((fd, Some(path))) = descriptor(result)
         {
             let entry = Entry {
@@ -156,6 +163,27 @@ impl Witness {
         if returned.is_some() {
             self.close(call, &table);
         }
+    }
+
+    /// The file whose shared mapping the call makes writable. The program maps, protects and
+    /// unmaps in one go.
+    fn made_writable(&mut self, call: &Call, table: &Table) -> Option<Thing> {
+        if call.name == "mmap" && call.argument(3) == "MAP_SHARED" {
+            let (fd, _) = descriptor(call.argument(4))?;
+            let entry = table.borrow().get(&fd)?.clone();
+            // Memory without a place in a file system is no file.
+            let thing = entry.thing.filter(|_| !entry.path.starts_with("/memfd:"));
+            let thing = thing?;
+            let address = call.result.clone()?;
+            self.mapped.insert(call.thread, (address, thing));
+            return None;
+        }
+        let (address, thing) = self.mapped.get(&call.thread)?;
+        let is_it = call.name == "mprotect"
+            && call.returned().is_some()
+            && call.argument(0) == address
+            && call.argument(2).contains("PROT_WRITE");
+        (is_it && self.counts).then(|| thing.clone())
     }
 
     /// Takes out descriptors that stand for nothing, or for something else, from now on.
