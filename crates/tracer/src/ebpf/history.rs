@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::timeline::Moments;
-use iostrata_core::trace::{Event, Follower, NamedFile, Scope, Seen, Step, Task, is_sync};
+use iostrata_core::trace::{Event, Follower, NamedFile, Scope, Seen, Step, Task, is_open, is_sync};
 use zerocopy::FromBytes as _;
 
 use super::calls;
@@ -286,7 +286,9 @@ impl History {
         if step.event.result < 0 {
             return;
         }
-        if let Some(file) = step.file.filter(|_| step.event.flags & TMPFILE == TMPFILE) {
+        // The flag stays with the open file when that has long got a name.
+        let is_nameless = is_open(call) && step.event.flags & TMPFILE == TMPFILE;
+        if let Some(file) = step.file.filter(|_| is_nameless) {
             self.nameless.insert(file);
         }
         let place = |named: &Option<Named>| named.as_ref().and_then(|named| named.place.clone());

@@ -33,6 +33,7 @@ mod place;
 mod record;
 mod recorder;
 mod request;
+mod resolve;
 mod start;
 mod tasks;
 mod told;

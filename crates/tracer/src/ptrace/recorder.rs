@@ -4,8 +4,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
-use iostrata_core::trace::{Direction, NamedFile, ProcessIo};
-use rustix::fs::OFlags;
+use iostrata_core::trace::{Direction, FileKind, NamedFile, ProcessIo};
 use syscalls::Sysno;
 
 use super::aio::Queue;
@@ -16,7 +15,7 @@ use super::identity::{Identifier, Open};
 use super::lower::{Residencies, accounts};
 use super::mappings::Mappings;
 use super::notes::Notes;
-use super::place::{self, descriptor};
+use super::place::{self, Given, descriptor};
 use super::record::Record;
 use super::request::Tid;
 use super::tasks::{Entered, Tasks, family};
@@ -124,9 +123,7 @@ impl Recorder {
         let creates = first
             .as_ref()
             .is_some_and(|first| creates(number, &arguments) && !place::exists(first, tid));
-        let mut absolute =
-            |given: Option<place::Given>| place::absolute(&given?, tid, &mut self.tasks);
-        let (first, second) = (absolute(first), absolute(second));
+        let (first, second, unnamed) = self.names(tid, number, &arguments, (first, second));
         let fd = match meaning {
             _ if meaning & call::FD_FIRST != 0 => Some(descriptor(arguments[0])),
             _ if meaning & call::FD_THIRD != 0 => Some(descriptor(arguments[2])),
@@ -153,12 +150,37 @@ impl Recorder {
             source,
             first,
             second,
+            unnamed,
             creates,
             untraced,
             started_ns: now_ns(),
         };
         if let Some(thread) = self.tasks.threads.get_mut(&tid) {
             thread.entered = Some(entered);
+        }
+    }
+
+    /// The paths of a call, and the file without a name that it is to give one.
+    fn names(
+        &mut self,
+        tid: Tid,
+        number: Sysno,
+        arguments: &[u64; 6],
+        (first, second): (Option<Given>, Option<Given>),
+    ) -> (Option<Vec<u8>>, Option<Vec<u8>>, Option<FileId>) {
+        let absolute = |given: Option<Given>| place::absolute(&given?, tid);
+        let linked = first.as_ref().filter(|_| links_file(number, arguments));
+        let linked = linked.and_then(|first| {
+            let file = place::file(first, tid)?;
+            let open = self.identifier.identify(file.as_fd(), tid).ok()?;
+            Some((path_of(file.as_fd(), &open), open))
+        });
+        match linked {
+            Some((path, open)) => {
+                let unnamed = open.is_unlinked.then_some(open.file);
+                (Some(path), absolute(second), unnamed)
+            }
+            None => (absolute(first), absolute(second), None),
         }
     }
 
@@ -176,6 +198,9 @@ impl Recorder {
         }
         self.forget_closed(tid, entered.number, &entered.arguments);
         self.note(process, &entered, result);
+        if let (Some(file), Some(path), 0) = (entered.unnamed, &entered.second, result) {
+            self.tally.name_again(file, path);
+        }
         let result = told::result(tid, entered.counted, &entered.arguments, result);
         let after = self.operations((process, tid), &entered, result, now_ns);
         let entered = self.made_writable(tid, entered, result);
@@ -278,9 +303,7 @@ impl Recorder {
 
     fn file_by_path(&mut self, tid: Tid, entered: &Entered) -> Option<FileId> {
         let [given, _] = place::given(tid, calls::paths_of(entered.number), &entered.arguments);
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let path = place::reachable(&given?, tid);
-        let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?;
+        let file = place::file(&given?, tid)?;
         Some(self.identifier.identify(file.as_fd(), tid).ok()?.file)
     }
 
@@ -310,7 +333,6 @@ impl Recorder {
     fn note(&mut self, process: u32, entered: &Entered, result: i64) {
         use Sysno as N;
         match entered.number {
-            N::chroot | N::pivot_root | N::setns if result >= 0 => self.tasks.forget_roots(),
             N::unshare if result >= 0 && entered.arguments[0] & CLONE_FILES != 0 => {
                 self.tasks.unshare(process);
             }
@@ -368,18 +390,31 @@ impl Recorder {
 }
 
 fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) -> NamedFile {
-    let mut path = place::link(&format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
-    // fs/d_path.c says so behind the path of a file that has no name any more.
-    if open.is_unlinked && path.ends_with(b" (deleted)") {
-        path.truncate(path.len() - b" (deleted)".len());
-    }
     NamedFile {
         file: open.file,
-        path,
+        path: path_of(fd, open),
         kind: open.kind(),
         filesystem: identifier.kind_of(open.place).to_owned(),
         size_bytes: open.size_bytes,
     }
+}
+
+/// What `/proc` shows; of a file whose last name is gone, that name.
+fn path_of(fd: BorrowedFd<'_>, open: &Open) -> Vec<u8> {
+    let mut path = place::link(&format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
+    // fs/d_path.c says so behind the path of a file that has no name any more. What never had
+    // one in a file system keeps the kernel's.
+    if open.is_unlinked && open.kind() != FileKind::Anonymous && path.ends_with(b" (deleted)") {
+        path.truncate(path.len() - b" (deleted)".len());
+    }
+    path
+}
+
+/// Whether the call links the file that its first path leads to, and not the name: then it may
+/// be one without a name (`O_TMPFILE`).
+fn links_file(number: Sysno, arguments: &[u64; 6]) -> bool {
+    let flags = (libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH).unsigned_abs();
+    number == Sysno::linkat && low(arguments[4]) & flags != 0
 }
 
 fn low(argument: u64) -> u32 {

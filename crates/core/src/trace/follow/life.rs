@@ -309,6 +309,11 @@ impl Life {
         self.syncs.changed(span, Growth::Unclear, &mut self.history);
     }
 
+    /// A directory above it has another name.
+    pub(super) fn moved(&mut self, to: &Path) {
+        self.renamed_to = Some(Path::clone(to));
+    }
+
     /// One of its names is gone.
     pub(super) fn unlinked(&mut self) {
         self.links = self.links.saturating_sub(1);

@@ -109,6 +109,8 @@ impl Span {
 #[derive(Debug)]
 struct Known {
     path: Path,
+    /// Whether it was another one when the file was named.
+    moved: bool,
     kind: FileKind,
     size_bytes: u64,
     /// What was known about its name before it took it.
@@ -146,6 +148,7 @@ impl Follower {
         let before = self.names.set(&path, Name::File(file.file));
         let known = Known {
             path,
+            moved: false,
             kind: file.kind,
             size_bytes: file.size_bytes,
             before,
@@ -355,7 +358,9 @@ impl Follower {
             for (directory, times) in std::mem::take(&mut life.replaced_in) {
                 self.directories.renamed_unsynced(&directory, times);
             }
-            if let Some(path) = life.renamed_to.take() {
+            let moved = self.known.get(&file).filter(|known| known.moved);
+            let moved = moved.map(|known| Path::clone(&known.path));
+            if let Some(path) = life.renamed_to.take().or(moved) {
                 followed.renamed_to.insert(file, path.to_vec());
             }
             let named = life.named.as_ref();

@@ -120,8 +120,12 @@ impl Follower {
             return;
         }
         for (file, path) in self.names.move_below(from, to) {
+            if let Some(life) = self.lives.get_mut(&file) {
+                life.moved(&path);
+            }
             if let Some(known) = self.known.get_mut(&file) {
                 known.path = path;
+                known.moved = true;
             }
         }
     }
@@ -136,6 +140,7 @@ impl Follower {
         let Some(file) = file else { return };
         if let Some(known) = self.known.get_mut(&file) {
             known.path = Path::clone(to);
+            known.moved = true;
         }
         let whole = self.whole.of(Some(file.device));
         let directory = shared(parent(to));

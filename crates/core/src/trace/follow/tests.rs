@@ -124,6 +124,22 @@ fn what_was_written_before_the_sync_is_durable() {
 }
 
 #[test]
+fn files_below_a_renamed_directory_have_its_name_in_their_last_one() {
+    let mut follower = Follower::default();
+    name(&mut follower, 1, "/d/m", FileKind::Directory, 0);
+    name(&mut follower, 2, "/d/m/a", FileKind::Regular, 0);
+    name(&mut follower, 3, "/d/m/b", FileKind::Regular, 0);
+    follower.event(&event(1, wrote(2, 0, 10)));
+    follower.event(&event(2, renamed("/d/m", "/d/n")));
+    // Changed only after that: its name was another one when it was first used, all the same.
+    follower.event(&event(3, wrote(3, 0, 10)));
+    let followed = follower.finish();
+    assert_eq!(followed.renamed_to[&id(2)], b"/d/n/a");
+    assert_eq!(followed.renamed_to[&id(3)], b"/d/n/b");
+    assert_eq!(followed.files.len(), 2);
+}
+
+#[test]
 fn a_rename_of_contents_that_are_not_durable_is_seen() {
     let faulty = follow(&[
         opened(3, true, false),

@@ -141,6 +141,13 @@ impl Tally {
         self.names.insert(named.file, named);
     }
 
+    /// A file that was opened without a name has got one, and is called by it.
+    pub fn name_again(&mut self, file: FileId, path: &[u8]) {
+        if let Some(named) = self.names.get_mut(&file) {
+            path.clone_into(&mut named.path);
+        }
+    }
+
     /// A thread is observed from now on.
     pub fn begin_task(&mut self, thread: u32, process: u32, parent: u32, started_ns: u64) {
         self.moments.begin(started_ns);
