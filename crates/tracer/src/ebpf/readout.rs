@@ -6,7 +6,7 @@ use std::hash::Hash;
 use aya::maps::{Array, HashMap, Map, MapError, PerCpuArray, PerCpuValues};
 use aya::{Ebpf, Pod};
 use iostrata_core::evidence::{
-    BlockRow, CacheRow, Losses, RawEvidence, SyscallRow, Totals as CoreTotals,
+    BlockRow, CacheRow, Losses, RawEvidence, Sharing, SyscallRow, Totals as CoreTotals,
 };
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::Shape;
@@ -17,7 +17,7 @@ use super::stream::{cause, file_id, phase};
 use super::sums::{CallOnFile, Pages, Sums};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, Config, FileKey, NUMBERS,
-    Totals, loss,
+    Totals, USES, UseKey, loss, using,
 };
 use super::{calls, moments};
 
@@ -42,6 +42,7 @@ pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError>
             .then(|| cache_rows(ebpf, sums.cache))
             .transpose()?,
         block: requests(object)?,
+        sharing: sharing(object)?,
         totals: Some(totals(ebpf)?),
         blocked_seen: seen(Stratum::Blocked),
         losses: Losses {
@@ -183,6 +184,26 @@ fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
     Ok(sums.iter().map(row).collect())
 }
 
+/// Who used which device. `None` where nothing tells of others, or not of all.
+fn sharing(object: &Object) -> Result<Option<Sharing>, MapError> {
+    let table = HashMap::<_, UseKey, u8>::try_from(map(&object.ebpf, "uses")?)?;
+    let keys = table.keys().collect::<Result<Vec<UseKey>, _>>()?;
+    if object.told.is_empty() || keys.len() >= USES {
+        return Ok(None);
+    }
+    let devices = |wanted: u32| {
+        let used = keys.iter().filter(move |key| key.using == wanted);
+        used.map(|key| key.device).collect()
+    };
+    Ok(Some(Sharing {
+        told: object.told.clone(),
+        tree_changed: devices(using::TREE_CHANGED),
+        others_changed: devices(using::OTHERS_CHANGED),
+        others_wrote: devices(using::OTHERS_WROTE),
+        others_read: devices(using::OTHERS_READ),
+    }))
+}
+
 fn totals(ebpf: &Ebpf) -> Result<CoreTotals, MapError> {
     let values = PerCpuArray::<_, Totals>::try_from(map(ebpf, "totals")?)?.get(&0, 0)?;
     let sum = |field: fn(&Totals) -> u64| values.iter().map(field).sum();
@@ -214,6 +235,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     }
     zero::<Totals>(ebpf, "totals", 1, Totals::default())?;
     clear_hash::<FileKey, u8>(ebpf, "named")?;
+    clear_hash::<UseKey, u8>(ebpf, "uses")?;
     clear_hash::<u64, [u64; 3]>(ebpf, "operations")?;
     moments::clear(ebpf, last.started_ns)?;
     Array::<_, u64>::try_from(map_mut(ebpf, "alive")?)?.set(0, 0, 0)?;

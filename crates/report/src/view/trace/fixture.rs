@@ -259,6 +259,7 @@ pub(crate) fn full() -> TraceResult {
         device_read_bytes: Some(12 * MIB),
         device_written_bytes: Some(14_794_752),
         dirty_at_exit_bytes: Some(8192),
+        ..Descent::default()
     };
     result.evidence.on_cpu_s = Some(0.6);
     result.evidence.cache = result.files[2].evidence.cache;
