@@ -136,7 +136,19 @@ pub struct DeviceCounts {
     pub discards: u64,
 }
 
+/// The requests of one cause.
+pub type OfCause = fn(&DeviceCounts) -> RequestCount;
+
 impl DeviceCounts {
+    /// Causes of requests that write, by name.
+    pub const WRITES: [(&'static str, OfCause); 5] = [
+        ("data", |device| device.data),
+        ("journal", |device| device.journal),
+        ("commit", |device| device.commit),
+        ("metadata", |device| device.metadata),
+        ("unknown", |device| device.unknown),
+    ];
+
     /// Requests that write, of every cause.
     pub fn writes(&self) -> RequestCount {
         [

@@ -110,8 +110,8 @@ impl StoredRequests {
 }
 
 impl StoredDevice {
-    fn of(exact: Option<DeviceCounts>, range: Option<DeviceRange>) -> Option<Self> {
-        let shared = range.filter(|_| exact.is_none());
+    fn of(exact: Option<DeviceCounts>, range: Option<&DeviceRange>) -> Option<Self> {
+        let shared = range.copied().filter(|_| exact.is_none());
         let range = shared.or(exact.map(DeviceRange::exactly))?;
         Some(Self {
             reads: StoredRequests::of(&range, |device| device.reads),
@@ -147,10 +147,10 @@ impl From<Evidence> for Stored {
         Self {
             syscalls: evidence.syscalls,
             cache: evidence.cache,
-            device: StoredDevice::of(evidence.device, evidence.device_shared),
+            device: StoredDevice::of(evidence.device, evidence.device_shared.as_ref()),
             device_after_exit: StoredDevice::of(
                 evidence.device_after_exit,
-                evidence.device_after_exit_shared,
+                evidence.device_after_exit_shared.as_ref(),
             ),
             faults: evidence.faults,
             on_cpu_s: evidence.on_cpu_s,

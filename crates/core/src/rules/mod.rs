@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod any;
+mod bound;
 mod cache_thrash;
 mod calls;
 mod close_without_sync;
@@ -53,6 +54,7 @@ mod waits_for_lock;
 mod write_amplification;
 
 use crate::trace::{Basis, Draft, Finding, Replayed, Rule, TraceResult, worth_s};
+pub use bound::Bound;
 
 /// All rules, by name.
 pub static ALL: &[&Rule] = &[
@@ -110,15 +112,17 @@ pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
 /// The finding with its measured saving; `None` when it is not worth the reader's time.
 ///
 /// `replayed` has both ways as they were measured; the share that the better way saved
-/// is taken off the cost, and says how bad it is.
-pub fn settle(mut draft: Draft, replayed: Option<Replayed>, wall_s: f64) -> Option<Finding> {
+/// is taken off the cost, and says how bad it is. No saving is more than its bound.
+pub fn settle(mut draft: Draft, replayed: Option<Replayed>, bound: &Bound) -> Option<Finding> {
     if let Some(measured) = replayed.filter(|measured| measured.now_s > 0.0) {
         let share = (1.0 - measured.better_s / measured.now_s).max(0.0);
         draft.finding.saving_s = draft.finding.cost_s.map(|cost| cost * share);
         draft.finding.saving_basis = Some(Basis::Measured);
-        if let Some(saving_s) = draft.finding.saving_s.filter(|_| !draft.is_fault) {
-            draft.finding.severity = draft::severity(saving_s, wall_s);
-        }
+    }
+    let wall_s = bound.wall_s();
+    bound.apply(&mut draft.finding);
+    if let Some(saving_s) = draft.finding.saving_s.filter(|_| !draft.is_fault) {
+        draft.finding.severity = draft::severity(saving_s, wall_s);
     }
     let worthy = draft
         .finding
@@ -171,7 +175,8 @@ mod tests {
         let log = fixture::with_calls(fixture::file("/data/log"), calls);
         let draft = fixture::the_only(look(&fixture::run(vec![log]), &[]));
         assert_eq!(draft.finding.severity, Severity::High);
-        settle(draft, Some(Replayed { now_s, better_s }), 1.0)
+        let bound = Bound::of(&fixture::run(vec![]));
+        settle(draft, Some(Replayed { now_s, better_s }), &bound)
     }
 
     #[test]

@@ -15,7 +15,8 @@ impl TraceResult {
         let (written, dirtied) = (bytes.written_bytes, bytes.dirtied_bytes?);
         let dirty = bytes.dirty_at_exit_bytes?;
         let left = dirtied.saturating_sub(dirty);
-        let is_written = dirty <= dirtied / 10 && device.data.bytes >= left / 2;
+        // A folio turns dirty as a whole, and only its dirty blocks are written.
+        let is_written = dirty <= dirtied / 10 && device.data.bytes >= left.min(written) / 2;
         // Direct I/O makes no page dirty.
         let is_its_own = device.data.bytes <= dirtied.saturating_add(written);
         // Stores to a mapping are no bytes of calls.

@@ -277,10 +277,9 @@ mod tests {
         for limits in [Limits::default(), Limits::trace(), Limits::record()] {
             let plain = Programs::of(OBJECT, false, &btf, &limits).unwrap();
             assert_eq!(plain.missing, []);
-            let told = match limits.history {
-                true => vec!["ext4", "xfs", "btrfs"],
-                false => Vec::new(),
-            };
+            let all = ["ext4", "xfs", "btrfs"];
+            let told = all.into_iter().filter(|_| limits.history);
+            let told: Vec<_> = told.collect();
             let Some(object) = &with_casts else {
                 eprintln!("skipped: the kernel has no bpf_rdonly_cast");
                 continue;

@@ -175,6 +175,7 @@ fn finding<'a>() -> Columns<'a, &'a Finding> {
         .text("title", |finding| &finding.title)
         .maybe_text("file", |finding| finding.file.as_deref())
         .real("cost_s", |finding| finding.cost_s)
+        .count("cost_threads", |finding| finding.cost_threads)
         .real("saving_s", |finding| finding.saving_s)
         .named("saving_basis", |finding| finding.saving_basis)
         .text("advice", |finding| &finding.advice)

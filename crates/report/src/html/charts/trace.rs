@@ -1,7 +1,7 @@
 //! Charts of a trace: which values of a result stand where.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::evidence::{Cause, DeviceCounts, DeviceRange, RequestCount};
+use iostrata_core::evidence::{Cause, DeviceCounts, DeviceRange};
 use iostrata_core::trace::timeline::{Purpose, Timeline};
 use iostrata_core::trace::{CallRow, TraceResult};
 
@@ -171,14 +171,7 @@ fn stratum(
 
 /// What the device wrote, by cause: as wide as what is certainly the run's.
 fn causes(device: &DeviceRange) -> Vec<Part> {
-    let causes: [(&'static str, fn(&DeviceCounts) -> RequestCount); 5] = [
-        ("data", |device| device.data),
-        ("journal", |device| device.journal),
-        ("commit", |device| device.commit),
-        ("metadata", |device| device.metadata),
-        ("unknown", |device| device.unknown),
-    ];
-    let causes = causes.map(|(name, part)| (name, device.of(part)));
+    let causes = DeviceCounts::WRITES.map(|(name, part)| (name, device.of(part)));
     causes
         .into_iter()
         .filter(|(_, (_, most))| most.count > 0)

@@ -1,7 +1,7 @@
 //! Bytes from stratum to stratum, and what was left to write-back.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::evidence::{DeviceCounts, DeviceRange, RequestCount};
+use iostrata_core::evidence::{DeviceCounts, DeviceRange};
 use iostrata_core::trace::{Bounds, Descent, TraceResult};
 
 use super::View;
@@ -122,14 +122,7 @@ fn written(view: &View<'_>) -> String {
 
 /// `data 6.1 MiB, journal 0 B to 12.6 MiB`, and flushes.
 fn causes(device: &DeviceRange) -> String {
-    let causes: [(&str, fn(&DeviceCounts) -> RequestCount); 5] = [
-        ("data", |device| device.data),
-        ("journal", |device| device.journal),
-        ("commit", |device| device.commit),
-        ("metadata", |device| device.metadata),
-        ("unknown", |device| device.unknown),
-    ];
-    let causes = causes.map(|(cause, part)| (cause, device.of(part)));
+    let causes = DeviceCounts::WRITES.map(|(cause, part)| (cause, device.of(part)));
     let causes = causes.iter().filter(|(_, (_, most))| most.count > 0);
     let mut words: Vec<String> = causes
         .map(|(cause, (least, most))| format!("{cause} {}", between(least.bytes, most.bytes, size)))
