@@ -83,7 +83,7 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
         }),
         syscalls: call_rows(raw),
         other_calls: raw.losses.unattributed_calls,
-        other_requests: foreign_requests(raw, &own),
+        other_requests: other_requests(raw, &own, &facts.storage),
         tasks: task_rows(&seen.tasks, facts.started_ns, raw.blocked_seen),
         not_found: seen.followed.not_found.clone(),
         directories: seen.followed.directories.clone(),
@@ -123,6 +123,14 @@ fn of_the_tree(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Charge {
         files: Some(files.map(|file| (file.device, file.inode)).collect()),
         unnamed_calls: true,
     }
+}
+
+/// Requests of other programs' files on the same disks. Those of a loop device's image on the disk
+/// below are the run's own once more.
+fn other_requests(raw: &RawEvidence, own: &Charge, storage: &Storage) -> Option<u64> {
+    let mut own = own.clone();
+    own.disks.retain(|disk| !storage.below.contains(disk));
+    foreign_requests(raw, &own)
 }
 
 fn call_rows(raw: &RawEvidence) -> Vec<CallRow> {

@@ -101,8 +101,8 @@ pub struct TraceResult {
     pub files: Vec<FileRow>,
     /// What is not in `files`: those that found no room in the tables, by number of calls.
     pub other_calls: u64,
-    /// Block requests of other programs' files on the same disks, meanwhile: figures of
-    /// journal, metadata and flushes may have theirs among them. `null` when not seen.
+    /// Block requests for other programs' files on the same disks, meanwhile. They are in no
+    /// other figure. `null` when not seen.
     pub other_requests: Option<u64>,
     /// Threads, most time first.
     pub tasks: Vec<TaskRow>,
