@@ -54,6 +54,10 @@ enum {
 #define S_IFDIR 0040000
 #define S_IFBLK 0060000
 
+/* include/linux/sched.h */
+#define PF_WQ_WORKER 0x00000020
+#define PF_KTHREAD 0x00200000
+
 /* arch/x86/include/asm/thread_info.h: the call came through the 32-bit entry */
 #define TS_COMPAT 0x0002
 
@@ -208,6 +212,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned long stack_canary;
 	struct bpf_local_storage *bpf_storage;
+	unsigned int flags;
 	int pid;
 	int tgid;
 	char comm[16];
@@ -246,8 +251,16 @@ struct bvec_iter {
 	unsigned int bi_idx;
 	unsigned int bi_bvec_done;
 };
+struct gendisk {
+	int major;
+	int first_minor;
+};
+struct block_device {
+	struct gendisk *bd_disk;
+};
 struct bio {
 	struct bio *bi_next;
+	struct block_device *bi_bdev;
 	__u32 bi_opf;
 	struct bvec_iter bi_iter;
 	void *bi_end_io;
@@ -264,10 +277,6 @@ struct kiocb {
 };
 struct iomap_dio {
 	struct kiocb *iocb;
-};
-struct gendisk {
-	int major;
-	int first_minor;
 };
 struct request_queue {
 	struct gendisk *disk;
@@ -288,6 +297,18 @@ struct io_uring_cqe {
 	__s32 res;
 };
 struct file_ra_state;
+struct xfs_mount {
+	struct super_block *m_super;
+};
+struct xfs_trans {
+	struct xfs_mount *t_mountp;
+};
+struct xfs_inode {
+	struct xfs_mount *i_mount;
+};
+struct btrfs_fs_info {
+	struct super_block *sb;
+};
 struct bpf_iter_meta {
 	__u64 seq_num;
 };

@@ -180,6 +180,22 @@ struct block_value {
 	__u64 time_ns;
 };
 
+/* What was done to a device, and by whom. */
+enum use {
+	USE_TREE_CHANGED,   /* a file system was changed or synced by a task of the tree */
+	USE_OTHERS_CHANGED, /* ... by another task */
+	USE_OTHERS_WROTE,   /* a disk was sent other requests than reads by another task */
+	USE_OTHERS_READ,    /* ... reads */
+};
+
+/* Devices on a machine, four times. */
+#define USES 4096
+
+struct use_key {
+	__u32 device; /* of the file system, or the disk */
+	__u32 using; /* enum use */
+};
+
 struct totals {
 	__u64 on_cpu_ns;
 	__u64 minor_faults;
@@ -513,6 +529,7 @@ ASSERT_SIZE(cache_key, 24);
 ASSERT_SIZE(cache_value, 32);
 ASSERT_SIZE(block_key, 32);
 ASSERT_SIZE(block_value, 24);
+ASSERT_SIZE(use_key, 8);
 ASSERT_SIZE(totals, 32);
 ASSERT_SIZE(moment_sum, 24);
 ASSERT_SIZE(moment, 96);

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use iostrata_core::cache::{ResidencyMap, is_in_memory};
-use iostrata_core::evidence::{CacheRow, SyscallRow};
+use iostrata_core::evidence::{CacheRow, Sharing, SyscallRow};
 use iostrata_core::op::FileId;
-use iostrata_core::trace::{FileKind, NamedFile, Seen};
+use iostrata_core::trace::{FileKind, NamedFile, Seen, Storage};
 use rustix::fs::{Mode, OFlags};
 
 use crate::identity::observed_file;
@@ -18,22 +18,33 @@ use crate::kernel::cachestat;
 use crate::page_cache::{FileSystems, LookedAt, count_by_cachestat, look_at};
 use crate::stack::{self, Roots};
 
-/// Disks (kernel `dev_t`) under each file system (`s_dev`) on which a named file lies.
+/// The storage under the named files, and under the file systems that somebody changed.
 /// A file system whose files cannot be reached from here is not listed.
-pub fn disks(names: &[NamedFile]) -> BTreeMap<u32, Vec<u32>> {
-    let mut disks = BTreeMap::new();
+pub fn storage(names: &[NamedFile], sharing: Option<&Sharing>) -> Storage {
+    let mut storage = Storage::default();
+    let roots = Roots::default();
     let stored = [FileKind::Regular, FileKind::Directory];
     for named in names.iter().filter(|named| stored.contains(&named.kind)) {
         let device = named.file.device;
-        if disks.contains_key(&device) {
+        if storage.disks.contains_key(&device) {
             continue;
         }
         let path = existing(&path_of(&named.path));
-        if let Ok(stack) = stack::inspect(&path, &Roots::default()) {
-            disks.insert(device, stack.charged_disks());
+        if let Ok(stack) = stack::inspect(&path, &roots) {
+            storage.disks.insert(device, stack.charged_disks());
+            storage.below.extend(stack.disks_below());
+            for (disk, kind) in stack.charged_file_systems() {
+                storage.kinds.entry(disk).or_default().insert(kind);
+            }
         }
     }
-    disks
+    let changed = sharing.map(|sharing| sharing.tree_changed.union(&sharing.others_changed));
+    for device in changed.into_iter().flatten() {
+        if let Some(stack) = stack::under(*device, &roots) {
+            storage.changed.insert(*device, stack.charged_disks());
+        }
+    }
+    storage
 }
 
 /// Names of files that were used without a descriptor and are mapped here as well: the

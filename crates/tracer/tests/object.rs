@@ -89,7 +89,7 @@ fn layouts_of_tables() -> Vec<String> {
         "block_key" BlockKey {
             file: FileKey, disk: u32, cpu: u32, cause: u8, phase: u8, by_tree: u8, pad: [u8; 5],
         }
-        "block_value" BlockValue { count: u64, bytes: u64, time_ns: u64 }
+        "use_key" UseKey { device: u32, using: u32 } "block_value" BlockValue { count: u64, bytes: u64, time_ns: u64 }
         "totals" Totals {
             on_cpu_ns: u64, minor_faults: u64, major_faults: u64, tasks: u64,
         }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    BlockRow, Cache, CallCount, Cause, DeviceCounts, Evidence, Faults, Phase, RawEvidence,
-    RequestCount,
+    BlockRow, Cache, CallCount, Cause, DeviceCounts, DeviceRange, Evidence, Faults, Phase,
+    RawEvidence, RequestCount,
 };
 use crate::op::{FileId, Gap};
 use crate::trace::direction;
@@ -22,7 +22,8 @@ pub struct Charge {
 }
 
 impl Charge {
-    fn covers(&self, file: FileId) -> bool {
+    /// Whether the file belongs to the case.
+    pub(crate) fn covers(&self, file: FileId) -> bool {
         self.files
             .as_ref()
             .is_none_or(|files| files.contains(&(file.device, file.inode)))
@@ -40,7 +41,9 @@ pub fn assemble(raw: &RawEvidence, charge: &Charge) -> Evidence {
         syscalls: raw.syscalls.as_ref().map(|_| calls(raw, charge)),
         cache: cache(raw, charge),
         device: device(raw, charge, Phase::Running),
+        device_shared: None,
         device_after_exit: device(raw, charge, Phase::AfterExit),
+        device_after_exit_shared: None,
         faults: Faults {
             minor: raw.totals.map(|t| t.minor_faults),
             major: raw.totals.map(|t| t.major_faults),
@@ -78,11 +81,9 @@ fn charged_calls<'a>(
 }
 
 fn blocked(raw: &RawEvidence, charge: &Charge) -> Option<f64> {
-    (raw.blocked_seen && raw.syscalls.is_some()).then(|| {
-        charged_calls(raw, charge)
-            .map(|row| seconds(row.blocked_ns))
-            .sum()
-    })
+    // Summed as integers: the sum of no floating-point numbers is -0.0.
+    let blocked_ns = charged_calls(raw, charge).map(|row| row.blocked_ns);
+    (raw.blocked_seen && raw.syscalls.is_some()).then(|| seconds(blocked_ns.sum()))
 }
 
 fn cache(raw: &RawEvidence, charge: &Charge) -> Cache {
@@ -120,6 +121,45 @@ fn device(raw: &RawEvidence, charge: &Charge, phase: Phase) -> Option<DeviceCoun
         add(&mut counts, row);
     }
     Some(counts)
+}
+
+/// How much of the requests without a file that went to a disk, and that the tree did not submit
+/// itself, is the run's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// All: nobody else used the disk.
+    All,
+    /// Some, and it cannot be told how many.
+    Some,
+    /// None: the run left nothing to do for those who submitted them.
+    None,
+}
+
+/// The requests of a run on disks that it may share. `claim` tells of a disk what requests of a
+/// cause that belong to no file, and that others submitted, are to the run.
+pub fn device_range(
+    raw: &RawEvidence,
+    charge: &Charge,
+    phase: Phase,
+    claim: impl Fn(u32, Cause) -> Claim,
+) -> Option<DeviceRange> {
+    let (mut at_least, mut at_most) = (DeviceCounts::default(), DeviceCounts::default());
+    let of_disks = raw.block.as_ref()?.iter();
+    for row in of_disks.filter(|row| row.phase == phase && charge.disks.contains(&row.disk)) {
+        let claim = match row.file {
+            Some(file) if charge.covers(file) => Claim::All,
+            Some(_) => Claim::None,
+            None if row.submitted_by_tree => Claim::All,
+            None => claim(row.disk, row.cause),
+        };
+        if claim == Claim::All {
+            add(&mut at_least, row);
+        }
+        if claim != Claim::None {
+            add(&mut at_most, row);
+        }
+    }
+    Some(DeviceRange { at_least, at_most })
 }
 
 fn add(counts: &mut DeviceCounts, row: &BlockRow) {
@@ -297,6 +337,42 @@ mod tests {
         );
         assert_eq!(device.writes().count, 3);
         assert_eq!(foreign_requests(&raw, &charge()), Some(9));
+    }
+
+    #[test]
+    fn what_others_submitted_without_a_file_counts_as_it_is_claimed() {
+        let own = BlockRow {
+            submitted_by_tree: true,
+            ..request(7, Cause::Journal, None, 1)
+        };
+        let raw = RawEvidence {
+            block: Some(vec![
+                request(7, Cause::Data, Some(FILE), 2),
+                request(7, Cause::Data, Some(OTHER), 9),
+                own,
+                request(7, Cause::Journal, None, 4),
+                request(7, Cause::Flush, None, 3),
+            ]),
+            ..RawEvidence::default()
+        };
+        let counts = |claim: Claim| {
+            let range = device_range(&raw, &charge(), Phase::Running, |_, _| claim).unwrap();
+            range.of(|device| (device.data.count, device.journal.count, device.flushes))
+        };
+        assert_eq!(counts(Claim::All), ((2, 5, 3), (2, 5, 3)));
+        assert_eq!(counts(Claim::Some), ((2, 1, 0), (2, 5, 3)));
+        assert_eq!(counts(Claim::None), ((2, 1, 0), (2, 1, 0)));
+    }
+
+    #[test]
+    fn blocked_for_no_time_is_not_below_zero() {
+        let raw = RawEvidence {
+            syscalls: Some(vec![]),
+            blocked_seen: true,
+            ..RawEvidence::default()
+        };
+        let blocked_s = assemble(&raw, &charge()).blocked_s.unwrap();
+        assert!(blocked_s.is_sign_positive(), "{blocked_s:?}");
     }
 
     #[test]

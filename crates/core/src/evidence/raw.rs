@@ -1,5 +1,7 @@
 //! What an observer hands back before it is attributed: rows as the kernel counted them.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::op::{FileId, Gap};
@@ -158,6 +160,22 @@ impl Losses {
     }
 }
 
+/// Who used which device in one session. A file system is named by its `s_dev`, a disk by its
+/// `dev_t`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sharing {
+    /// Types of file systems of which every change and sync is seen.
+    pub told: Vec<&'static str>,
+    /// File systems that a task of the tree changed or synced.
+    pub tree_changed: BTreeSet<u32>,
+    /// File systems that another task changed or synced.
+    pub others_changed: BTreeSet<u32>,
+    /// Disks to which another task sent requests that are no reads.
+    pub others_wrote: BTreeSet<u32>,
+    /// Disks from which another task read.
+    pub others_read: BTreeSet<u32>,
+}
+
 /// Everything an observer saw in one session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RawEvidence {
@@ -167,6 +185,8 @@ pub struct RawEvidence {
     pub cache: Option<Vec<CacheRow>>,
     /// Block requests of the whole machine; `None` when not observed.
     pub block: Option<Vec<BlockRow>>,
+    /// Who used which device; `None` when that was not observed.
+    pub sharing: Option<Sharing>,
     /// Task sums; `None` when not observed.
     pub totals: Option<Totals>,
     /// Blocked times are valid.

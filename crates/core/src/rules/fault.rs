@@ -76,6 +76,7 @@ impl Told {
                 file: (faults.len() == 1).then(|| name_of(worst.file).to_owned()),
                 evidence: evidence(run, &faults),
                 cost_s: None,
+                cost_threads: None,
                 saving_s: None,
                 saving_basis: None,
                 advice: self.advice.to_owned(),

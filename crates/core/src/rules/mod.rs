@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod any;
+mod bound;
 mod cache_thrash;
 mod calls;
 mod close_without_sync;
@@ -53,6 +54,7 @@ mod waits_for_lock;
 mod write_amplification;
 
 use crate::trace::{Basis, Draft, Finding, Replayed, Rule, TraceResult, worth_s};
+pub use bound::Bound;
 
 /// All rules, by name.
 pub static ALL: &[&Rule] = &[
@@ -111,8 +113,9 @@ pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
 ///
 /// `replayed` has both ways as they were measured; the share that the better way saved
 /// is taken off the cost, and says how bad it is. What was not measured is computed, and where
-/// that cannot be done the finding has its cost alone.
-pub fn settle(mut draft: Draft, replayed: Option<Replayed>, wall_s: f64) -> Option<Finding> {
+/// that cannot be done the finding has its cost alone. No saving is more than its bound.
+pub fn settle(mut draft: Draft, replayed: Option<Replayed>, bound: &Bound) -> Option<Finding> {
+    let wall_s = bound.wall_s();
     let replayed = replayed.filter(|measured| measured.now_s > 0.0);
     let is_open = draft.finding.saving_s.is_none() && !draft.is_fault;
     let remedy = draft.remedy.as_ref().filter(|_| is_open);
@@ -129,9 +132,10 @@ pub fn settle(mut draft: Draft, replayed: Option<Replayed>, wall_s: f64) -> Opti
     if let Some(share) = share {
         finding.saving_s = finding.cost_s.map(|cost| cost * share);
         finding.saving_basis = Some(basis);
-        if let Some(saving_s) = finding.saving_s.filter(|_| !draft.is_fault) {
-            finding.severity = draft::severity(saving_s, wall_s);
-        }
+    }
+    bound.apply(finding);
+    if let Some(saving_s) = finding.saving_s.filter(|_| !draft.is_fault) {
+        finding.severity = draft::severity(saving_s, wall_s);
     }
     if unmeasured {
         let text = match share {
@@ -191,7 +195,8 @@ mod tests {
         let log = fixture::with_calls(fixture::file("/data/log"), calls);
         let draft = fixture::the_only(look(&fixture::run(vec![log]), &[]));
         assert_eq!(draft.finding.severity, Severity::High);
-        settle(draft, Some(Replayed { now_s, better_s }), 1.0)
+        let bound = Bound::of(&fixture::run(vec![]));
+        settle(draft, Some(Replayed { now_s, better_s }), &bound)
     }
 
     #[test]
@@ -210,7 +215,7 @@ mod tests {
             let mut draft = fixture::the_only(look(&fixture::run(vec![log]), &[]));
             let (is_now, directory) = draft.remedy.take().unwrap();
             draft.remedy = Some((remedy.unwrap_or(is_now), directory));
-            settle(draft, None, 1.0).unwrap()
+            settle(draft, None, &Bound::of(&fixture::run(vec![]))).unwrap()
         };
         // 0.8 s for writes of 1 byte: of 65,536 one is left.
         let computed = settled(None);

@@ -1,18 +1,21 @@
 //! From what a back end saw to the result.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::calls::unfollowed;
 use super::files::file_rows;
+use super::sharing::{Claims, Storage};
 use super::timeline::timeline;
 use super::{
-    CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen, Task, TaskRow,
+    Bounds, CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen, Task, TaskRow,
     TraceResult, direction, percentile_s,
 };
 use crate::cache::ResidencyMap;
 use crate::environment::Environment;
-use crate::evidence::{Charge, Evidence, RawEvidence, SyscallRow, assemble as charge};
+use crate::evidence::{
+    Charge, Evidence, RawEvidence, SyscallRow, assemble as charge, foreign_requests,
+};
 use crate::op::{FileId, Gap};
 
 /// What is known of a run besides what was observed.
@@ -32,9 +35,8 @@ pub struct Facts {
     pub started_ns: u64,
     /// How long it took, seconds.
     pub wall_s: f64,
-    /// Disks (kernel `dev_t`) under each file system (`s_dev`); one that is not listed has
-    /// no disk that can be told.
-    pub disks: BTreeMap<u32, Vec<u32>>,
+    /// The storage under the run's files.
+    pub storage: Storage,
     /// Bytes dirty or under write-back at the end, of the files that could be asked.
     pub dirty_bytes: BTreeMap<FileId, u64>,
     /// What of files was in the page cache at the end, of the files that were asked.
@@ -52,10 +54,11 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
             facts.dirty_bytes.insert(residency.file, dirty);
         }
     }
-    let disks: BTreeSet<u32> = facts.disks.values().flatten().copied().collect();
-    let disks: Vec<u32> = disks.into_iter().collect();
+    let disks = facts.storage.all_disks();
+    let own = of_the_tree(raw, seen, &disks);
+    let claims = Claims::new(raw, seen, &facts.storage, &own);
     let files = file_rows(raw, seen, &facts, &disks);
-    let evidence = whole_run(raw, seen, &disks);
+    let evidence = whole_run(raw, &own, &claims);
     let mut missing = evidence.missing.clone();
     missing.extend(facts.missing);
     missing.extend(unfollowed(raw.syscalls.as_deref().unwrap_or_default()));
@@ -78,10 +81,12 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
         threads: seen.tasks.len() as u64,
         lost_events: raw.losses.total(),
         bytes: descent(&files, &evidence, &facts.dirty_bytes),
-        timeline: timeline(&seen.moments, wall_ns, &disks),
+        timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| {
+            claims.of(disk, cause)
+        }),
         syscalls: call_rows(raw),
         other_calls: raw.losses.unattributed_calls,
-        other_requests: other_requests(raw, seen, &disks),
+        other_requests: other_requests(raw, &own, &facts.storage),
         tasks: task_rows(&seen.tasks, facts.started_ns, raw.blocked_seen),
         not_found: seen.followed.not_found.clone(),
         directories: seen.followed.directories.clone(),
@@ -120,19 +125,15 @@ fn processes(tasks: &[Task]) -> u64 {
     count
 }
 
-/// Calls and pages are the tree's whatever the file; requests belong to it by their file,
-/// those that have none (journal, metadata, flushes) by the disk.
-fn whole_run(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Evidence {
+/// Calls and pages are the tree's whatever the file; requests belong to it by their file, and
+/// those that have none (journal, metadata, flushes) as far as it has a claim to them.
+fn whole_run(raw: &RawEvidence, own: &Charge, claims: &Claims) -> Evidence {
     let all = Charge {
-        disks: disks.to_vec(),
         files: None,
-        unnamed_calls: true,
+        ..own.clone()
     };
-    let own = of_the_tree(raw, seen, disks);
     let mut evidence = charge(raw, &all);
-    let requests = charge(raw, &own);
-    evidence.device = requests.device;
-    evidence.device_after_exit = requests.device_after_exit;
+    claims.count(raw, own, &mut evidence);
     evidence
 }
 
@@ -148,10 +149,12 @@ fn of_the_tree(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Charge {
     }
 }
 
-/// Requests of other programs' files on the same disks: the counts of requests without a
-/// file may have theirs among them.
-fn other_requests(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Option<u64> {
-    crate::evidence::foreign_requests(raw, &of_the_tree(raw, seen, disks))
+/// Requests of other programs' files on the same disks. Those of a loop device's image on the disk
+/// below are the run's own once more.
+fn other_requests(raw: &RawEvidence, own: &Charge, storage: &Storage) -> Option<u64> {
+    let mut own = own.clone();
+    own.disks.retain(|disk| !storage.below.contains(disk));
+    foreign_requests(raw, &own)
 }
 
 fn call_rows(raw: &RawEvidence) -> Vec<CallRow> {
@@ -215,12 +218,17 @@ pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> 
 
 fn descent(files: &[FileRow], whole: &Evidence, dirty: &BTreeMap<FileId, u64>) -> Descent {
     let regular = || files.iter().filter(|file| file.kind == FileKind::Regular);
+    let range = whole.device_range();
+    let read = range.map(|range| Bounds::from(range.of(|device| device.reads.bytes)));
+    let written = range.map(|range| Bounds::from(range.of(|device| device.writes().bytes)));
     Descent {
         read_bytes: total(regular().map(|file| file.reads.bytes)),
         written_bytes: total(regular().map(|file| file.writes.bytes)),
         dirtied_bytes: whole.cache.dirtied_bytes,
-        device_read_bytes: whole.device.map(|device| device.reads.bytes),
-        device_written_bytes: whole.device.map(|device| device.writes().bytes),
+        device_read_bytes: read.and_then(Bounds::exact),
+        device_read_bytes_shared: read.filter(|bounds| bounds.exact().is_none()),
+        device_written_bytes: written.and_then(Bounds::exact),
+        device_written_bytes_shared: written.filter(|bounds| bounds.exact().is_none()),
         dirty_at_exit_bytes: (whole.cache.dirtied_bytes.is_some() || !dirty.is_empty())
             .then(|| total(dirty.values().copied())),
     }

@@ -74,6 +74,9 @@ pub struct Finding {
     pub evidence: Vec<Cited>,
     /// Time spent on it in this run, seconds.
     pub cost_s: Option<f64>,
+    /// Threads over which that is summed, where it is more than one thread can have spent.
+    #[serde(default)]
+    pub cost_threads: Option<u64>,
     /// Time the advice would save, seconds; `null` for a fault that costs no time.
     pub saving_s: Option<f64>,
     /// Where the saving comes from.

@@ -8,7 +8,7 @@ use iostrata_core::environment::Backend;
 use iostrata_core::evidence::{Losses, RawEvidence, Totals};
 use iostrata_core::record::{Begin, Completeness};
 use iostrata_core::trace::timeline::Moments;
-use iostrata_core::trace::{Facts, assemble};
+use iostrata_core::trace::{Facts, Storage, assemble};
 
 use super::Limits;
 use super::object::Object;
@@ -144,7 +144,7 @@ fn assembled(mut events: Events, directory: &Path) {
         signal: None,
         started_ns: u64::MAX,
         wall_s: 1.0,
-        disks: BTreeMap::new(),
+        storage: Storage::default(),
         dirty_bytes: BTreeMap::new(),
         residency: BTreeMap::new(),
         lower: None,

@@ -24,6 +24,8 @@ pub(super) struct Object {
     pub(super) end_io: [u64; END_IOS],
     pub(super) seen: Vec<Stratum>,
     pub(super) missing: Vec<Gap>,
+    /// Types of file systems of which every change is seen.
+    pub(super) told: Vec<&'static str>,
 }
 
 /// Why nothing at all can be observed.
@@ -68,6 +70,7 @@ impl Object {
             loaded,
             mut missing,
             seen,
+            told,
         } = Programs::load(&btf, limits)?;
         if !seen.contains(&Stratum::Tasks) {
             let why = missing
@@ -96,6 +99,7 @@ impl Object {
             end_io,
             seen,
             missing,
+            told,
         })
     }
 

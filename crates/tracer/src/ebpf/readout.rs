@@ -6,7 +6,7 @@ use std::hash::Hash;
 use aya::maps::{Array, HashMap, Map, MapError, PerCpuArray, PerCpuValues};
 use aya::{Ebpf, Pod};
 use iostrata_core::evidence::{
-    BlockRow, CacheRow, Losses, RawEvidence, SyscallRow, Totals as CoreTotals,
+    BlockRow, CacheRow, Losses, RawEvidence, Sharing, SyscallRow, Totals as CoreTotals,
 };
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::Shape;
@@ -19,7 +19,7 @@ use super::stream::{cause, file_id, phase};
 use super::sums::{CallOnFile, Pages, Sums};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, Config, FileKey, NUMBERS,
-    Operation, Submission, SubmissionKey, Totals, loss,
+    Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss, using,
 };
 use super::{aio, calls, moments, uring};
 
@@ -39,6 +39,7 @@ pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError>
             .then(|| cache_rows(ebpf, sums.cache))
             .transpose()?,
         block: requests(object)?,
+        sharing: sharing(object)?,
         totals: Some(totals(ebpf)?),
         blocked_seen: seen(Stratum::Blocked),
         losses: Losses {
@@ -229,6 +230,26 @@ fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
     Ok(sums.iter().map(row).collect())
 }
 
+/// Who used which device. `None` where nothing tells of others, or not of all.
+fn sharing(object: &Object) -> Result<Option<Sharing>, MapError> {
+    let table = HashMap::<_, UseKey, u8>::try_from(map(&object.ebpf, "uses")?)?;
+    let keys = table.keys().collect::<Result<Vec<UseKey>, _>>()?;
+    if object.told.is_empty() || keys.len() >= USES {
+        return Ok(None);
+    }
+    let devices = |wanted: u32| {
+        let used = keys.iter().filter(move |key| key.using == wanted);
+        used.map(|key| key.device).collect()
+    };
+    Ok(Some(Sharing {
+        told: object.told.clone(),
+        tree_changed: devices(using::TREE_CHANGED),
+        others_changed: devices(using::OTHERS_CHANGED),
+        others_wrote: devices(using::OTHERS_WROTE),
+        others_read: devices(using::OTHERS_READ),
+    }))
+}
+
 fn totals(ebpf: &Ebpf) -> Result<CoreTotals, MapError> {
     let values = PerCpuArray::<_, Totals>::try_from(map(ebpf, "totals")?)?.get(&0, 0)?;
     let sum = |field: fn(&Totals) -> u64| values.iter().map(field).fold(0, u64::saturating_add);
@@ -263,6 +284,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     clear_hash::<u64, Operation>(ebpf, "operations")?;
     clear_hash::<SubmissionKey, Submission>(ebpf, "submissions")?;
     Array::<_, u64>::try_from(map_mut(ebpf, "shared_maps")?)?.set(0, 0, 0)?;
+    clear_hash::<UseKey, u8>(ebpf, "uses")?;
     moments::clear(ebpf, last.started_ns)?;
     Array::<_, u64>::try_from(map_mut(ebpf, "alive")?)?.set(0, 0, 0)?;
     zero::<u64>(ebpf, "losses", loss::ALL as usize, 0)

@@ -96,6 +96,17 @@ pub(super) mod loss {
 pub(super) const PURPOSES: usize = 4;
 pub(super) const CAUSES: usize = 8;
 
+/// What was done to a device, and by whom (`enum use` in `bpf/wire.h`).
+pub(super) mod using {
+    pub(crate) const TREE_CHANGED: u32 = 0;
+    pub(crate) const OTHERS_CHANGED: u32 = 1;
+    pub(crate) const OTHERS_WROTE: u32 = 2;
+    pub(crate) const OTHERS_READ: u32 = 3;
+}
+
+/// Entries of the `uses` map: one that is full may lack some.
+pub(super) const USES: usize = 4096;
+
 /// Entries of `Config::end_io` (`enum end_io` in `bpf/wire.h`).
 pub(super) const END_IOS: usize = 8;
 
@@ -173,6 +184,9 @@ wire! {
     struct BlockKey(32) {
         file: FileKey, disk: u32, cpu: u32, cause: u8, phase: u8, by_tree: u8, pad: [u8; 5],
     }
+}
+wire! {
+    struct UseKey(8) { device: u32, using: u32 }
 }
 wire! {
     struct BlockValue(24) { count: u64, bytes: u64, time_ns: u64 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use iostrata_core::op::{FileId, Gap};
-use iostrata_core::rules;
+use iostrata_core::rules::{self, Bound};
 use iostrata_core::trace::{Cited, Draft, TraceResult, worth_s};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::replay::{Wanted, replay};
@@ -74,7 +74,8 @@ pub(super) fn find(
         }
     }
     let settled = drafts.into_iter().zip(measured);
-    let settled = settled.filter_map(|(draft, measured)| rules::settle(draft, measured, wall_s));
+    let bound = Bound::of(result);
+    let settled = settled.filter_map(|(draft, measured)| rules::settle(draft, measured, &bound));
     result.findings = settled.collect();
     rules::sort(&mut result.findings);
 }

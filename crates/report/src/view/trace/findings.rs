@@ -133,7 +133,13 @@ fn severity(severity: Severity) -> (&'static str, Tone) {
 /// The title, the cost, the saving and where that comes from.
 fn sentence(finding: &Finding) -> String {
     let mut words = vec![finding.title.clone()];
-    words.extend(finding.cost_s.map(|cost| format!("cost {}", time(cost))));
+    words.extend(finding.cost_s.map(|cost| match finding.cost_threads {
+        Some(threads) => {
+            let threads = usize::try_from(threads).unwrap_or(usize::MAX);
+            format!("cost {} over {}", time(cost), counted(threads, "thread"))
+        }
+        None => format!("cost {}", time(cost)),
+    }));
     words.extend(finding.saving_s.map(|saving| {
         let basis = match finding.saving_basis {
             Some(Basis::Measured) => ", measured here",
