@@ -104,8 +104,9 @@ fn differences(
 ) -> Vec<String> {
     let mut found = compare::rows(&seen.one, &seen.other, compared);
     found.extend(compare::names(&seen.one, &seen.other));
-    // Of an overlay stat(2) does not show the file that is counted.
-    if ground.layers.is_empty() {
+    // Of an overlay stat(2) does not show the file that is counted. Where names are said to be
+    // missing they may be what the program gave.
+    if ground.layers.is_empty() && seen.gaps.is_empty() {
         found.extend(match &seen.last {
             Last::ByOne(last) => {
                 let dirs = [&ground.dir, &ground.other];

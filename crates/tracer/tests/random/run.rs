@@ -225,7 +225,8 @@ fn thing_of(file: FileId, path: &str) -> Thing {
 }
 
 fn gaps(observation: &Observation) -> Vec<Gap> {
-    observation.seen.as_ref().expect("names").missing.clone()
+    let seen = observation.seen.as_ref().expect("names");
+    seen.missing.iter().chain(&observation.raw.missing).cloned().collect()
 }
 
 /// Names are followed of files that a run changes, to their end.

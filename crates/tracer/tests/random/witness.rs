@@ -169,6 +169,7 @@ impl Witness {
     /// unmaps in one go.
     fn made_writable(&mut self, call: &Call, table: &Table) -> Option<Thing> {
         if call.name == "mmap" && call.argument(3) == "MAP_SHARED" {
+            self.mapped.remove(&call.thread);
             let (fd, _) = descriptor(call.argument(4))?;
             let entry = table.borrow().get(&fd)?.clone();
             // Memory without a place in a file system is no file.
