@@ -267,7 +267,7 @@ static __always_inline void add_call(struct task_state *state, struct call_slot 
 
 	if (result < 0)
 		slot->value.errors++;
-	else
+	else if (state->call & CALL_MOVES)
 		slot->value.returned += result;
 	slot->value.time_ns += took_ns;
 	slot->value.blocked_ns += state->blocked_ns;

@@ -37,10 +37,12 @@ APART int count_operation(struct ended *ended)
 {
 	struct call_key key = {};
 	struct call_value zero = {}, *value;
+	__u32 purpose;
 	__u64 took_ns;
 
 	if (!ended)
 		return 0;
+	purpose = ended->nr < SOURCE_BASE ? PURPOSE_OF[ended->nr] : 0;
 	took_ns = ended->now - ended->entered_ns;
 	key.file = ended->file;
 	key.nr = ended->nr;
@@ -59,7 +61,7 @@ APART int count_operation(struct ended *ended)
 	value->count++;
 	if (ended->result < 0)
 		value->errors++;
-	else
+	else if (purpose == PURPOSE_READ || purpose == PURPOSE_WRITE)
 		value->returned += ended->result;
 	value->time_ns += took_ns;
 	value->histogram[bucket_of(took_ns, HISTOGRAM_BUCKETS)]++;

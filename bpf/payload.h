@@ -52,6 +52,14 @@ struct {
 	__type(value, __u64);
 } stops SEC(".maps");
 
+/* Whether nobody is to be stopped any more: nobody is left who would continue them. */
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} no_stops SEC(".maps");
+
 static __always_inline struct payload_record *payload_record(void)
 {
 	__u32 zero = 0;
@@ -255,10 +263,16 @@ APART int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 
 APART int stop_process(void)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	__u32 process = id >> 32;
-	struct stop_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+	__u32 process = id >> 32, zero = 0, *none;
+	struct stop_event *event;
 	__u64 one = 1, *count;
 
+	none = bpf_map_lookup_elem(&no_stops, &zero);
+	if (none && *none) {
+		lose(LOSS_PAYLOAD);
+		return 0;
+	}
+	event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
 	/* Nobody would ever continue it. */
 	if (!event) {
 		lose(LOSS_PAYLOAD);

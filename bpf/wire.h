@@ -55,6 +55,7 @@ enum told {
 #define CALL_STOPS 32768    /* when recorded: the reader has to look before the program goes on */
 #define CALL_TOUCHES (1 << 20) /* the inodes whose change time it sets are handed over, */
 #define CALL_PLACES (1 << 21)  /* ... and where they are afterwards */
+#define CALL_NODE (1 << 22)    /* the file among them is the call's */
 #define CALL_TOLD 65536     /* its arguments tell what it is, or what it hands over (told.h) */
 #define CALL_FLAGS 131072   /* argument 5 is RWF_* (preadv2, pwritev2) */
 
@@ -138,7 +139,7 @@ struct call_key {
 struct call_value {
 	__u64 count;
 	__u64 errors;
-	__u64 returned;
+	__u64 returned; /* bytes; 0 for calls that return something else */
 	__u64 time_ns;
 	__u64 blocked_ns;
 	__u64 pairs;      /* transfers whose predecessor is known; of these: */

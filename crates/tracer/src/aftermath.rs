@@ -97,7 +97,7 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
             let pages = cachestat(file.as_fd(), 0..u64::MAX).ok()?;
             Some((
                 named.file,
-                (pages.dirty_pages + pages.writeback_pages) * page,
+                (pages.dirty_pages.saturating_add(pages.writeback_pages)).saturating_mul(page),
             ))
         })
         .collect()
@@ -121,7 +121,8 @@ pub fn residency(seen: &Seen, calls: &[SyscallRow]) -> BTreeMap<FileId, Residenc
     let mut time_ns: HashMap<FileId, u64> = HashMap::new();
     for row in calls {
         if let Some(file) = row.file {
-            *time_ns.entry(file).or_default() += row.time_ns;
+            let sum: &mut u64 = time_ns.entry(file).or_default();
+            *sum = sum.saturating_add(row.time_ns);
         }
     }
     let took = |named: &NamedFile| time_ns.get(&named.file).copied();

@@ -214,6 +214,7 @@ fn constants() -> Vec<String> {
         ("CALL_STOPS", call::STOPS.into()),
         ("CALL_TOUCHES", call::TOUCHES.into()),
         ("CALL_PLACES", call::PLACES.into()),
+        ("CALL_NODE", call::NODE.into()),
         ("PATH_CUT", path_end::CUT.into()),
         ("PATH_IN_FILE_SYSTEM", path_end::IN_FILE_SYSTEM.into()),
         ("TOUCHED_AFTER", touched::AFTER.into()),

@@ -56,11 +56,11 @@ fn calls(raw: &RawEvidence, charge: &Charge) -> BTreeMap<String, CallCount> {
     let mut by_name: BTreeMap<String, CallCount> = BTreeMap::new();
     for row in charged_calls(raw, charge) {
         let sum = by_name.entry(row.name.to_owned()).or_default();
-        sum.count += row.count;
-        sum.errors += row.errors;
+        sum.count = sum.count.saturating_add(row.count);
+        sum.errors = sum.errors.saturating_add(row.errors);
         sum.time_s += seconds(row.time_ns);
         if direction(row.name).is_some() {
-            sum.bytes += row.returned;
+            sum.bytes = sum.bytes.saturating_add(row.returned);
         }
     }
     by_name
@@ -89,15 +89,15 @@ fn cache(raw: &RawEvidence, charge: &Charge) -> Cache {
     let Some(rows) = raw.cache.as_ref() else {
         return Cache::default();
     };
-    let (mut lookups, mut missed, mut filled, mut dirtied) = (0, 0, 0, 0);
+    let (mut lookups, mut missed, mut filled, mut dirtied) = (0_u64, 0_u64, 0_u64, 0_u64);
     for row in rows
         .iter()
         .filter(|row| !row.metadata && charge.covers(row.file))
     {
-        lookups += row.lookups_pages;
-        missed += row.missed_pages;
-        filled += row.filled_pages;
-        dirtied += row.dirtied_bytes;
+        lookups = lookups.saturating_add(row.lookups_pages);
+        missed = missed.saturating_add(row.missed_pages);
+        filled = filled.saturating_add(row.filled_pages);
+        dirtied = dirtied.saturating_add(row.dirtied_bytes);
     }
     Cache {
         lookups_pages: Some(lookups),
@@ -131,17 +131,17 @@ fn add(counts: &mut DeviceCounts, row: &BlockRow) {
         Cause::Metadata => &mut counts.metadata,
         Cause::Unknown => &mut counts.unknown,
         Cause::Flush => {
-            counts.flushes += row.count;
+            counts.flushes = counts.flushes.saturating_add(row.count);
             counts.flush_time_s += seconds(row.time_ns);
             return;
         }
         Cause::Discard => {
-            counts.discards += row.count;
+            counts.discards = counts.discards.saturating_add(row.count);
             return;
         }
     };
-    into.count += row.count;
-    into.bytes += row.bytes;
+    into.count = into.count.saturating_add(row.count);
+    into.bytes = into.bytes.saturating_add(row.bytes);
     into.time_s += seconds(row.time_ns);
 }
 
@@ -193,6 +193,7 @@ fn missing(raw: &RawEvidence) -> Vec<Gap> {
         "tasks",
         "no memory for their state; their calls are not counted",
     );
+    say(lost.unread, "events", "what reads them had failed");
     say(
         lost.skipped,
         "events",

@@ -48,7 +48,8 @@ pub struct SyscallRow {
     pub count: u64,
     /// Calls that failed.
     pub errors: u64,
-    /// Sum of the non-negative return values. Bytes only for calls that return bytes.
+    /// Sum of the bytes that calls said they moved; 0 for calls that return something else,
+    /// as an address or an offset ([`crate::trace::direction`]).
     pub returned: u64,
     /// Time inside.
     pub time_ns: u64,
@@ -132,6 +133,8 @@ pub struct Losses {
     pub history: u64,
     /// Tasks whose state could not be made: all their events are missing.
     pub tasks: u64,
+    /// Events that nobody has read, since the observer's own reader had failed.
+    pub unread: u64,
     /// Events the kernel did not hand over, because the program that counts them had
     /// been interrupted by another of the same kind.
     pub skipped: u64,
@@ -140,14 +143,18 @@ pub struct Losses {
 impl Losses {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.unattributed_calls
-            + self.cache
-            + self.block
-            + self.stream
-            + self.names
-            + self.history
-            + self.tasks
-            + self.skipped
+        [
+            self.cache,
+            self.block,
+            self.stream,
+            self.names,
+            self.history,
+            self.tasks,
+            self.unread,
+            self.skipped,
+        ]
+        .into_iter()
+        .fold(self.unattributed_calls, u64::saturating_add)
     }
 }
 

@@ -94,9 +94,30 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
     }
 }
 
+/// Numbers are used again: a first thread that began after the end of the one before it, under the
+/// same number, is another process. One that became a program under that number began before.
 fn processes(tasks: &[Task]) -> u64 {
-    let processes: BTreeSet<u32> = tasks.iter().map(|task| task.process).collect();
-    processes.len() as u64
+    let mut firsts: Vec<&Task> = tasks.iter().collect();
+    firsts.sort_by_key(|task| (task.process, task.thread != task.process, task.started_ns));
+    let mut count = 0;
+    let mut last: Option<(u32, u64)> = None;
+    for task in firsts {
+        let ended_ns = task.ended_ns.unwrap_or(u64::MAX);
+        let is_first = task.thread == task.process;
+        match &mut last {
+            Some((process, until)) if *process == task.process => {
+                if is_first {
+                    count += u64::from(task.started_ns >= *until);
+                    *until = ended_ns.max(*until);
+                }
+            }
+            _ => {
+                count += 1;
+                last = Some((task.process, ended_ns));
+            }
+        }
+    }
+    count
 }
 
 /// Calls and pages are the tree's whatever the file; requests belong to it by their file,
@@ -160,7 +181,7 @@ fn took(rows: &[&SyscallRow]) -> Vec<u64> {
     for row in rows {
         histogram.resize(histogram.len().max(row.histogram.len()), 0);
         for (sum, count) in histogram.iter_mut().zip(&row.histogram) {
-            *sum += count;
+            *sum = sum.saturating_add(*count);
         }
     }
     let last = histogram.iter().rposition(|count| *count > 0);
@@ -170,7 +191,7 @@ fn took(rows: &[&SyscallRow]) -> Vec<u64> {
 
 /// The sum of rows of one call.
 pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> CallRow {
-    let sum = |of: fn(&SyscallRow) -> u64| rows.iter().map(|row| of(row)).sum::<u64>();
+    let sum = |of: fn(&SyscallRow) -> u64| total(rows.iter().map(|row| of(row)));
     let histogram = took(rows);
     let moves = direction(name).is_some();
     let (count, time_s) = (sum(|row| row.count), seconds(sum(|row| row.time_ns)));
@@ -195,13 +216,13 @@ pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> 
 fn descent(files: &[FileRow], whole: &Evidence, dirty: &BTreeMap<FileId, u64>) -> Descent {
     let regular = || files.iter().filter(|file| file.kind == FileKind::Regular);
     Descent {
-        read_bytes: regular().map(|file| file.reads.bytes).sum(),
-        written_bytes: regular().map(|file| file.writes.bytes).sum(),
+        read_bytes: total(regular().map(|file| file.reads.bytes)),
+        written_bytes: total(regular().map(|file| file.writes.bytes)),
         dirtied_bytes: whole.cache.dirtied_bytes,
         device_read_bytes: whole.device.map(|device| device.reads.bytes),
         device_written_bytes: whole.device.map(|device| device.writes().bytes),
         dirty_at_exit_bytes: (whole.cache.dirtied_bytes.is_some() || !dirty.is_empty())
-            .then(|| dirty.values().sum()),
+            .then(|| total(dirty.values().copied())),
     }
 }
 
@@ -239,12 +260,46 @@ pub(super) fn moved(rows: &[&SyscallRow], wanted: Direction) -> super::Moved {
     rows.iter()
         .filter(of)
         .fold(super::Moved::default(), |sum, row| super::Moved {
-            count: sum.count + row.count,
-            bytes: sum.bytes + row.returned,
+            count: sum.count.saturating_add(row.count),
+            bytes: sum.bytes.saturating_add(row.returned),
             time_s: sum.time_s + seconds(row.time_ns),
         })
 }
 
+/// A sum of figures from outside goes as far as it can.
+pub(super) fn total(figures: impl Iterator<Item = u64>) -> u64 {
+    figures.fold(0, u64::saturating_add)
+}
+
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_is_used_again_is_another_process() {
+        let task = |process, thread, started_ns, ended_ns| Task {
+            thread,
+            process,
+            started_ns,
+            ended_ns,
+            ..Task::default()
+        };
+        // Two lives of 7, the second with a thread.
+        let again = [
+            task(7, 7, 0, Some(10)),
+            task(7, 7, 10, None),
+            task(7, 8, 12, Some(20)),
+        ];
+        assert_eq!(processes(&again), 2);
+        // A thread of 5 executed a program, and has the number of the first since.
+        let executed = [task(5, 5, 0, Some(10)), task(5, 5, 3, Some(30))];
+        assert_eq!(processes(&executed), 1);
+        // Threads without the first: it was not there to be seen.
+        assert_eq!(processes(&[task(4, 9, 0, None), task(4, 8, 1, None)]), 1);
+        assert_eq!(processes(&[task(4, 4, 0, None), task(3, 3, 1, None)]), 2);
+    }
 }

@@ -119,6 +119,22 @@ pub enum Remedy {
     },
 }
 
+impl Remedy {
+    /// The share of today's calls that the better way does without; `None` when it makes as
+    /// many, and cheaper ones.
+    pub fn share_of_calls(&self) -> Option<f64> {
+        let left = match *self {
+            Self::LargerPieces {
+                piece_bytes,
+                better_bytes,
+                ..
+            } => piece_bytes as f64 / better_bytes.max(1) as f64,
+            Self::FewerSyncs { group, .. } => 1.0 / group.max(1) as f64,
+        };
+        (left < 1.0).then_some(1.0 - left)
+    }
+}
+
 /// What a replay measured: the same work both ways.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Replayed {

@@ -115,7 +115,8 @@ pub(crate) fn meaning(number: Sysno) -> u32 {
 fn touches(number: Sysno) -> u32 {
     use Sysno as N;
     match number {
-        N::unlink | N::unlinkat | N::rmdir | N::truncate => call::TOUCHES,
+        N::unlink | N::unlinkat | N::rmdir => call::TOUCHES,
+        N::truncate => call::TOUCHES | call::NODE,
         N::rename
         | N::renameat
         | N::renameat2
@@ -161,6 +162,8 @@ fn transfer(number: Sysno) -> Option<u32> {
                 | call::POSITION
                 | call::SOURCE_FIRST
         }
+        N::vmsplice => call::FD_FIRST | call::WRITES | call::MOVES | call::VECTORED,
+        N::tee => call::WRITES | call::MOVES,
         _ => return None,
     })
 }
@@ -282,7 +285,23 @@ pub(crate) fn paths_of(number: Sysno) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use iostrata_core::trace::direction;
+
     use super::*;
+
+    /// What a back end sums as bytes is what results take for bytes.
+    #[test]
+    fn calls_that_return_bytes_are_those_that_have_a_direction() {
+        let bytes = |nr: usize| purposes()[nr] == 1 || purposes()[nr] == 2;
+        for number in Sysno::iter() {
+            let moves = meaning(number) & call::MOVES != 0;
+            assert_eq!(moves, direction(number.name()).is_some(), "{number}");
+        }
+        for nr in RING_BASE..SOURCE_BASE {
+            let name = name(u32::try_from(nr).unwrap());
+            assert_eq!(bytes(nr), direction(name).is_some(), "{name}");
+        }
+    }
 
     #[test]
     fn knows_calls_by_number_and_name() {

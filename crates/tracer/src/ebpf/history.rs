@@ -270,7 +270,6 @@ impl History {
             self.truncated += u64::from(is_truncate);
             return;
         };
-        let failed = i32::try_from(event.result.unsigned_abs()).unwrap_or(i32::MAX);
         self.follower.event(&Event {
             process: event.process,
             thread: event.thread,
@@ -278,7 +277,7 @@ impl History {
             ended_ns: event.left_ns,
             call,
             step,
-            error: (event.result < 0).then_some(failed),
+            error: outcome(event.result).err(),
         });
     }
 
@@ -334,6 +333,12 @@ impl History {
         };
         Some(Named { path, place: None })
     }
+}
+
+/// What a call returned, or its `errno`.
+pub(super) fn outcome(result: i64) -> Result<u64, i32> {
+    u64::try_from(result)
+        .map_err(|_negative| i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX))
 }
 
 /// `truncate` names its file by a path only.

@@ -5,24 +5,22 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt as _;
 
-use aya::maps::{HashMap as Table, MapData};
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{Change, Durability};
 use iostrata_core::trace::{NamedFile, is_sync};
-use rustix::process::{Pid, Signal, kill_process};
 use zerocopy::FromBytes as _;
 
 use super::calls;
 use super::change::change;
-use super::guard::Guard;
-use super::history::Resolved;
+use super::history::{Resolved, outcome};
 use super::mapping::Mappings;
+use super::stopping::{Stopping, continue_process};
 use super::stream::file_id;
 use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, call, form, run};
 use crate::clock::now_ns;
+use crate::failure::{self, survive};
 use crate::record::batch::{Batch, Call, Item, Part, Target};
 use crate::record::{RecordError, Recorded, Recording};
 
@@ -33,15 +31,11 @@ const FETCHED: usize = 1 << 20;
 const S_IFMT: u32 = 0o170_000;
 const S_IFREG: u32 = 0o100_000;
 
-/// How often the kernel side has stopped each process.
-pub(super) type Stops = Table<MapData, u32, u64>;
-
 /// Feeds one recording.
 pub(super) struct Payloads {
-    _guard: Option<Guard>,
     recording: Recording,
     batch: Batch,
-    stops: Stops,
+    stopping: Stopping,
     /// Stops that were seen, by process.
     seen: HashMap<u32, u64>,
     /// The thread for which each process was continued last, and when that was done.
@@ -55,13 +49,11 @@ pub(super) struct Payloads {
 }
 
 impl Payloads {
-    pub(super) fn new(recording: Recording, stops: Stops, table: BorrowedFd<'_>) -> Self {
+    pub(super) fn new(recording: Recording, stopping: Stopping) -> Self {
         Self {
-            // Without it the program would stay stopped only if iostrata is killed.
-            _guard: Guard::start(table).ok(),
             recording,
             batch: Batch::default(),
-            stops,
+            stopping,
             seen: HashMap::new(),
             continued: HashMap::new(),
             stopped: 0,
@@ -70,6 +62,11 @@ impl Payloads {
             unsure: 0,
             unstoppable: 0,
         }
+    }
+
+    /// Who is stopped for it.
+    pub(super) fn stopping(&mut self) -> &mut Stopping {
+        &mut self.stopping
     }
 
     pub(super) fn named(&mut self, named: &NamedFile) {
@@ -158,16 +155,17 @@ impl Payloads {
             let wanted = left.min(buffer.len());
             let had = from
                 .and_then(|file| {
-                    let at = event.address + done;
+                    let at = event.address.checked_add(done)?;
                     file.read_at(&mut buffer[..wanted], at).ok()
                 })
                 .unwrap_or(0);
+            let at = event.at.saturating_add(done);
             if had == 0 {
-                self.part(event, event.at + done, event.part - done, None);
+                self.part(event, at, event.part - done, None);
                 return;
             }
             let held = self.batch.hold(&buffer[..had]);
-            self.part(event, event.at + done, had as u64, Some(held));
+            self.part(event, at, had as u64, Some(held));
             done += had as u64;
         }
     }
@@ -212,6 +210,7 @@ impl Payloads {
         let Ok(event) = StopEvent::read_from_bytes(record) else {
             return;
         };
+        failure::stage("reader.stop");
         self.stopped += 1;
         self.unstoppable += u64::from(event.error != 0);
         *self.seen.entry(event.process).or_default() += 1;
@@ -219,21 +218,15 @@ impl Payloads {
         if self.is_waiting(event.process) {
             return;
         }
-        let process = i32::try_from(event.process).ok().and_then(Pid::from_raw);
-        if let Some(process) = process {
-            // It may have been killed meanwhile.
-            kill_process(process, Signal::CONT).ok();
-            let now = (event.thread, now_ns());
-            self.continued.insert(event.process, now);
-        }
+        continue_process(event.process);
+        let now = (event.thread, now_ns());
+        self.continued.insert(event.process, now);
     }
 
     /// Whether the kernel side has stopped the process more often than was seen here.
     fn is_waiting(&self, process: u32) -> bool {
         let seen = self.seen.get(&process).copied().unwrap_or(0);
-        self.stops
-            .get(&process, 0)
-            .is_ok_and(|stopped| stopped > seen)
+        self.stopping.more_than(process, seen)
     }
 
     /// Whether the process was continued, for another of its threads, after this call had
@@ -282,7 +275,8 @@ impl Payloads {
     fn stored(&mut self, call: Call, number: usize, offset: u64, bytes: u64) {
         let mut at = offset;
         let mut buffer = vec![0; FETCHED];
-        while let Some((from, had)) = self.mappings.read(number, at, offset + bytes, &mut buffer) {
+        let end = offset.saturating_add(bytes);
+        while let Some((from, had)) = self.mappings.read(number, at, end, &mut buffer) {
             let (Some(file), true) = (self.mappings.file(number), had > 0) else {
                 return;
             };
@@ -317,9 +311,20 @@ impl Payloads {
         }
     }
 
+    /// [`Self::finish`], and whatever goes wrong in it is an error.
+    pub(super) fn end(self, gaps: Vec<Gap>) -> Result<Recorded, RecordError> {
+        let path = self.recording.path().to_owned();
+        let mut failed = Vec::new();
+        let ended = survive("the end of the log", &mut failed, || self.finish(gaps));
+        ended.unwrap_or_else(|| {
+            let why = failed.pop().map_or_else(String::new, |gap| gap.why);
+            Err(RecordError::Defect { path, why })
+        })
+    }
+
     /// Looks at all mappings a last time and ends the log. `gaps` are those of the kernel
     /// side.
-    pub(super) fn finish(mut self, mut gaps: Vec<Gap>) -> Result<Recorded, RecordError> {
+    fn finish(mut self, mut gaps: Vec<Gap>) -> Result<Recorded, RecordError> {
         for (number, process, thread, offset, bytes) in self.mappings.all() {
             let call = Call {
                 process,
@@ -337,6 +342,11 @@ impl Payloads {
                 self.unsure,
                 "buffers",
                 "several threads of a process wrote at once, and it may have changed them before they were read",
+            ),
+            (
+                u64::from(!self.stopping.goes_on()),
+                "guard of stopped processes",
+                "it was ended and could not be started again, and nobody was stopped any more",
             ),
             (
                 self.unstoppable,
@@ -361,7 +371,6 @@ fn call_of_step(event: &StepEvent) -> Call {
         started_ns: event.entered_ns,
         ended_ns: event.left_ns,
         name: calls::name(event.nr),
-        outcome: u64::try_from(event.result)
-            .map_err(|_negative| i32::try_from(event.result.unsigned_abs()).unwrap_or(i32::MAX)),
+        outcome: outcome(event.result),
     }
 }

@@ -42,13 +42,14 @@ pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError>
         totals: Some(totals(ebpf)?),
         blocked_seen: seen(Stratum::Blocked),
         losses: Losses {
-            unattributed_calls: lost(ebpf, loss::CALLS)? + unattributed,
-            cache: lost(ebpf, loss::CACHE)? + cache_lost,
+            unattributed_calls: lost(ebpf, loss::CALLS)?.saturating_add(unattributed),
+            cache: lost(ebpf, loss::CACHE)?.saturating_add(cache_lost),
             block: lost(ebpf, loss::BLOCK)?,
             stream: lost(ebpf, loss::STREAM)?,
             names: lost(ebpf, loss::NAMES)?,
             history: lost(ebpf, loss::HISTORY)?,
             tasks: lost(ebpf, loss::TASKS)?,
+            unread: 0,
             skipped: 0,
         },
         missing,
@@ -131,10 +132,7 @@ fn call_rows(
 ) -> Result<Vec<SyscallRow>, MapError> {
     let key = |key: &CallKey| (key.nr, key.file);
     add_table(ebpf, "calls", &mut sums, key, CallValue::add)?;
-    let mut rows: Vec<SyscallRow> = sums
-        .iter()
-        .map(|((nr, file), value)| call_row(*nr, file_id(file), value))
-        .collect();
+    let mut rows = rows_of_calls(&sums);
     if lost(ebpf, loss::CALLS)? > 0 {
         let other = PerCpuArray::<_, CallValue>::try_from(map(ebpf, "other_calls")?)?;
         for nr in 0..other.len() {
@@ -148,6 +146,13 @@ fn call_rows(
         }
     }
     Ok(rows)
+}
+
+pub(super) fn rows_of_calls(
+    sums: &std::collections::HashMap<CallOnFile, CallValue>,
+) -> Vec<SyscallRow> {
+    let row = |((nr, file), value): (&CallOnFile, &CallValue)| call_row(*nr, file_id(file), value);
+    sums.iter().map(row).collect()
 }
 
 fn call_row(nr: u32, file: Option<FileId>, value: &CallValue) -> SyscallRow {
@@ -167,7 +172,8 @@ fn call_row(nr: u32, file: Option<FileId>, value: &CallValue) -> SyscallRow {
 
 /// `None` where the kernel side made none: it was not asked to, or the file is no file.
 fn shape(nr: u32, value: &CallValue) -> Option<Shape> {
-    let transfers = value.empty + value.sizes.iter().copied().map(u64::from).sum::<u64>();
+    let sizes = value.sizes.iter().copied().map(u64::from);
+    let transfers = sizes.fold(value.empty, u64::saturating_add);
     (calls::has_shape(nr) && transfers > 0).then(|| Shape {
         pairs: value.pairs,
         sequential: value.sequential,
@@ -189,6 +195,10 @@ fn cache_rows(
 ) -> Result<Vec<CacheRow>, MapError> {
     let key = |key: &CacheKey| (key.file, key.metadata != 0);
     add_table(ebpf, "cache", &mut sums, key, CacheValue::add)?;
+    Ok(rows_of_pages(&sums))
+}
+
+pub(super) fn rows_of_pages(sums: &std::collections::HashMap<Pages, CacheValue>) -> Vec<CacheRow> {
     let row = |((file, metadata), value): (&Pages, &CacheValue)| {
         Some(CacheRow {
             file: file_id(file)?,
@@ -199,7 +209,7 @@ fn cache_rows(
             dirtied_bytes: value.dirtied_bytes,
         })
     };
-    Ok(sums.iter().filter_map(row).collect())
+    sums.iter().filter_map(row).collect()
 }
 
 fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
@@ -221,7 +231,7 @@ fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
 
 fn totals(ebpf: &Ebpf) -> Result<CoreTotals, MapError> {
     let values = PerCpuArray::<_, Totals>::try_from(map(ebpf, "totals")?)?.get(&0, 0)?;
-    let sum = |field: fn(&Totals) -> u64| values.iter().map(field).sum();
+    let sum = |field: fn(&Totals) -> u64| values.iter().map(field).fold(0, u64::saturating_add);
     Ok(CoreTotals {
         on_cpu_ns: sum(|v| v.on_cpu_ns),
         minor_faults: sum(|v| v.minor_faults),
@@ -232,7 +242,7 @@ fn totals(ebpf: &Ebpf) -> Result<CoreTotals, MapError> {
 
 pub(super) fn lost(ebpf: &Ebpf, what: u32) -> Result<u64, MapError> {
     let values = PerCpuArray::<_, u64>::try_from(map(ebpf, "losses")?)?.get(&what, 0)?;
-    Ok(values.iter().sum())
+    Ok(values.iter().copied().fold(0, u64::saturating_add))
 }
 
 /// Empties everything a session fills.
@@ -296,7 +306,7 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
             "the ring between kernel and recorder was full",
         ),
         (
-            lost.history + lost.names,
+            lost.history.saturating_add(lost.names),
             "steps or names",
             "the ring between kernel and recorder was full",
         ),

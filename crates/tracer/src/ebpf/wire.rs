@@ -40,6 +40,7 @@ pub(crate) mod call {
     pub(crate) const STOPS: u32 = 32768;
     pub(crate) const TOUCHES: u32 = 1 << 20;
     pub(crate) const PLACES: u32 = 1 << 21;
+    pub(crate) const NODE: u32 = 1 << 22;
     pub(crate) const TOLD: u32 = 65536;
     pub(crate) const FLAGS: u32 = 131_072;
 }
@@ -292,23 +293,28 @@ wire! {
     struct StopEvent(16) { kind: u32, process: u32, thread: u32, error: i32 }
 }
 
+/// Figures of the kernel side are added as far as they go: no sum of real ones comes to the end.
+pub(super) fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
 impl CallValue {
     pub(super) fn add(&mut self, other: &Self) {
-        self.count += other.count;
-        self.errors += other.errors;
-        self.returned += other.returned;
-        self.time_ns += other.time_ns;
-        self.blocked_ns += other.blocked_ns;
-        self.pairs += other.pairs;
-        self.sequential += other.sequential;
-        self.backward += other.backward;
-        self.empty += other.empty;
+        add(&mut self.count, other.count);
+        add(&mut self.errors, other.errors);
+        add(&mut self.returned, other.returned);
+        add(&mut self.time_ns, other.time_ns);
+        add(&mut self.blocked_ns, other.blocked_ns);
+        add(&mut self.pairs, other.pairs);
+        add(&mut self.sequential, other.sequential);
+        add(&mut self.backward, other.backward);
+        add(&mut self.empty, other.empty);
         self.furthest = self.furthest.max(other.furthest);
         for (sum, count) in self.histogram.iter_mut().zip(other.histogram) {
-            *sum += count;
+            *sum = sum.saturating_add(count);
         }
         for (sum, count) in self.sizes.iter_mut().zip(other.sizes) {
-            *sum += count;
+            *sum = sum.saturating_add(count);
         }
     }
 
@@ -330,17 +336,17 @@ impl CallValue {
 
 impl CacheValue {
     pub(super) fn add(&mut self, other: &Self) {
-        self.lookups_pages += other.lookups_pages;
-        self.missed_pages += other.missed_pages;
-        self.filled_pages += other.filled_pages;
-        self.dirtied_bytes += other.dirtied_bytes;
+        add(&mut self.lookups_pages, other.lookups_pages);
+        add(&mut self.missed_pages, other.missed_pages);
+        add(&mut self.filled_pages, other.filled_pages);
+        add(&mut self.dirtied_bytes, other.dirtied_bytes);
     }
 }
 
 impl BlockValue {
     pub(super) fn add(&mut self, other: &Self) {
-        self.count += other.count;
-        self.bytes += other.bytes;
-        self.time_ns += other.time_ns;
+        add(&mut self.count, other.count);
+        add(&mut self.bytes, other.bytes);
+        add(&mut self.time_ns, other.time_ns);
     }
 }

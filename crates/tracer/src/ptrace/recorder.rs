@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
-use iostrata_core::op::FileId;
+use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
 use iostrata_core::trace::{Direction, FileKind, NamedFile, ProcessIo};
 use syscalls::Sysno;
@@ -371,13 +371,14 @@ impl Recorder {
     }
 
     /// Hands over. What is left to ask the kernel for is asked by [`Record::finish`], when
-    /// nobody is stopped any more.
-    pub(super) fn hand_over(mut self) -> Record {
+    /// nobody is stopped any more. `failed` says what could not be recorded.
+    pub(super) fn hand_over(mut self, failed: Vec<Gap>) -> Record {
         for ended in self.queue.left() {
             self.tally.operation(ended);
         }
         self.notes.without_result = self.queue.without_result;
         Record {
+            failed,
             left: self.tasks.left(),
             tally: self.tally,
             identifier: self.identifier,

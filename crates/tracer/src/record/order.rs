@@ -110,11 +110,11 @@ impl<W: Write> Order<W> {
             Some(held) => self.log.store(held, &mut payload)?,
             None => payload.push(Piece::Unknown { bytes: part.bytes }),
         }
-        if part.at + part.bytes < part.whole {
+        if part.at.saturating_add(part.bytes) < part.whole {
             self.begun.insert(thread, payload);
             return Ok(());
         }
-        self.unknown_bytes += payload.unknown_bytes();
+        self.unknown_bytes = self.unknown_bytes.saturating_add(payload.unknown_bytes());
         if let Some(description) = part.description {
             self.look_at_position(description, &part.call);
         }

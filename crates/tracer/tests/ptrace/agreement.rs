@@ -11,8 +11,8 @@ use std::path::Path;
 
 use iostrata_core::observe::{Observation, Observer as _, Stream};
 use iostrata_core::op::FileId;
+use iostrata_core::trace::Shape;
 use iostrata_core::trace::timeline::Purpose;
-use iostrata_core::trace::{Shape, direction};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::program::Blocked;
 use iostrata_tracer::ptrace::{Session, Stops};
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::ground::{command, scratch, workload};
 
-/// A row without what differs from run to run: times, numbers of descriptors, addresses.
+/// A row without what differs from run to run: times.
 #[derive(Debug, PartialEq)]
 struct Row {
     count: u64,
@@ -100,7 +100,7 @@ fn below(dir: &Path, observation: &Observation) -> Seen {
                 let row = Row {
                     count: row.count,
                     errors: row.errors,
-                    moved_bytes: direction(row.name).map_or(0, |_| row.returned),
+                    moved_bytes: row.returned,
                     shape: row.shape.clone().map(without_pairs),
                 };
                 Some((key, row))

@@ -64,13 +64,10 @@ pub const GROUPS: &[Group] = &[
     ),
     // Files hold the same as before: only where it lies on the disk is shared.
     group(Effect::Copies, AtFile, NotNeeded, "ioctl(FIDEDUPERANGE)"),
-    // Between pipes and memory.
-    group(
-        Effect::Copies,
-        ByName,
-        NotNeeded,
-        "tee vmsplice io_uring.tee",
-    ),
+    // From memory to a pipe.
+    group(Effect::Copies, AtFile, NotNeeded, "vmsplice"),
+    // Between two pipes.
+    group(Effect::Copies, ByName, NotNeeded, "tee io_uring.tee"),
     group(
         Effect::Syncs,
         AtFile,

@@ -61,8 +61,10 @@ impl Ended {
         self.ended_ns.saturating_sub(self.started_ns)
     }
 
+    /// 0 when what it returned is no number of bytes.
     fn moved_bytes(&self) -> u64 {
-        self.outcome.unwrap_or(0)
+        let bytes = self.transfer.and_then(|_| self.outcome.ok());
+        bytes.unwrap_or(0)
     }
 }
 
@@ -245,7 +247,7 @@ impl Tally {
             Entry::Occupied(sum) => sum.into_mut(),
             Entry::Vacant(room) => room.insert(Sum::new(ended.name)),
         };
-        sum.add(ended.outcome, ended.took_ns());
+        sum.add(ended);
         if let Some((offset, previous_end)) = shaped {
             sum.shape(offset, ended.moved_bytes(), previous_end);
         }

@@ -43,9 +43,9 @@ impl Clock {
             time_ns: 0,
         });
         sum.count += 1;
-        sum.time_ns += ended.took_ns();
+        sum.time_ns = sum.time_ns.saturating_add(ended.took_ns());
         if purpose.moves() {
-            sum.bytes += ended.moved_bytes();
+            sum.bytes = sum.bytes.saturating_add(ended.moved_bytes());
         }
     }
 

@@ -84,23 +84,24 @@ impl Thread {
     pub(super) fn account(&mut self, ended: &Ended) -> Option<u64> {
         self.task.calls += 1;
         if ended.file.is_some() {
-            self.task.time_ns += ended.took_ns();
+            self.task.time_ns = self.task.time_ns.saturating_add(ended.took_ns());
         }
         let previous_end = self.slot(ended.number, ended.file).end;
         let Ok(bytes) = ended.outcome else {
             return previous_end;
         };
         if let Some(transfer) = ended.transfer {
-            match transfer.direction {
-                Direction::Read => self.task.read_bytes += bytes,
-                Direction::Write => self.task.written_bytes += bytes,
-            }
+            let sum = match transfer.direction {
+                Direction::Read => &mut self.task.read_bytes,
+                Direction::Write => &mut self.task.written_bytes,
+            };
+            *sum = sum.saturating_add(bytes);
             if let Some(offset) = transfer.offset {
                 self.slot(ended.number, ended.file).end = Some(offset.saturating_add(bytes));
             }
         }
         if ended.source.is_some() {
-            self.task.read_bytes += bytes;
+            self.task.read_bytes = self.task.read_bytes.saturating_add(bytes);
             self.slot(SOURCE_BASE + ended.number, ended.source);
         }
         previous_end
@@ -133,7 +134,7 @@ impl Thread {
         if let Some(run) = &mut self.run {
             run.ended_ns = ended.ended_ns;
             run.count += 1;
-            run.bytes += bytes;
+            run.bytes = run.bytes.saturating_add(bytes);
             run.from = run.from.min(offset);
             run.to = run.to.max(end);
             run.sequential += u64::from(offset == run.end);

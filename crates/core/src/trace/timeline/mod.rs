@@ -193,7 +193,8 @@ impl Buckets {
         for (moment, value) in of {
             // What ended after the end was measured is in the last bucket.
             let bucket = usize::try_from(begins_ns(moment) / self.length_ns);
-            sums[bucket.unwrap_or(usize::MAX).min(self.count - 1)] += value;
+            let sum: &mut u64 = &mut sums[bucket.unwrap_or(usize::MAX).min(self.count - 1)];
+            *sum = sum.saturating_add(value);
         }
         sums
     }

@@ -14,8 +14,13 @@ use crate::WORKLOAD;
 use crate::ui;
 
 /// Lets the rules look at the run, and measures the savings they promise by doing the same
-/// work both ways. `stop` ends the measuring.
-pub(super) fn find(result: &mut TraceResult, ignored: &[String], stop: &dyn Fn() -> bool) {
+/// work both ways, unless they are to stay `computed`. `stop` ends the measuring alone.
+pub(super) fn find(
+    result: &mut TraceResult,
+    ignored: &[String],
+    computed: bool,
+    stop: &dyn Fn() -> bool,
+) {
     let drafts = rules::look(result, ignored);
     let wall_s = result.wall_s;
     // What costs less than a saving must be is not worth measuring.
@@ -31,7 +36,7 @@ pub(super) fn find(result: &mut TraceResult, ignored: &[String], stop: &dyn Fn()
         .iter()
         .enumerate()
         .filter_map(|(number, draft)| {
-            let (_, directory) = draft.remedy.as_ref()?;
+            let (_, directory) = draft.remedy.as_ref().filter(|_| !computed)?;
             Some((number, PathBuf::from(OsStr::from_bytes(directory))))
         })
         .collect();
