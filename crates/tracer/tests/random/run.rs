@@ -42,7 +42,7 @@ pub(crate) enum Last {
 }
 
 /// How long a run may take: far longer than any does.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// By eBPF, and by strace.
 pub(crate) fn with_strace(observer: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Seen {
@@ -226,7 +226,11 @@ fn thing_of(file: FileId, path: &str) -> Thing {
 
 fn gaps(observation: &Observation) -> Vec<Gap> {
     let seen = observation.seen.as_ref().expect("names");
-    seen.missing.iter().chain(&observation.raw.missing).cloned().collect()
+    seen.missing
+        .iter()
+        .chain(&observation.raw.missing)
+        .cloned()
+        .collect()
 }
 
 /// Names are followed of files that a run changes, to their end.
