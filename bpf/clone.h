@@ -43,7 +43,7 @@ static __always_inline void is_dedupe(struct task_state *state)
 		return;
 	}
 	state->nr = TOLD_BASE + TOLD_DEDUPE;
-	state->call = CALL_FD_FIRST | CALL_SOURCE_SECOND | CALL_TOLD;
+	state->call = CALL_FD_FIRST | CALL_SOURCE_SECOND | CALL_MOVES | CALL_TOLD;
 	state->argument[1] = state->argument[0];
 	state->argument[0] = target.descriptor;
 }

@@ -37,12 +37,13 @@ APART int count_operation(struct ended *ended)
 {
 	struct call_key key = {};
 	struct call_value zero = {}, *value;
-	__u32 purpose;
+	__u32 purpose, nr;
 	__u64 took_ns;
 
 	if (!ended)
 		return 0;
-	purpose = ended->nr < SOURCE_BASE ? PURPOSE_OF[ended->nr] : 0;
+	nr = ended->nr < SOURCE_BASE ? ended->nr : ended->nr - SOURCE_BASE;
+	purpose = nr < SOURCE_BASE ? PURPOSE_OF[nr] : 0;
 	took_ns = ended->now - ended->entered_ns;
 	key.file = ended->file;
 	key.nr = ended->nr;

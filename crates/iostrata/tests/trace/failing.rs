@@ -40,6 +40,8 @@ fn assert_incomplete(stage: &str, options: &[&str]) -> TraceResult {
     let why = format!("injected at {name}");
     let is_told = result.missing.iter().any(|gap| gap.why.contains(&why));
     assert!(is_told, "{stage} {options:?}: {:?}", result.missing);
+    let concluded = result.missing.iter().all(|gap| gap.what != "findings");
+    assert!(concluded || text.contains("findings: not given"), "{text}");
     let last = text.lines().last().unwrap();
     assert!(last.contains(&why) && last.contains("report"), "{last}");
     assert!(last.contains("not touched") || last.contains("not stopped"));

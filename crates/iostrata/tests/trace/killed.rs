@@ -1,7 +1,7 @@
 //! A process of iostrata is killed at a random moment: nobody stays stopped or traced, and a run
 //! that says it went well has the right figures.
 
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -151,6 +151,32 @@ fn the_guard_of_a_recording_is_replaced_and_does_its_work() {
     iostrata.wait().unwrap();
     marked.assert_all_end("without iostrata and its first guard");
     assert!(marked.is_done());
+}
+
+#[test]
+fn an_adopted_program_outlives_whoever_observes_it() {
+    let mut state = u64::from(std::process::id()) | 1 << 40;
+    for round in 0..6 {
+        let marked = Marked::new();
+        let backend = ["ptrace", "ebpf"][round % 2];
+        let mut program = marked.alone(150_000).spawn().unwrap();
+        while !marked.has_begun() {
+            sleep(Duration::from_millis(1));
+        }
+        let mut adopt = Command::new(env!("CARGO_BIN_EXE_iostrata"));
+        adopt.args(["trace", "--backend", backend, "-p"]);
+        adopt
+            .arg(program.id().to_string())
+            .stderr(Stdio::null())
+            .stdout(Stdio::null());
+        let mut iostrata = adopt.spawn().unwrap();
+        sleep(Duration::from_millis(random(&mut state) % 900));
+        iostrata.kill().unwrap();
+        iostrata.wait().unwrap();
+        assert!(program.wait().unwrap().success(), "round {round}");
+        marked.assert_all_end("an adopted program");
+        assert!(marked.is_done(), "round {round}");
+    }
 }
 
 #[test]

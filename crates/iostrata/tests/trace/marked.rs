@@ -83,6 +83,15 @@ impl Marked {
         command
     }
 
+    /// The same program without iostrata.
+    pub(crate) fn alone(&self, writes: u64) -> Command {
+        let mut command = Command::new(workload("busy"));
+        command.arg(self.path("work")).arg(writes.to_string());
+        let (name, value) = self.mark.split_once('=').unwrap();
+        command.env(name, value);
+        command
+    }
+
     /// All that live now.
     pub(crate) fn processes(&self) -> Vec<Process> {
         let entries = fs::read_dir("/proc").unwrap().flatten();

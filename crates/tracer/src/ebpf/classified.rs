@@ -170,7 +170,8 @@ fn every_operation_of_this_kernels_io_uring_has_a_name() {
 
 #[test]
 fn calls_are_counted_where_their_class_says() {
-    const DESCRIPTOR: u32 = call::FD_FIRST | call::FD_RETURNED | call::FD_THIRD | call::FD_FIFTH;
+    const DESCRIPTOR: u32 =
+        call::FD_FIRST | call::FD_RETURNED | call::FD_THIRD | call::FD_FIFTH | call::NODE;
     for number in all() {
         let (class, meaning) = (class(number.name()), meaning(number));
         let at_file = class.counted == Counted::AtFile;

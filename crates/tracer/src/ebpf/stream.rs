@@ -115,7 +115,7 @@ impl Stream {
 
 impl Events {
     fn fail(&mut self, panic: &(dyn Any + Send)) {
-        let what = "all that the kernel told after the thread that reads it had failed";
+        let what = "what the kernel told after its reader had failed";
         self.failed.push(Gap::new(what, failure::words(panic)));
         // The one at which it failed.
         self.unread = self.unread.saturating_add(1);

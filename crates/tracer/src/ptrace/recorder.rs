@@ -228,7 +228,7 @@ impl Recorder {
             thread: tid,
             number,
             name: calls::name(number),
-            file: entered.file.map(|(_, open)| open.file),
+            file: file_by_path.or(entered.file.map(|(_, open)| open.file)),
             source: entered.source.map(|open| open.file),
             started_ns: entered.started_ns,
             ended_ns: now_ns,
@@ -281,7 +281,12 @@ impl Recorder {
     fn file_by_path(&mut self, tid: Tid, entered: &Entered) -> Option<FileId> {
         let [given, _] = place::given(tid, calls::paths_of(entered.number), &entered.arguments);
         let file = place::file(&given?, tid)?;
-        Some(self.identifier.identify(file.as_fd(), tid).ok()?.file)
+        let open = self.identifier.identify(file.as_fd(), tid).ok()?;
+        if self.tally.is_new(open.file) {
+            self.tally
+                .name(named(file.as_fd(), &open, &self.identifier));
+        }
+        Some(open.file)
     }
 
     /// What a descriptor stands for changes while such a call runs: it is forgotten before

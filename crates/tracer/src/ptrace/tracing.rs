@@ -142,7 +142,7 @@ impl Tracing {
 
     /// The record ends here; whoever is stopped goes on without it.
     fn go_on_after(&mut self, panic: &(dyn Any + Send)) {
-        let what = "all that was traced after the recording had failed";
+        let what = "what was traced after the recording had failed";
         self.failed.push(Gap::new(what, failure::words(panic)));
         self.broken = self.broken.take().or(self.recorder.take());
         if let Some((tid, stop)) = self.current.take() {

@@ -131,7 +131,7 @@ fn names_are_those_of_the_directories_that_changed() {
     renamed.sort();
     assert_eq!(
         renamed,
-        ["/real/inner/c", "/real/moved/e", "/root/etc/other"]
+        ["/real/moved/c", "/real/moved/e", "/root/etc/other"]
     );
 }
 

@@ -111,7 +111,7 @@ pub const GROUPS: &[Group] = &[
         Both,
         "ftruncate fallocate io_uring.ftruncate io_uring.fallocate",
     ),
-    group(Effect::Resizes, ByName, Both, "truncate"),
+    group(Effect::Resizes, AtFile, Both, "truncate"),
     group(
         Effect::Resizes,
         ByName,

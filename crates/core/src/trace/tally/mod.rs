@@ -10,7 +10,7 @@ mod thread;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::{Direction, Event, Follower, NamedFile, Seen, Step, Task};
+use super::{Direction, Event, Follower, NamedFile, Seen, Step, Task, direction};
 use crate::evidence::SyscallRow;
 use crate::op::FileId;
 use moments::Clock;
@@ -63,8 +63,8 @@ impl Ended {
 
     /// 0 when what it returned is no number of bytes.
     fn moved_bytes(&self) -> u64 {
-        let bytes = self.transfer.and_then(|_| self.outcome.ok());
-        bytes.unwrap_or(0)
+        let moves = direction(self.name).is_some();
+        self.outcome.ok().filter(|_| moves).unwrap_or(0)
     }
 }
 

@@ -118,7 +118,10 @@ fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut
         failed.push(Gap::new("findings", "the run was not seen whole"));
     }
     if !failed.is_empty() {
-        // What was not seen for that is not counted, and is at least one event.
+        // What was not seen for that is not counted, and is at least one event. The program is
+        // one process in any case.
+        result.processes = result.processes.max(1);
+        result.threads = result.threads.max(1);
         result.lost_events = result.lost_events.max(1);
         result.evidence.lost_events = result.evidence.lost_events.max(1);
     }

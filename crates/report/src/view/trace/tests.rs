@@ -40,6 +40,18 @@ fn a_summary_of_100_columns() {
 }
 
 #[test]
+fn findings_that_are_not_given_are_not_none() {
+    let mut result = empty();
+    assert!(summary(&result, 100).contains("findings: none"));
+    let gap = Gap::new("findings", "the run was not seen whole");
+    result.missing.push(gap);
+    let says = "findings: not given, the run was not seen whole";
+    assert!(summary(&result, 100).contains(says));
+    let all = draw(&result, 100, ALL);
+    assert!(all.contains("all findings: not given, the run"), "{all}");
+}
+
+#[test]
 fn a_summary_of_80_columns() {
     insta::assert_snapshot!(summary(&full(), 80));
 }
