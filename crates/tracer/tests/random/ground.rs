@@ -145,9 +145,10 @@ fn image(scratch: &tempfile::TempDir, at: &Path, make: &str, options: &[&str]) {
 }
 
 fn run(program: &str, arguments: &[&str]) {
-    let status = Command::new(program).args(arguments).status();
-    let status = status.unwrap_or_else(|error| panic!("{program}: {error}"));
-    assert!(status.success(), "{program} {arguments:?}");
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {said}");
 }
 
 pub(crate) fn text(path: &Path) -> &str {

@@ -28,7 +28,7 @@ use ground::{Ground, Kind};
 use run::{Last, Seeds, Seen, with_ptrace, with_strace};
 
 /// Seeds of each file system where nobody asks for others.
-const USUAL: Range<u64> = 1..13;
+const USUAL: Range<u64> = 1..21;
 
 /// Seeds that one session observes.
 const AT_ONCE: u32 = 4;
