@@ -52,6 +52,12 @@ static void open_directory(void)
 	keep(open(WHICH[below(6)], O_RDONLY | O_DIRECTORY));
 }
 
+/* What lies in the lower layer of an overlay; elsewhere there is none. */
+static void open_below(void)
+{
+	keep(open(one_in(2) ? "below" : "d/below", O_RDONLY));
+}
+
 static void close_some(void)
 {
 	struct slot *slot = &slots[below(SLOTS)];

@@ -61,6 +61,7 @@ static const struct operation {
 	/* names.h */
 	{ open_some, 14, ALONE },
 	{ open_directory, 3, ALONE },
+	{ open_below, 2, ALONE },
 	{ close_some, 6, ALONE },
 	{ rename_some, 5, ALONE },
 	{ rename_directory, 3, ALONE },

@@ -13,7 +13,7 @@ use iostrata_core::op::FileId;
 use iostrata_core::trace::{FileKind, NamedFile, Seen, Storage};
 use rustix::fs::{Mode, OFlags};
 
-use crate::identity::observed_file;
+use crate::identity::{is_observed, observed_file};
 use crate::kernel::cachestat;
 use crate::page_cache::{FileSystems, LookedAt, count_by_cachestat, look_at};
 use crate::stack::{self, Roots};
@@ -101,8 +101,7 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
             let path = renamed.get(&named.file).unwrap_or(&named.path);
             let file = rustix::fs::open(path_of(path), flags, Mode::empty()).ok()?;
-            let found = rustix::fs::fstat(&file).ok()?;
-            if found.st_ino != named.file.inode {
+            if !is_observed(&file, named.file) {
                 return None;
             }
             let pages = cachestat(file.as_fd(), 0..u64::MAX).ok()?;

@@ -25,8 +25,8 @@ pub struct Event {
     pub error: Option<i32>,
 }
 
-/// What an event did. Paths are absolute and bytes; they are what the program asked for,
-/// with `.`, `..` and doubled slashes taken out but symbolic links left in.
+/// What an event did. Paths are absolute and bytes, and lead to what the call acted on: the
+/// directories in them are the kernel's, whatever links the program went through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// A file was opened for writing, or created, or emptied by opening it.

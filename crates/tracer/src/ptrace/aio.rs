@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use iostrata_core::op::FileId;
-use iostrata_core::trace::tally::Ended;
+use iostrata_core::trace::tally::{Ended, Transfer};
 use iostrata_core::trace::{Direction, Scope, Step, direction, is_sync};
 
 use super::calls::{self, TOLD_BASE};
@@ -176,7 +176,11 @@ impl Submission {
             started_ns: self.started_ns,
             ended_ns: now_ns,
             outcome,
-            transfer: None,
+            transfer: direction(name).map(|direction| Transfer {
+                direction,
+                offset: None,
+                durable: self.durable,
+            }),
             step: self.open.and_then(|open| self.step(name, open, outcome)),
         }
     }

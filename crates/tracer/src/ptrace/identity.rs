@@ -1,5 +1,4 @@
 //! Which file a descriptor stands for.
-#![expect(unsafe_code, reason = "FS_IOC_GETVERSION is wrapped by no library")]
 
 use std::collections::HashMap;
 use std::io;
@@ -9,6 +8,7 @@ use iostrata_core::op::FileId;
 use iostrata_core::trace::{FileKind, answers};
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags, fcntl_getfl, statx};
 
+use crate::identity::generation;
 use crate::stack::mountinfo::Mounts;
 
 use super::place;
@@ -166,18 +166,4 @@ fn kind_of_anonymous(shown: &[u8]) -> u32 {
         .filter_map(|word| Some(u32::from_ne_bytes(word.try_into().ok()?)))
         .collect();
     words.iter().fold(0, |sum, word| sum ^ word)
-}
-
-/// `_IOR('v', 1, long)` where a long has 8 bytes.
-const FS_IOC_GETVERSION: libc::c_ulong = 0x8008_7601;
-
-/// Which life of its inode number a file is (`FS_IOC_GETVERSION`, `include/uapi/linux/fs.h`).
-/// The request's number says long, but the kernel stores an int.
-fn generation(fd: BorrowedFd<'_>) -> Option<u32> {
-    let mut generation: libc::c_long = 0;
-    // SAFETY: the kernel stores at most a long at the address of a live long.
-    let outcome = unsafe { libc::ioctl(fd.as_raw_fd(), FS_IOC_GETVERSION, &raw mut generation) };
-    let bytes = generation.to_ne_bytes();
-    let low = bytes.first_chunk().map(|low| u32::from_ne_bytes(*low));
-    low.filter(|_| outcome == 0)
 }

@@ -23,8 +23,11 @@ impl Mappings {
         let maps = std::fs::read_to_string(format!("/proc/{tid}/maps")).ok()?;
         let mut shared = maps.lines().filter_map(shared);
         let (.., inode) = shared.rfind(|(from, end, _)| *from < to && address < *end)?;
-        let known = self.all.iter().find(|(.., open)| open.file.inode == inode);
-        known.map(|(.., open)| *open)
+        // The last one there: inode numbers are used again, and are alike in two subvolumes.
+        let known = self.all.iter().rev();
+        let mut known = known.filter(|(.., open)| open.file.inode == inode);
+        let there = known.clone().find(|one| overlap(one, address, to));
+        there.or_else(|| known.next()).map(|(.., open)| *open)
     }
 
     /// A range has become another one.

@@ -27,6 +27,7 @@ mod identity;
 mod lower;
 mod mappings;
 mod memory;
+mod naming;
 mod notes;
 mod operations;
 mod place;

@@ -1,10 +1,10 @@
 //! Makes calls of stops: what was entered, on which file, and how it ended.
 
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
-use iostrata_core::trace::{Direction, FileKind, NamedFile, ProcessIo};
+use iostrata_core::trace::{Direction, ProcessIo};
 use syscalls::Sysno;
 
 use super::aio::Queue;
@@ -14,8 +14,9 @@ use super::history::{creates, step};
 use super::identity::{Identifier, Open};
 use super::lower::{Residencies, accounts};
 use super::mappings::Mappings;
+use super::naming::named;
 use super::notes::Notes;
-use super::place::{self, Given, descriptor};
+use super::place::{self, descriptor};
 use super::record::Record;
 use super::request::Tid;
 use super::tasks::{Entered, Tasks, family};
@@ -33,7 +34,7 @@ const RWF_APPEND: u64 = 0x10;
 pub(super) struct Recorder {
     pub(super) tally: Tally,
     pub(super) tasks: Tasks,
-    identifier: Identifier,
+    pub(super) identifier: Identifier,
     residencies: Residencies,
     io: Option<ProcessIo>,
     notes: Notes,
@@ -157,30 +158,6 @@ impl Recorder {
         };
         if let Some(thread) = self.tasks.threads.get_mut(&tid) {
             thread.entered = Some(entered);
-        }
-    }
-
-    /// The paths of a call, and the file without a name that it is to give one.
-    fn names(
-        &mut self,
-        tid: Tid,
-        number: Sysno,
-        arguments: &[u64; 6],
-        (first, second): (Option<Given>, Option<Given>),
-    ) -> (Option<Vec<u8>>, Option<Vec<u8>>, Option<FileId>) {
-        let absolute = |given: Option<Given>| place::absolute(&given?, tid);
-        let linked = first.as_ref().filter(|_| links_file(number, arguments));
-        let linked = linked.and_then(|first| {
-            let file = place::file(first, tid)?;
-            let open = self.identifier.identify(file.as_fd(), tid).ok()?;
-            Some((path_of(file.as_fd(), &open), open))
-        });
-        match linked {
-            Some((path, open)) => {
-                let unnamed = open.is_unlinked.then_some(open.file);
-                (Some(path), absolute(second), unnamed)
-            }
-            None => (absolute(first), absolute(second), None),
         }
     }
 
@@ -394,34 +371,6 @@ impl Recorder {
     }
 }
 
-fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) -> NamedFile {
-    NamedFile {
-        file: open.file,
-        path: path_of(fd, open),
-        kind: open.kind(),
-        filesystem: identifier.kind_of(open.place).to_owned(),
-        size_bytes: open.size_bytes,
-    }
-}
-
-/// What `/proc` shows; of a file whose last name is gone, that name.
-fn path_of(fd: BorrowedFd<'_>, open: &Open) -> Vec<u8> {
-    let mut path = place::link(&format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
-    // fs/d_path.c says so behind the path of a file that has no name any more. What never had
-    // one in a file system keeps the kernel's.
-    if open.is_unlinked && open.kind() != FileKind::Anonymous && path.ends_with(b" (deleted)") {
-        path.truncate(path.len() - b" (deleted)".len());
-    }
-    path
-}
-
-/// Whether the call links the file that its first path leads to, and not the name: then it may
-/// be one without a name (`O_TMPFILE`).
-fn links_file(number: Sysno, arguments: &[u64; 6]) -> bool {
-    let flags = (libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH).unsigned_abs();
-    number == Sysno::linkat && low(arguments[4]) & flags != 0
-}
-
-fn low(argument: u64) -> u32 {
+pub(super) fn low(argument: u64) -> u32 {
     u32::try_from(argument & u64::from(u32::MAX)).unwrap_or(u32::MAX)
 }

@@ -1,5 +1,6 @@
 //! The file systems that the programs run on, and the program.
 
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,8 +38,9 @@ pub(crate) struct Ground {
 const IMAGE_BYTES: u64 = 256 << 20;
 
 impl Ground {
-    /// Makes and mounts it, in a mount namespace of its own, for the calling thread.
-    pub(crate) fn make(kind: Kind) -> Self {
+    /// Makes and mounts it for these seeds, in a mount namespace of its own, for the calling
+    /// thread.
+    pub(crate) fn make(kind: Kind, seeds: Range<u64>) -> Self {
         let mounts = private_mounts().expect("a mount namespace needs root");
         let scratch = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let at = scratch.path().join("mnt");
@@ -72,7 +74,7 @@ impl Ground {
                 }
                 let (upper, merged) = (sub("high/upper"), sub("merged"));
                 sub("high/work");
-                layers = overlay(&low, &upper, &merged);
+                layers = overlay(&low, &upper, &merged, seeds);
                 (merged.join("one"), merged.join("two"))
             }
             Kind::Tmpfs => {
@@ -91,11 +93,11 @@ impl Ground {
 }
 
 /// Mounts both layers. Returns the device that the overlay shows for each, and its own.
-fn overlay(low: &Path, upper: &Path, merged: &Path) -> Vec<(u32, u32)> {
+fn overlay(low: &Path, upper: &Path, merged: &Path, seeds: Range<u64>) -> Vec<(u32, u32)> {
     for name in ["one", "two"] {
         std::fs::create_dir(low.join(name)).expect("a directory");
     }
-    below(&low.join("one"));
+    below(&low.join("one"), seeds);
     let layers = [low.join("of-low"), upper.join("of-upper")];
     for file in &layers {
         std::fs::write(file, "").expect("a file");
@@ -120,20 +122,17 @@ fn device(path: &Path) -> u32 {
     FileId::kernel_device(rustix::fs::major(device), rustix::fs::minor(device))
 }
 
-/// Files in the lower layer, which are copied up when they are written to.
-fn below(dir: &Path) {
-    for seed in (1..=20).chain([1000]) {
-        let deep = dir.join(seed.to_string()).join("d/e");
-        std::fs::create_dir_all(&deep).expect("directories");
-        for path in ["a", "b", "d/a", "d/e/a", "d/e/b"] {
-            let path = dir.join(seed.to_string()).join(path);
-            std::fs::write(path, path_text(seed)).expect("a file below");
+/// Files in the lower layer, which are only read: where one is written to it is copied up, and is
+/// counted from then on at the upper layer's file, while `stat(2)` keeps the lower one's number.
+fn below(dir: &Path, seeds: Range<u64>) {
+    for seed in seeds {
+        let at = dir.join(seed.to_string());
+        std::fs::create_dir_all(at.join("d")).expect("directories");
+        for path in ["below", "d/below"] {
+            let text = format!("of the lower layer, {seed}").repeat(20);
+            std::fs::write(at.join(path), text).expect("a file below");
         }
     }
-}
-
-fn path_text(seed: u32) -> String {
-    format!("of the lower layer, {seed}").repeat(20)
 }
 
 fn image(scratch: &tempfile::TempDir, at: &Path, make: &str, options: &[&str]) {
@@ -146,9 +145,10 @@ fn image(scratch: &tempfile::TempDir, at: &Path, make: &str, options: &[&str]) {
 }
 
 fn run(program: &str, arguments: &[&str]) {
-    let status = Command::new(program).args(arguments).status();
-    let status = status.unwrap_or_else(|error| panic!("{program}: {error}"));
-    assert!(status.success(), "{program} {arguments:?}");
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {said}");
 }
 
 pub(crate) fn text(path: &Path) -> &str {

@@ -148,7 +148,9 @@ pub(crate) fn acts_on(call: &str) -> ActsOn {
         "read" | "pread64" | "readv" | "preadv" | "preadv2" | "write" | "pwrite64" | "writev"
         | "pwritev" | "pwritev2" | "fsync" | "fdatasync" | "sync_file_range" | "ftruncate"
         | "fallocate" | "fstat" | "lseek" | "ioctl" | "fcntl" | "dup" | "dup2" | "dup3"
-        | "close" | "fadvise64" | "fchdir" => ActsOn::Descriptor(0),
+        | "close" | "fadvise64" | "fchdir" | "io_uring.read" | "io_uring.write"
+        | "io_uring.fsync" | "io_uring.fallocate" | "io_uring.ftruncate" | "aio.pread"
+        | "aio.pwrite" | "aio.fsync" => ActsOn::Descriptor(0),
         "mmap" => ActsOn::Descriptor(4),
         "ioctl(FICLONE)" => ActsOn::Copies(0, 2),
         // At the file whose mapping it makes writable.
@@ -156,9 +158,6 @@ pub(crate) fn acts_on(call: &str) -> ActsOn {
         "sendfile" => ActsOn::Copies(0, 1),
         "splice" | "copy_file_range" => ActsOn::Copies(2, 0),
         "open" | "openat" | "openat2" | "creat" => ActsOn::Returned,
-        "io_uring.read" | "io_uring.write" | "io_uring.fsync" | "io_uring.fallocate"
-        | "io_uring.ftruncate" => ActsOn::Descriptor(0),
-        _ if call.starts_with("aio.") => ActsOn::Descriptor(0),
         _ => ActsOn::Nothing,
     }
 }
@@ -185,4 +184,9 @@ fn moves(call: &str) -> bool {
             | "aio.pread"
             | "aio.pwrite"
     )
+}
+
+/// Operations of `io_uring` that change names of files that are there.
+pub(crate) fn changes_names(call: &str) -> bool {
+    matches!(call, "io_uring.renameat" | "io_uring.unlinkat")
 }

@@ -169,6 +169,7 @@ impl Witness {
     /// unmaps in one go.
     fn made_writable(&mut self, call: &Call, table: &Table) -> Option<Thing> {
         if call.name == "mmap" && call.argument(3) == "MAP_SHARED" {
+            self.mapped.remove(&call.thread);
             let (fd, _) = descriptor(call.argument(4))?;
             let entry = table.borrow().get(&fd)?.clone();
             // Memory without a place in a file system is no file.
@@ -200,7 +201,7 @@ impl Witness {
             let closed: Vec<i32> = table.range(first..=last).map(|(fd, _)| *fd).collect();
             for fd in closed {
                 let entry = table.remove(&fd).expect("it was there");
-                self.give_up(entry);
+                self.give_up(&entry);
             }
         }
     }
@@ -264,7 +265,7 @@ impl Witness {
     }
 
     /// A descriptor that was never told goes.
-    fn give_up(&mut self, entry: Entry) {
+    fn give_up(&mut self, entry: &Entry) {
         if entry.thing.is_some() {
             return;
         }
@@ -281,7 +282,7 @@ impl Witness {
         for table in std::mem::take(&mut self.tables).into_values() {
             let left = std::mem::take(&mut *table.borrow_mut());
             for entry in left.into_values() {
-                self.give_up(entry);
+                self.give_up(&entry);
             }
         }
         self.tally
