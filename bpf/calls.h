@@ -154,6 +154,7 @@ static __always_inline void prepare_history(struct task_state *state, struct tas
 					    struct pt_regs *regs)
 {
 	state->argument[4] = regs->r8;
+	state->argument[5] = regs->r9;
 	state->source.inode = 0;
 	state->source.device = 0;
 	if (state->call & CALL_SOURCE_FIRST)
@@ -361,6 +362,8 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 		add_shape(slot, offset, result);
 		if ((state->call & CALL_WRITES) && result)
 			extend_run(state, offset, result, now);
+	} else if (is_report(state, result)) {
+		report(state, now);
 	}
 	if (is_step(state, style, result))
 		send_step(state, style, result, now);

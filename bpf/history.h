@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "names.h"
+#include "durable.h"
 
 struct step_record {
 	struct step_event event;
@@ -47,6 +48,7 @@ APART int end_run(struct run *run)
 		event->from = run->from;
 		event->to = run->to;
 		event->sequential = run->sequential;
+		event->durable = run->durable;
 		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	}
 	run->count = 0;
@@ -57,11 +59,14 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 				       __u64 now)
 {
 	struct run *run = &state->run;
+	__u32 durable = is_durable(state);
 
-	if (run->count && (run->nr != state->nr || !is_same_file(&run->file, &state->file)))
+	if (run->count && (run->nr != state->nr || run->durable != durable ||
+			   !is_same_file(&run->file, &state->file)))
 		end_run(run);
 	if (!run->count) {
 		run->nr = state->nr;
+		run->durable = durable;
 		run->file = state->file;
 		run->started_ns = state->entered_ns;
 		run->bytes = 0;
@@ -124,6 +129,31 @@ static __always_inline __u32 copy_path(struct step_record *record, __u32 at, __u
 	return bytes > 0 ? bytes : 0;
 }
 
+/* open(2), O_TMPFILE: a file without a name gets one by linkat of /proc/self/fd/N. */
+APART int descriptor_in(struct step_record *record, __u64 *fd)
+{
+	static const char start[] = "/proc/self/fd/";
+	__u64 number = 0;
+	__u32 i;
+
+	if (!record || !fd)
+		return 0;
+	for (i = 0; i < sizeof start - 1; i++)
+		if (record->text[i] != start[i])
+			return 0;
+	for (; i < sizeof start + 6; i++) {
+		char digit = record->text[i];
+
+		if (digit < '0' || digit > '9')
+			break;
+		number = 10 * number + (digit - '0');
+	}
+	if (record->text[i] || i == sizeof start - 1)
+		return 0;
+	*fd = number;
+	return 1;
+}
+
 APART int copy_paths(struct task_state *state, __u32 style)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -170,6 +200,8 @@ APART int copy_paths(struct task_state *state, __u32 style)
 	bpf_probe_read_kernel(&start, 1, record->text);
 	if (first && start != '/')
 		begin_of(task, fd[0], 0);
+	else if (style == PATH_TWO_AT && descriptor_in(record, fd))
+		begin_of(task, fd[0], 0);
 	if (!address[1] || first >= TEXT) /* no room: no path is that long but by intent */
 		return 0;
 	record->event.bytes[1] = copy_path(record, first, address[1]);
@@ -178,6 +210,8 @@ APART int copy_paths(struct task_state *state, __u32 style)
 		begin_of(task, fd[1], 1);
 	return 0;
 }
+
+#include "reports.h"
 
 APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 now)
 {
@@ -189,6 +223,8 @@ APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 n
 	if (!record || !state)
 		return 0;
 	end_run(&state->run);
+	end_reports(state);
+	state->reports.news = 1;
 	__builtin_memset(&record->event, 0, sizeof record->event);
 	record->event.kind = EVENT_STEP;
 	record->event.nr = state->nr;

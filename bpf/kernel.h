@@ -51,6 +51,7 @@ enum {
 /* include/uapi/linux/stat.h */
 #define S_IFMT 0170000
 #define S_IFREG 0100000
+#define S_IFSOCK 0140000
 #define S_IFBLK 0060000
 
 /* arch/x86/include/asm/thread_info.h: the call came through the 32-bit entry */
@@ -206,6 +207,7 @@ struct buffer_head {
 };
 struct kiocb {
 	struct file *ki_filp;
+	int ki_flags;
 	long long ki_pos;
 };
 struct iomap_dio {

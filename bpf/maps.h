@@ -54,7 +54,17 @@ struct run {
 	__u64 end;
 	__u64 sequential;
 	__u32 nr;
-	__u32 pad;
+	__u32 durable;
+};
+
+/* Reports to the outside that are not handed over yet. */
+struct reports {
+	__u64 started_ns;
+	__u64 ended_ns;
+	__u64 count; /* 0: none */
+	__u64 sent_ns;
+	__u32 nr;
+	__u32 news; /* the task has changed something since the last was handed over */
 };
 
 struct task_state {
@@ -62,7 +72,7 @@ struct task_state {
 	__u64 entered_ns;   /* 0 outside a call */
 	__u64 blocked_ns;   /* in the current call */
 	__u64 switched_ns;  /* when it left the CPU blocked, else 0 */
-	__u64 argument[5];
+	__u64 argument[6];
 	__u64 file_pointer; /* last struct file, while nobody else can change the table */
 	struct file_key last_file;
 	struct file_key last_named;
@@ -99,6 +109,7 @@ struct task_state {
 	__u32 pad;
 	struct cache_sum cache[2]; /* of files that are not written to, and of those that are */
 	struct run run;
+	struct reports reports;
 	__u64 moment_ends_ns;
 	__u32 moment; /* that moment_sums belong to */
 	__u32 moment_pad;

@@ -38,6 +38,7 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 		state = state_of(task->group_leader);
 	if (!state || !request)
 		return 0;
+	state->reports.news = 1;
 	operation.entered_ns = bpf_ktime_get_ns();
 	operation.process = id >> 32;
 	operation.thread = id;
@@ -76,8 +77,8 @@ static __always_inline void count_operation(struct operation *operation, struct 
 	value->histogram[bucket_of(took_ns, HISTOGRAM_BUCKETS)]++;
 }
 
-static __always_inline void ring_history(struct operation *operation, struct file_key *file,
-					 __s64 result, __u64 now)
+static __always_inline void ring_history(struct operation *operation, struct io_kiocb *request,
+					 struct file_key *file, __s64 result, __u64 now)
 {
 	struct run_event *event;
 	__u32 code = operation->opcode;
@@ -102,6 +103,7 @@ static __always_inline void ring_history(struct operation *operation, struct fil
 	event->from = 0;
 	event->to = 0;
 	event->sequential = 0;
+	event->durable = code != IORING_OP_FSYNC && is_durable_request(request);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
@@ -124,7 +126,7 @@ static __always_inline int finish(__u64 request, __s64 result)
 	}
 	count_operation(operation, &key, result, now - operation->entered_ns);
 	if (HISTORY) {
-		ring_history(operation, &key, result, now);
+		ring_history(operation, kiocb, &key, result, now);
 		operation_at(purpose_of(RING_BASE + (operation->opcode & (RING_OPERATIONS - 1)),
 					file ? READ(file, f_inode, i_mode) : 0),
 			     result, now - operation->entered_ns, now);

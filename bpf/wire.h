@@ -34,6 +34,8 @@
 #define CALL_SOURCE_SECOND 8192 /* argument 1 is the file read from */
 #define CALL_MOVES 16384    /* returns the bytes it moved */
 #define CALL_STOPS 32768    /* when recorded: the reader has to look before the program goes on */
+#define CALL_SENDS 65536    /* sends on a socket */
+#define CALL_RWF 131072     /* argument 5 has RWF_* */
 
 /* Which arguments are paths. Set by the loader. */
 #define PATH_FIRST 1        /* argument 0, from the working directory */
@@ -204,6 +206,7 @@ enum event_kind {
 	EVENT_STOP = 8,
 	EVENT_FEW = 9,
 	EVENT_CACHE = 10,
+	EVENT_REPORT = 11,
 	EVENT_SITE = 16,
 };
 
@@ -257,6 +260,18 @@ struct run_event {
 	__u64 from;
 	__u64 to;
 	__u64 sequential;
+	__u64 durable; /* each write was durable when it returned */
+};
+
+/* Reports to the outside that followed each other in one thread. */
+struct report_event {
+	__u32 kind;
+	__u32 nr;
+	__u32 process;
+	__u32 thread;
+	__u64 started_ns;
+	__u64 ended_ns;
+	__u64 count;
 };
 
 struct task_event {
@@ -418,7 +433,8 @@ ASSERT_SIZE(call_event, 128);
 ASSERT_SIZE(request_event, 72);
 ASSERT_SIZE(name_event, 72);
 ASSERT_SIZE(step_event, 144);
-ASSERT_SIZE(run_event, 88);
+ASSERT_SIZE(run_event, 96);
+ASSERT_SIZE(report_event, 40);
 ASSERT_SIZE(task_event, 112);
 ASSERT_SIZE(payload_event, 112);
 ASSERT_SIZE(stop_event, 16);

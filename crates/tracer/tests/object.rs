@@ -121,6 +121,11 @@ fn layouts() -> Vec<String> {
         "run_event" RunEvent {
             kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
             file: FileKey, count: u64, bytes: u64, from: u64, to: u64, sequential: u64,
+            durable: u64,
+        }
+        "report_event" ReportEvent {
+            kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
+            count: u64,
         }
         "site_event" SiteEvent {
             kind: u32, nr: u32, process: u32, parent: u32, execs: u64, file: FileKey,

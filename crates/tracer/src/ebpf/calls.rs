@@ -87,7 +87,8 @@ fn transfer(number: Sysno) -> Option<u32> {
         N::write => WRITE | call::POSITION,
         N::pwrite64 => WRITE | call::OFFSET,
         N::writev => WRITE | call::POSITION | call::VECTORED,
-        N::pwritev | N::pwritev2 => WRITE | call::OFFSET | call::VECTORED,
+        N::pwritev => WRITE | call::OFFSET | call::VECTORED,
+        N::pwritev2 => WRITE | call::OFFSET | call::VECTORED | call::RWF,
         N::sendfile => {
             call::FD_FIRST
                 | call::READS
@@ -152,6 +153,7 @@ fn other(number: Sysno) -> u32 {
         | N::fsetxattr
         | N::dup
         | N::cachestat => call::FD_FIRST,
+        N::sendto | N::sendmsg | N::sendmmsg => call::SENDS,
         N::mmap => call::FD_FIFTH | call::STEP | call::STOPS,
         _ => 0,
     }

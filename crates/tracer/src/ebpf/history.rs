@@ -9,7 +9,7 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::calls;
 use super::stream::file_id;
-use super::wire::{FileKey, NameEvent, RunEvent, StepEvent, TaskEvent};
+use super::wire::{FileKey, NameEvent, ReportEvent, RunEvent, StepEvent, TaskEvent};
 use crate::paths;
 use crate::sites::Sites;
 use crate::steps::{self, Asked};
@@ -157,6 +157,7 @@ impl History {
                 from: event.from,
                 to: event.to,
                 sequential: event.sequential,
+                durable: event.durable != 0,
             }
         };
         self.follower.event(&Event {
@@ -168,6 +169,21 @@ impl History {
             step,
             // Only operations of io_uring come as a run without a write.
             error: (event.count == 0).then_some(libc::EIO),
+        });
+    }
+
+    pub(super) fn report(&mut self, record: &[u8]) {
+        let Ok(event) = ReportEvent::read_from_bytes(record) else {
+            return;
+        };
+        self.follower.event(&Event {
+            process: event.process,
+            thread: event.thread,
+            started_ns: event.started_ns,
+            ended_ns: event.ended_ns,
+            call: calls::name(event.nr),
+            step: Step::Reported { count: event.count },
+            error: None,
         });
     }
 
@@ -196,6 +212,8 @@ impl History {
         let (first, second) = text
             .split_at_checked(event.bytes[0] as usize)
             .unwrap_or((text, &[]));
+        let linked = file_id(&event.base[0])
+            .filter(|_| call == "linkat" && paths::is_of_descriptor(up_to_nul(first)));
         let first = self.absolute(&event.base[0], first);
         let second = self.absolute(&event.base[1], second);
         let file_by_path = first.as_ref().and_then(|path| self.by_path.get(path));
@@ -206,6 +224,7 @@ impl History {
             file: file_id(&event.file),
             created: event.mode & FMODE_CREATED != 0,
             flags: event.flags,
+            linked,
             file_by_path: file_by_path.copied(),
             first,
             second,

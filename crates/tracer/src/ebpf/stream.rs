@@ -17,8 +17,8 @@ use super::history::History;
 use super::payload::Payloads;
 use super::sums::Sums;
 use super::wire::{
-    self, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REQUEST, EVENT_RUN,
-    EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, FileKey,
+    self, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REPORT,
+    EVENT_REQUEST, EVENT_RUN, EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, FileKey,
 };
 use crate::sites::{Registers, Sample, Sites};
 
@@ -129,6 +129,7 @@ fn drain(ring: &mut RingBuf<MapData>, events: &mut Events) {
             EVENT_FEW => events.sums.calls(&record),
             EVENT_CACHE => events.sums.cache(&record),
             EVENT_TASK => events.history.task(&record),
+            EVENT_REPORT => events.history.report(&record),
             EVENT_SITE => site(&record, &mut events.sites),
             _ => history(kind, &record, events),
         }

@@ -36,6 +36,8 @@ pub(crate) mod call {
     pub(crate) const SOURCE_SECOND: u32 = 8192;
     pub(crate) const MOVES: u32 = 16384;
     pub(crate) const STOPS: u32 = 32768;
+    pub(crate) const SENDS: u32 = 65536;
+    pub(crate) const RWF: u32 = 131_072;
 }
 
 /// Which arguments are paths (`PATH_*` in `bpf/wire.h`).
@@ -80,6 +82,7 @@ pub(super) const EVENT_PAYLOAD: u32 = 7;
 pub(super) const EVENT_STOP: u32 = 8;
 pub(super) const EVENT_FEW: u32 = 9;
 pub(super) const EVENT_CACHE: u32 = 10;
+pub(super) const EVENT_REPORT: u32 = 11;
 
 /// Where a part of a payload is (`enum payload_form` in `bpf/wire.h`).
 pub(super) mod form {
@@ -186,9 +189,15 @@ wire! {
     }
 }
 wire! {
-    struct RunEvent(88) {
+    struct RunEvent(96) {
         kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
         file: FileKey, count: u64, bytes: u64, from: u64, to: u64, sequential: u64,
+        durable: u64,
+    }
+}
+wire! {
+    struct ReportEvent(40) {
+        kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64, count: u64,
     }
 }
 wire! {

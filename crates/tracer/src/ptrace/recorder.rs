@@ -10,7 +10,7 @@ use syscalls::Sysno;
 
 use super::calls::{self, call};
 use super::clones::{self, CLONE_FILES, CLONE_THREAD};
-use super::history::{creates, step};
+use super::history::{creates, is_durable, step};
 use super::identity::{Identifier, Open};
 use super::lower::{Residencies, accounts};
 use super::notes::Notes;
@@ -20,6 +20,7 @@ use super::request::Tid;
 use super::tasks::{Entered, Tasks, family};
 use super::{memory, usage};
 use crate::clock::now_ns;
+use crate::paths;
 
 /// Records what the stops of one run tell.
 #[derive(Debug)]
@@ -129,6 +130,7 @@ impl Recorder {
         let file = fd.and_then(|fd| Some((fd, self.resolve(tid, fd)?)));
         let source = source.and_then(|fd| self.resolve(tid, fd));
         self.forget_closed(tid, number, &arguments);
+        let linked = self.linked(tid, number, first.as_deref(), &arguments);
         let untraced = clones::take_untraced(number, &arguments, tid);
         let entered = Entered {
             number,
@@ -139,6 +141,7 @@ impl Recorder {
             source,
             first,
             second,
+            linked,
             creates,
             untraced,
             started_ns: now_ns(),
@@ -194,6 +197,7 @@ impl Recorder {
             offset: outcome
                 .ok()
                 .and_then(|moved| self.offset(tid, &entered, moved)),
+            durable: is_durable(&entered),
         });
         let file_by_path = (entered.number == Sysno::truncate && outcome.is_ok())
             .then(|| self.file_by_path(tid, &entered))
@@ -210,7 +214,7 @@ impl Recorder {
             ended_ns: now_ns,
             outcome,
             transfer,
-            step: step(entered, outcome.is_err(), file_by_path),
+            step: step(entered, outcome, file_by_path),
         }
     }
 
@@ -248,6 +252,24 @@ impl Recorder {
                     tally.name(named);
                 }
             })
+    }
+
+    /// The file that `linkat` names by a descriptor.
+    fn linked(
+        &mut self,
+        tid: Tid,
+        number: Sysno,
+        first: Option<&[u8]>,
+        arguments: &[u64; 6],
+    ) -> Option<Open> {
+        if number != Sysno::linkat {
+            return None;
+        }
+        let fd = match first {
+            Some(path) => i32::try_from(paths::descriptor(path)?).ok()?,
+            None => descriptor(arguments[0]),
+        };
+        self.resolve(tid, fd)
     }
 
     fn file_by_path(&mut self, tid: Tid, entered: &Entered) -> Option<FileId> {

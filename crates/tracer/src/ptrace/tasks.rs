@@ -27,6 +27,8 @@ pub(super) struct Entered {
     pub(super) source: Option<Open>,
     pub(super) first: Option<Vec<u8>>,
     pub(super) second: Option<Vec<u8>>,
+    /// The file that `linkat` names by a descriptor.
+    pub(super) linked: Option<Open>,
     /// Whether a success creates the file.
     pub(super) creates: bool,
     /// `CLONE_UNTRACED` was taken out of it, and belongs back into it.

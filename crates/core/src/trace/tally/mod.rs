@@ -25,6 +25,8 @@ pub struct Transfer {
     pub direction: Direction,
     /// Where it began; only of a regular file, and only when it is known.
     pub offset: Option<u64>,
+    /// Whether what was written was durable when the call returned.
+    pub durable: bool,
 }
 
 /// One call from its entry to its exit.

@@ -202,6 +202,9 @@ fn directory<'a>() -> Columns<'a, &'a DirectoryRow> {
         .count("removed", |row| row.removed)
         .count("syncs", |row| row.syncs)
         .count("unsynced_names", |row| row.unsynced_names)
+        .maybe_text("unsynced_directory", |row| {
+            row.unsynced_directory.as_deref()
+        })
 }
 
 /// Requests of one cause.
