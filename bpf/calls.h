@@ -355,6 +355,8 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 			if ((state->call & CALL_WRITES) && result)
 				extend_run(state, offset, result, now);
 		}
+	} else if (is_report(state, result)) {
+		report(state, now);
 	}
 	if (is_step(state, style, result))
 		send_step(state, style, result, now);

@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "touched.h"
+#include "durable.h"
 
 struct step_record {
 	struct step_event event;
@@ -53,10 +54,8 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 				       __u64 now)
 {
 	struct run *run = &state->run;
-	__u32 flags = 0;
+	__u32 flags = is_durable(state) ? RUN_DURABLE : 0;
 
-	if ((state->call & CALL_FLAGS) && (state->flags & (RWF_DSYNC | RWF_SYNC)))
-		flags = RUN_DURABLE;
 	if (run->count && (run->nr != state->nr || run->flags != flags ||
 			   !is_same_file(&run->file, &state->file)))
 		end_run(run);
@@ -192,6 +191,8 @@ APART int copy_paths(struct task_state *state, __u32 style)
 	return 0;
 }
 
+#include "reports.h"
+
 APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 now)
 {
 	struct step_record *record;
@@ -204,6 +205,8 @@ APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 n
 	end_run(&state->run);
 	if (state->call & CALL_PLACES)
 		send_places(state);
+	end_reports(state);
+	state->reports.news = 1;
 	__builtin_memset(&record->event, 0, sizeof record->event);
 	record->event.kind = EVENT_STEP;
 	record->event.nr = state->nr;

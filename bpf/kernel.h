@@ -52,6 +52,7 @@ enum {
 #define S_IFMT 0170000
 #define S_IFREG 0100000
 #define S_IFDIR 0040000
+#define S_IFSOCK 0140000
 #define S_IFBLK 0060000
 
 /* include/linux/sched.h */
@@ -273,6 +274,7 @@ struct buffer_head {
 };
 struct kiocb {
 	struct file *ki_filp;
+	int ki_flags;
 	long long ki_pos;
 };
 struct iomap_dio {

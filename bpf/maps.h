@@ -57,6 +57,16 @@ struct run {
 	__u32 flags; /* RUN_* */
 };
 
+/* Reports to the outside that are not handed over yet. */
+struct reports {
+	__u64 started_ns;
+	__u64 ended_ns;
+	__u64 count; /* 0: none */
+	__u64 sent_ns;
+	__u32 nr;
+	__u32 news; /* the task has changed something since the last was handed over */
+};
+
 /* Inodes that one change of names concerns: two directories and two files, twice on overlayfs. */
 #define TOUCHED 8
 
@@ -105,6 +115,7 @@ struct task_state {
 	__u32 pad;
 	struct cache_sum cache[2]; /* of files that are not written to, and of those that are */
 	struct run run;
+	struct reports reports;
 	__u64 moment_ends_ns;
 	__u32 moment; /* that moment_sums belong to */
 	__u32 moment_pad;

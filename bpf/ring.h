@@ -20,8 +20,6 @@ static __always_inline void look_at_transfer(struct operation *operation, struct
 	struct io_rw *transfer = (struct io_rw *)request;
 
 	operation->at = READ(transfer, kiocb.ki_pos);
-	if (READ(transfer, flags) & (RWF_DSYNC | RWF_SYNC))
-		operation->flags = RUN_DURABLE;
 	/* Then the position is where the file ends, and known when the operation has ended. */
 	if (READ(transfer, flags) & RWF_APPEND)
 		operation->at = -1;
@@ -103,6 +101,7 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 		state = state_of(task->group_leader);
 	if (!state || !request)
 		return 0;
+	state->reports.news = 1;
 	operation.entered_ns = bpf_ktime_get_ns();
 	operation.process = id >> 32;
 	operation.thread = id;
@@ -188,7 +187,8 @@ static __always_inline void ring_history(struct operation *operation, struct end
 			return;
 		ended->offset = ring_offset(operation, file, request,
 					    ended->result > 0 ? ended->result : 0);
-		ended->flags = operation->flags;
+		if (operation->opcode != IORING_OP_SPLICE && is_durable_request(request))
+			ended->flags = RUN_DURABLE;
 		send_operation(ended);
 		return;
 	case IORING_OP_FSYNC:

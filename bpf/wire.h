@@ -56,6 +56,7 @@ enum told {
 #define CALL_TOUCHES (1 << 20) /* the inodes whose change time it sets are handed over, */
 #define CALL_PLACES (1 << 21)  /* ... and where they are afterwards */
 #define CALL_NODE (1 << 22)    /* the file among them is the call's */
+#define CALL_SENDS (1 << 23)   /* sends on a socket */
 #define CALL_TOLD 65536     /* its arguments tell what it is, or what it hands over (told.h) */
 #define CALL_FLAGS 131072   /* argument 5 is RWF_* (preadv2, pwritev2) */
 
@@ -259,6 +260,7 @@ enum event_kind {
 	EVENT_FEW = 9,
 	EVENT_CACHE = 10,
 	EVENT_TOUCHED = 11,
+	EVENT_REPORT = 12,
 	EVENT_SITE = 16,
 };
 
@@ -342,6 +344,17 @@ struct run_event {
 	__u64 sequential;
 	__u32 flags; /* RUN_* */
 	__s32 error; /* of a run of one: errno when it failed */
+};
+
+/* Reports to the outside that followed each other in one thread. */
+struct report_event {
+	__u32 kind;
+	__u32 nr;
+	__u32 process;
+	__u32 thread;
+	__u64 started_ns;
+	__u64 ended_ns;
+	__u64 count;
 };
 
 #define RUN_DURABLE 1   /* each write was durable by itself: RWF_DSYNC, RWF_SYNC */
@@ -542,6 +555,7 @@ ASSERT_SIZE(name_event, 80);
 ASSERT_SIZE(touched_event, 56);
 ASSERT_SIZE(step_event, 144);
 ASSERT_SIZE(run_event, 96);
+ASSERT_SIZE(report_event, 40);
 ASSERT_SIZE(task_event, 112);
 ASSERT_SIZE(payload_event, 112);
 ASSERT_SIZE(stop_event, 16);

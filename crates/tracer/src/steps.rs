@@ -6,7 +6,7 @@ use iostrata_core::trace::{Scope, Step};
 /// include/uapi/asm-generic/fcntl.h, include/uapi/linux/fcntl.h, include/uapi/linux/fs.h,
 /// include/uapi/asm-generic/mman-common.h
 pub(crate) const O_TRUNC: u64 = 0o1000;
-const O_DSYNC: u32 = 0o10_000;
+pub(crate) const O_DSYNC: u32 = 0o10_000;
 const O_DIRECT: u32 = 0o40_000;
 pub(crate) const AT_REMOVEDIR: u64 = 0x200;
 pub(crate) const RENAME_EXCHANGE: u64 = 2;
@@ -31,6 +31,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) first: Option<Vec<u8>>,
     /// Its second path, absolute.
     pub(crate) second: Option<Vec<u8>>,
+    /// The file that a descriptor stands for which takes the place of the first path (`linkat`).
+    pub(crate) linked: Option<FileId>,
     /// The file that the first path stands for, where the call acts on it (`truncate`).
     pub(crate) file_by_path: Option<FileId>,
 }
@@ -46,7 +48,11 @@ pub(crate) fn step(asked: Asked<'_>) -> Option<Step> {
             exchange: call == "renameat2" && argument[4] & RENAME_EXCHANGE != 0,
         },
         "link" | "linkat" => Step::Linked {
-            from: asked.first?,
+            file: asked.linked,
+            from: match (asked.first, asked.linked) {
+                (Some(path), _) => path,
+                (None, linked) => linked.map(|_file| Vec::new())?,
+            },
             to: asked.second?,
         },
         "unlink" | "unlinkat" | "rmdir" => Step::Unlinked {
@@ -167,6 +173,7 @@ mod tests {
             flags: 0,
             first: None,
             second: None,
+            linked: None,
             file_by_path: None,
         }
     }
@@ -241,6 +248,26 @@ mod tests {
             directory: true,
         };
         assert_eq!(step(removed), Some(gone));
+    }
+
+    #[test]
+    fn a_link_to_a_descriptor_has_its_file() {
+        let by_descriptor = Asked {
+            linked: Some(FILE),
+            second: Some(b"/b".to_vec()),
+            ..asked("linkat", &[3, 0, 0, 0, 0])
+        };
+        let linked = Step::Linked {
+            file: Some(FILE),
+            from: Vec::new(),
+            to: b"/b".to_vec(),
+        };
+        assert_eq!(step(by_descriptor.clone()), Some(linked));
+        let unknown = Asked {
+            linked: None,
+            ..by_descriptor
+        };
+        assert_eq!(step(unknown), None);
     }
 
     #[test]

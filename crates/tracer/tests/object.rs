@@ -133,6 +133,10 @@ fn layouts_of_events() -> Vec<String> {
             file: FileKey, count: u64, bytes: u64, from: u64, to: u64, sequential: u64,
             flags: u32, error: i32,
         }
+        "report_event" ReportEvent {
+            kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
+            count: u64,
+        }
         "site_event" SiteEvent {
             kind: u32, nr: u32, process: u32, parent: u32, execs: u64, file: FileKey,
             spent_ns: u64, ip: u64, sp: u64, bp: u64, bytes: u32, pad: u32,

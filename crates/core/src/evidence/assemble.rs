@@ -82,8 +82,10 @@ fn charged_calls<'a>(
 
 fn blocked(raw: &RawEvidence, charge: &Charge) -> Option<f64> {
     // Summed as integers: the sum of no floating-point numbers is -0.0.
-    let blocked_ns = charged_calls(raw, charge).map(|row| row.blocked_ns);
-    (raw.blocked_seen && raw.syscalls.is_some()).then(|| seconds(blocked_ns.sum()))
+    let blocked_ns = charged_calls(raw, charge)
+        .map(|row| row.blocked_ns)
+        .fold(0, u64::saturating_add);
+    (raw.blocked_seen && raw.syscalls.is_some()).then(|| seconds(blocked_ns))
 }
 
 fn cache(raw: &RawEvidence, charge: &Charge) -> Cache {

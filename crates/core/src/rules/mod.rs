@@ -1,6 +1,7 @@
 //! The rules: each in a file of its own, with a page `docs/rules/<id>.md` and two programs
 //! in `workloads/rules`, one that it speaks of and one that it only nearly does.
 
+mod acknowledged_not_synced;
 #[cfg(test)]
 mod any;
 mod bound;
@@ -8,6 +9,7 @@ mod cache_thrash;
 mod calls;
 mod close_without_sync;
 mod cold_start;
+mod copied;
 mod copy_loop;
 mod direct_io_small;
 mod directory_not_synced;
@@ -29,12 +31,14 @@ mod mapped_file_faults;
 mod mapped_not_synced;
 mod medium_transfers;
 mod open_close_churn;
+mod overwritten_in_place;
 mod pieces;
 mod preallocate_log;
 mod prefetch_wasted;
 mod queue_depth_one;
 mod re_read;
 mod read_before_write;
+mod rebuilt;
 mod rename_without_fsync;
 mod rewritten_range;
 mod seek_per_transfer;
@@ -58,6 +62,7 @@ pub use bound::Bound;
 
 /// All rules, by name.
 pub static ALL: &[&Rule] = &[
+    &acknowledged_not_synced::RULE,
     &cache_thrash::RULE,
     &close_without_sync::RULE,
     &cold_start::RULE,
@@ -78,6 +83,7 @@ pub static ALL: &[&Rule] = &[
     &mapped_not_synced::RULE,
     &medium_transfers::RULE,
     &open_close_churn::RULE,
+    &overwritten_in_place::RULE,
     &preallocate_log::RULE,
     &prefetch_wasted::RULE,
     &queue_depth_one::RULE,

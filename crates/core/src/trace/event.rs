@@ -56,9 +56,15 @@ pub enum Step {
         to: u64,
         /// Of these writes, those that began where the one before had ended.
         sequential: u64,
-        /// Whether each was durable by itself, whatever the file was opened with
-        /// (`RWF_DSYNC`, `RWF_SYNC`).
+        /// Whether each of them was durable when it returned (`O_SYNC`, `O_DSYNC`, `RWF_SYNC`,
+        /// `RWF_DSYNC`).
         durable: bool,
+    },
+    /// Something was told to the outside: writes to standard output that is no file, or sends
+    /// on a socket. Those close to each other are one event.
+    Reported {
+        /// How many.
+        count: u64,
     },
     /// A call that makes data durable.
     Synced {
@@ -102,7 +108,10 @@ pub enum Step {
     },
     /// Another name was made for a file.
     Linked {
-        /// Existing path.
+        /// The file, where the call names it by a descriptor (`AT_EMPTY_PATH`,
+        /// `/proc/self/fd`).
+        file: Option<FileId>,
+        /// Existing path; empty when there is none.
         from: Vec<u8>,
         /// New path.
         to: Vec<u8>,

@@ -355,4 +355,8 @@ pub struct DirectoryRow {
     pub syncs: u64,
     /// Names changed since the last `fsync` of the directory, at the end of the run.
     pub unsynced_names: u64,
+    /// The last empty directory made in it of which its maker reported something to the
+    /// outside, and whose name was not durable at the end of the run.
+    #[serde(default)]
+    pub unsynced_directory: Option<String>,
 }

@@ -216,6 +216,7 @@ fn other(number: Sysno) -> u32 {
         | N::fremovexattr
         | N::dup
         | N::cachestat => call::FD_FIRST,
+        N::sendto | N::sendmsg | N::sendmmsg => call::SENDS,
         N::mmap => call::FD_FIFTH | call::STEP | call::STOPS,
         _ => 0,
     }

@@ -223,6 +223,7 @@ fn what_is_followed_is_what_the_class_says() {
             file: Some(FILE),
             created: false,
             flags: 0,
+            linked: None,
             first: path(resolved.first.as_ref()),
             second: path(resolved.second.as_ref()),
             file_by_path: Some(FILE),

@@ -11,7 +11,7 @@ use super::calls;
 use super::names::{Names, Place, beneath, up_to_nul};
 use super::stream::file_id;
 use super::touched::{self, Meant, Touches};
-use super::wire::{FileKey, RunEvent, StepEvent, Submission, TaskEvent, run};
+use super::wire::{FileKey, ReportEvent, RunEvent, StepEvent, Submission, TaskEvent, run};
 use crate::paths;
 use crate::sites::Sites;
 use crate::steps::{self, Asked};
@@ -159,6 +159,21 @@ impl History {
         });
     }
 
+    pub(super) fn report(&mut self, record: &[u8]) {
+        let Ok(event) = ReportEvent::read_from_bytes(record) else {
+            return;
+        };
+        self.follower.event(&Event {
+            process: event.process,
+            thread: event.thread,
+            started_ns: event.started_ns,
+            ended_ns: event.ended_ns,
+            call: calls::name(event.nr),
+            step: Step::Reported { count: event.count },
+            error: None,
+        });
+    }
+
     /// An operation of libaio of which only the submission is known.
     pub(super) fn submission(&mut self, submission: &Submission) {
         if let Some(event) = submission.event() {
@@ -261,6 +276,7 @@ impl History {
             file: resolved.file,
             created: event.mode & FMODE_CREATED != 0,
             flags: event.flags,
+            linked: resolved.node.filter(|_| matches!(call, "link" | "linkat")),
             file_by_path: resolved.node,
             first: path(resolved.first),
             second: path(resolved.second),

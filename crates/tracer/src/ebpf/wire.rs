@@ -43,6 +43,7 @@ pub(crate) mod call {
     pub(crate) const NODE: u32 = 1 << 22;
     pub(crate) const TOLD: u32 = 65536;
     pub(crate) const FLAGS: u32 = 131_072;
+    pub(crate) const SENDS: u32 = 1 << 23;
 }
 
 /// Which arguments are paths (`PATH_*` in `bpf/wire.h`).
@@ -121,6 +122,7 @@ pub(super) const EVENT_STOP: u32 = 8;
 pub(super) const EVENT_FEW: u32 = 9;
 pub(super) const EVENT_CACHE: u32 = 10;
 pub(super) const EVENT_TOUCHED: u32 = 11;
+pub(super) const EVENT_REPORT: u32 = 12;
 
 /// How far up the names of a path go (`enum path_end` in `bpf/wire.h`).
 pub(super) mod path_end {
@@ -254,6 +256,11 @@ wire! {
         kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
         file: FileKey, count: u64, bytes: u64, from: u64, to: u64, sequential: u64,
         flags: u32, error: i32,
+    }
+}
+wire! {
+    struct ReportEvent(40) {
+        kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64, count: u64,
     }
 }
 wire! {

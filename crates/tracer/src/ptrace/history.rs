@@ -1,7 +1,7 @@
 //! Which calls are steps of the history, by the rules of the kernel side.
 
 use iostrata_core::op::FileId;
-use iostrata_core::trace::Step;
+use iostrata_core::trace::{FileKind, Step};
 use rustix::fs::OFlags;
 use syscalls::Sysno;
 
@@ -9,9 +9,20 @@ use super::calls::{self, call};
 use super::tasks::Entered;
 use crate::steps::{self, Asked};
 
+/// `RWF_DSYNC` and `RWF_SYNC` (include/uapi/linux/fs.h).
+const RWF_DURABLE: u64 = 2 | 4;
+
 /// The step of the history that a call was, by the rules of the kernel side
 /// (`is_step`, `bpf/history.h`).
-pub(super) fn step(entered: Entered, failed: bool, file_by_path: Option<FileId>) -> Option<Step> {
+pub(super) fn step(
+    entered: Entered,
+    outcome: Result<u64, i32>,
+    file_by_path: Option<FileId>,
+) -> Option<Step> {
+    let failed = outcome.is_err();
+    if is_report(&entered, outcome) {
+        return Some(Step::Reported { count: 1 });
+    }
     let meaning = entered.meaning;
     let open = entered.file.map(|(_, open)| open);
     let is_regular = open.is_some_and(|open| open.is_regular());
@@ -42,9 +53,30 @@ pub(super) fn step(entered: Entered, failed: bool, file_by_path: Option<FileId>)
             flags: open.map_or(0, |open| open.flags.bits()),
             first: entered.first,
             second: entered.second,
+            linked: entered.linked.map(|open| open.file),
             file_by_path,
         })
     })?
+}
+
+/// Whether the call told the outside something (`bpf/reports.h`).
+fn is_report(entered: &Entered, outcome: Result<u64, i32>) -> bool {
+    let meaning = entered.meaning;
+    if outcome.is_err() || outcome == Ok(0) {
+        return false;
+    }
+    let kind = entered.file.map(|(_, open)| open.kind());
+    let is_output = entered.arguments[0] == 1 && kind.is_some_and(|it| it != FileKind::Regular);
+    meaning & call::SENDS != 0
+        || meaning & call::WRITES != 0 && (is_output || kind == Some(FileKind::Socket))
+}
+
+/// Whether what the call wrote is durable when it returns (`bpf/durable.h`).
+pub(super) fn is_durable(entered: &Entered) -> bool {
+    let is_asked_for =
+        entered.meaning & call::FLAGS != 0 && entered.arguments[5] & RWF_DURABLE != 0;
+    let open = entered.file.map(|(_, open)| open);
+    is_asked_for || open.is_some_and(|open| open.flags.bits() & steps::O_DSYNC != 0)
 }
 
 /// Whether a success of this call may create a file.

@@ -10,7 +10,7 @@ use syscalls::Sysno;
 use super::aio::Queue;
 use super::calls::{self, call};
 use super::clones::{self, CLONE_FILES, CLONE_THREAD};
-use super::history::{creates, step};
+use super::history::{creates, is_durable, step};
 use super::identity::{Identifier, Open};
 use super::lower::{Residencies, accounts};
 use super::mappings::Mappings;
@@ -23,10 +23,9 @@ use super::tasks::{Entered, Tasks, family};
 use super::told::{self, Told};
 use super::{memory, usage};
 use crate::clock::now_ns;
+use crate::paths;
 
 /// include/uapi/linux/fs.h
-const RWF_DSYNC: u64 = 2;
-const RWF_SYNC: u64 = 4;
 const RWF_APPEND: u64 = 0x10;
 
 /// Records what the stops of one run tell.
@@ -140,6 +139,7 @@ impl Recorder {
         let source = source.and_then(|fd| self.resolve(tid, fd));
         self.submit(tid, number, &arguments);
         self.forget_closed(tid, number, &arguments);
+        let linked = self.linked(tid, number, first.as_deref(), &arguments);
         let untraced = clones::take_untraced(number, &arguments, tid);
         let entered = Entered {
             number,
@@ -152,6 +152,7 @@ impl Recorder {
             first,
             second,
             unnamed,
+            linked,
             creates,
             untraced,
             started_ns: now_ns(),
@@ -216,8 +217,7 @@ impl Recorder {
             offset: outcome
                 .ok()
                 .and_then(|moved| self.offset(tid, &entered, moved)),
-            durable: entered.meaning & call::FLAGS != 0
-                && entered.arguments[5] & (RWF_DSYNC | RWF_SYNC) != 0,
+            durable: is_durable(&entered),
         });
         let file_by_path = (entered.number == Sysno::truncate && outcome.is_ok())
             .then(|| self.file_by_path(tid, &entered))
@@ -234,7 +234,7 @@ impl Recorder {
             ended_ns: now_ns,
             outcome,
             transfer,
-            step: step(entered, outcome.is_err(), file_by_path),
+            step: step(entered, outcome, file_by_path),
         }
     }
 
@@ -276,6 +276,24 @@ impl Recorder {
                     tally.name(named);
                 }
             })
+    }
+
+    /// The file that `linkat` names by a descriptor.
+    fn linked(
+        &mut self,
+        tid: Tid,
+        number: Sysno,
+        first: Option<&[u8]>,
+        arguments: &[u64; 6],
+    ) -> Option<Open> {
+        if number != Sysno::linkat {
+            return None;
+        }
+        let fd = match first {
+            Some(path) => i32::try_from(paths::descriptor(path)?).ok()?,
+            None => descriptor(arguments[0]),
+        };
+        self.resolve(tid, fd)
     }
 
     fn file_by_path(&mut self, tid: Tid, entered: &Entered) -> Option<FileId> {

@@ -32,6 +32,8 @@ pub(super) struct Entered {
     pub(super) second: Option<Vec<u8>>,
     /// A file without a name that gets one.
     pub(super) unnamed: Option<FileId>,
+    /// The file that `linkat` names by a descriptor.
+    pub(super) linked: Option<Open>,
     /// Whether a success creates the file.
     pub(super) creates: bool,
     /// `CLONE_UNTRACED` was taken out of it, and belongs back into it.

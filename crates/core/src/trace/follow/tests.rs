@@ -332,7 +332,28 @@ fn writes_through_a_synchronous_descriptor_are_durable() {
         synchronous: true,
         direct: false,
     };
-    let steps = [open, wrote(3, 0, 10), renamed("/d/new", "/d/old")];
+    let Step::Wrote {
+        file,
+        count,
+        bytes,
+        from,
+        to,
+        sequential,
+        ..
+    } = wrote(3, 0, 10)
+    else {
+        unreachable!()
+    };
+    let durable = Step::Wrote {
+        file,
+        count,
+        bytes,
+        from,
+        to,
+        sequential,
+        durable: true,
+    };
+    let steps = [open, durable, renamed("/d/new", "/d/old")];
     let history = &follow(&steps).files[&id(3)];
     assert!(history.synchronous && !history.synced_since_named);
     assert_eq!(history.unsynced_bytes, 0);

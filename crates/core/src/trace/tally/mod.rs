@@ -25,7 +25,7 @@ pub struct Transfer {
     pub direction: Direction,
     /// Where it began; only of a regular file, and only when it is known.
     pub offset: Option<u64>,
-    /// Whether what it wrote is durable by itself (`RWF_DSYNC`, `RWF_SYNC`).
+    /// Whether what was written was durable when the call returned.
     pub durable: bool,
 }
 

@@ -124,11 +124,11 @@ impl Thread {
     /// Lengthens the run of writes by this call. Returns the run that it ends, if the call
     /// writes to another file, or by another name.
     pub(super) fn lengthen_run(&mut self, ended: &Ended) -> Option<Event> {
-        let (offset, bytes, file) = written(ended)?;
-        let durable = ended.transfer.is_some_and(|transfer| transfer.durable);
-        let goes_on = self.run.as_ref().is_some_and(|run| {
-            run.file == file && run.call == ended.name && run.durable == durable
-        });
+        let (offset, bytes, file, durable) = written(ended)?;
+        let goes_on = self
+            .run
+            .as_ref()
+            .is_some_and(|run| (run.file, run.call, run.durable) == (file, ended.name, durable));
         let before = if goes_on { None } else { self.end_run() };
         let end = offset.saturating_add(bytes);
         if let Some(run) = &mut self.run {
@@ -188,10 +188,10 @@ impl Thread {
     }
 }
 
-/// Offset, bytes and file of a write that belongs to a run.
-fn written(ended: &Ended) -> Option<(u64, u64, FileId)> {
+/// Offset, bytes and file of a write that belongs to a run, and whether it is durable by itself.
+fn written(ended: &Ended) -> Option<(u64, u64, FileId, bool)> {
     let transfer = ended.transfer?;
     let bytes = ended.outcome.ok().filter(|bytes| *bytes > 0)?;
     (transfer.direction == Direction::Write).then_some(())?;
-    Some((transfer.offset?, bytes, ended.file?))
+    Some((transfer.offset?, bytes, ended.file?, transfer.durable))
 }

@@ -70,6 +70,16 @@ fn mapped_not_synced() {
 }
 
 #[test]
+fn acknowledged_not_synced() {
+    assert_told_apart("acknowledged-not-synced", false);
+}
+
+#[test]
+fn overwritten_in_place() {
+    assert_told_apart("overwritten-in-place", true);
+}
+
+#[test]
 fn sync_range_is_not_durable() {
     assert_told_apart("sync-range-is-not-durable", false);
 }

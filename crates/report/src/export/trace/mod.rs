@@ -216,6 +216,9 @@ fn directory<'a>() -> Columns<'a, &'a DirectoryRow> {
         .count("removed", |row| row.removed)
         .count("syncs", |row| row.syncs)
         .count("unsynced_names", |row| row.unsynced_names)
+        .maybe_text("unsynced_directory", |row| {
+            row.unsynced_directory.as_deref()
+        })
 }
 
 /// Requests of one cause: the least and the most of each figure, which are the same where it is
