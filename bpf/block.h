@@ -8,6 +8,7 @@
  */
 #pragma once
 #include "moments.h"
+#include "others.h"
 
 struct reason {
 	struct file_key file;
@@ -157,10 +158,12 @@ int BPF_PROG(queued, struct bio *bio)
 	__u64 key = (__u64)bio;
 	__u8 yes = 1;
 
-	if (current_state())
+	if (current_state()) {
 		bpf_map_update_elem(&submitted, &key, &yes, BPF_ANY);
-	else
+	} else {
 		bpf_map_delete_elem(&submitted, &key); /* the address may be reused */
+		note_bio(bio);
+	}
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "moments.h"
 #include "payload.h"
 #include "sites.h"
+#include "told.h"
 
 static __always_inline void add_value(struct call_value *to, const struct call_value *from)
 {
@@ -138,12 +139,13 @@ static __always_inline void prepare_history(struct task_state *state, struct tas
 {
 	state->argument[4] = regs->r8;
 	state->touched_count = 0;
+	state->flags = regs->r9;
 	state->source.inode = 0;
 	state->source.device = 0;
 	if (state->call & CALL_SOURCE_FIRST)
 		resolve_source(state, task, regs->di);
 	else if (state->call & CALL_SOURCE_SECOND)
-		resolve_source(state, task, regs->si);
+		resolve_source(state, task, state->argument[1]);
 	if (state->call & CALL_STEP)
 		look_at_file(state);
 	if (RECORD && (state->call & CALL_WRITES))
@@ -182,8 +184,12 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 	state->argument[1] = regs->si;
 	state->argument[2] = regs->dx;
 	state->argument[3] = regs->r10;
+	if (HISTORY && (call & CALL_TOLD)) {
+		told_at_entry(state);
+		call = state->call;
+	}
 	if (call & CALL_FD_FIRST)
-		resolve(state, task, regs->di);
+		resolve(state, task, state->argument[0]);
 	else if (call & CALL_FD_THIRD)
 		resolve(state, task, regs->dx);
 	else if (call & CALL_FD_FIFTH)
@@ -263,7 +269,7 @@ static __always_inline void add_call(struct task_state *state, struct call_slot 
 
 	if (result < 0)
 		slot->value.errors++;
-	else
+	else if (state->call & CALL_MOVES)
 		slot->value.returned += result;
 	slot->value.time_ns += took_ns;
 	slot->value.blocked_ns += state->blocked_ns;
@@ -285,8 +291,11 @@ static __always_inline __u64 offset_of(struct task_state *state, __s64 moved)
 		return end > moved ? end - moved : 0;
 	}
 	/* preadv2 and pwritev2 take -1 for the position. */
-	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL)
+	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL) {
+		if ((state->call & CALL_FLAGS) && (state->flags & RWF_APPEND))
+			return READ(file, f_inode, i_size) - moved;
 		return state->argument[3];
+	}
 	return READ(file, f_pos) - moved;
 }
 
@@ -342,9 +351,14 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 	if (result >= 0 && (state->call & (CALL_OFFSET | CALL_POSITION)) &&
 	    (state->mode & S_IFMT) == S_IFREG) {
 		offset = offset_of(state, result);
-		add_shape(slot, offset, result);
-		if ((state->call & CALL_WRITES) && result)
-			extend_run(state, offset, result, now);
+		/* Not of a file that is at no position after it was written to. */
+		if ((__s64)offset >= 0) {
+			add_shape(slot, offset, result);
+			if ((state->call & CALL_WRITES) && result)
+				extend_run(state, offset, result, now);
+		}
+	} else if (is_report(state, result)) {
+		report(state, now);
 	}
 	if (is_step(state, style, result))
 		send_step(state, style, result, now);
@@ -397,8 +411,14 @@ int BPF_PROG(call_left, struct pt_regs *regs, long result)
 {
 	struct task_state *state = current_state();
 
-	if (state && state->entered_ns)
-		leave(state, result);
+	if (!state || !state->entered_ns)
+		return 0;
+	if (HISTORY && (state->call & CALL_TOLD)) {
+		state->result = result;
+		told_at_exit(state);
+		result = state->result;
+	}
+	leave(state, result);
 	return 0;
 }
 

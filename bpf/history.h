@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "touched.h"
+#include "durable.h"
 
 struct step_record {
 	struct step_event event;
@@ -41,6 +42,8 @@ APART int end_run(struct run *run)
 		event->from = run->from;
 		event->to = run->to;
 		event->sequential = run->sequential;
+		event->flags = run->flags;
+		event->error = 0;
 		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	}
 	run->count = 0;
@@ -51,11 +54,14 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 				       __u64 now)
 {
 	struct run *run = &state->run;
+	__u32 flags = is_durable(state) ? RUN_DURABLE : 0;
 
-	if (run->count && (run->nr != state->nr || !is_same_file(&run->file, &state->file)))
+	if (run->count && (run->nr != state->nr || run->flags != flags ||
+			   !is_same_file(&run->file, &state->file)))
 		end_run(run);
 	if (!run->count) {
 		run->nr = state->nr;
+		run->flags = flags;
 		run->file = state->file;
 		run->started_ns = state->entered_ns;
 		run->bytes = 0;
@@ -224,6 +230,8 @@ APART int copy_extra(struct task_state *state, __u32 at)
 	return 0;
 }
 
+#include "reports.h"
+
 APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 now)
 {
 	struct step_record *record;
@@ -236,6 +244,8 @@ APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 n
 	end_run(&state->run);
 	if (state->call & CALL_PLACES)
 		send_places(state);
+	end_reports(state);
+	state->reports.news = 1;
 	__builtin_memset(&record->event, 0, sizeof record->event);
 	record->event.kind = EVENT_STEP;
 	record->event.nr = state->nr;
@@ -278,8 +288,7 @@ static __always_inline void look_at_file(struct task_state *state)
 /* Commands of ioctl(2) and fcntl(2) that change a file, or what its open file does. */
 static __always_inline bool is_changing(__u32 command)
 {
-	return command == F_SETFL || command == FS_IOC_SETFLAGS || command == FS_IOC_FSSETXATTR ||
-	       command == FICLONE || command == FICLONERANGE || command == FIDEDUPERANGE;
+	return command == F_SETFL || command == FS_IOC_SETFLAGS || command == FS_IOC_FSSETXATTR;
 }
 
 /* Whether the call that ends is a step; most are not. */

@@ -1,6 +1,6 @@
 /* Which file an inode stands for: the life of one inode in one file system. */
 #pragma once
-#include "maps.h"
+#include "offsets.h"
 
 /* include/uapi/linux/magic.h */
 #define OVERLAY_SUPER_MAGIC 0x794c7630
@@ -99,17 +99,6 @@ static __noinline int identify_anonymous(__u64 open_file, struct file_key *key)
 	bpf_probe_read_kernel_str(name, sizeof name, READ(file, f_path.dentry, d_name.name));
 	key->generation = name[0] ^ name[0] >> 32 ^ name[1] ^ name[1] >> 32;
 	return 0;
-}
-
-/* What lies in no file system that a program can reach (anonymous inodes, memfd, pidfd) is no
- * regular file, whatever its inode says. */
-static __always_inline __u32 mode_of(struct inode *inode)
-{
-	__u32 mode = READ(inode, i_mode);
-
-	if ((mode & S_IFMT) == S_IFREG && (READ(inode, i_sb, s_flags) & SB_NOUSER))
-		mode &= ~S_IFMT;
-	return mode;
 }
 
 /* The file that an open file stands for; returns its mode. */

@@ -52,7 +52,12 @@ enum {
 #define S_IFMT 0170000
 #define S_IFREG 0100000
 #define S_IFDIR 0040000
+#define S_IFSOCK 0140000
 #define S_IFBLK 0060000
+
+/* include/linux/sched.h */
+#define PF_WQ_WORKER 0x00000020
+#define PF_KTHREAD 0x00200000
 
 /* arch/x86/include/asm/thread_info.h: the call came through the 32-bit entry */
 #define TS_COMPAT 0x0002
@@ -74,6 +79,8 @@ enum {
 #define O_APPEND 02000
 
 /* include/uapi/linux/fs.h: flags of one preadv2(2) or pwritev2(2) */
+#define RWF_DSYNC 0x2
+#define RWF_SYNC 0x4
 #define RWF_APPEND 0x10
 #define RWF_NOAPPEND 0x20
 
@@ -81,9 +88,6 @@ enum {
 #define F_SETFL 4
 #define FS_IOC_SETFLAGS 0x40086602
 #define FS_IOC_FSSETXATTR 0x401c5820
-#define FICLONE 0x40049409
-#define FICLONERANGE 0x4020940d
-#define FIDEDUPERANGE 0xc0189436
 
 /* arch/x86/include/uapi/asm/signal.h, include/uapi/asm-generic/signal.h */
 #define SIGSTOP 19
@@ -223,6 +227,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned long stack_canary;
 	struct bpf_local_storage *bpf_storage;
+	unsigned int flags;
 	int pid;
 	int tgid;
 	char comm[16];
@@ -261,8 +266,16 @@ struct bvec_iter {
 	unsigned int bi_idx;
 	unsigned int bi_bvec_done;
 };
+struct gendisk {
+	int major;
+	int first_minor;
+};
+struct block_device {
+	struct gendisk *bd_disk;
+};
 struct bio {
 	struct bio *bi_next;
+	struct block_device *bi_bdev;
 	__u32 bi_opf;
 	struct bvec_iter bi_iter;
 	void *bi_end_io;
@@ -275,14 +288,11 @@ struct buffer_head {
 };
 struct kiocb {
 	struct file *ki_filp;
+	int ki_flags;
 	long long ki_pos;
 };
 struct iomap_dio {
 	struct kiocb *iocb;
-};
-struct gendisk {
-	int major;
-	int first_minor;
 };
 struct request_queue {
 	struct gendisk *disk;
@@ -299,13 +309,22 @@ struct io_kiocb {
 	struct file *file;
 	__u8 opcode;
 };
-struct io_sync {
-	int flags;
-};
 struct io_uring_cqe {
 	__s32 res;
 };
 struct file_ra_state;
+struct xfs_mount {
+	struct super_block *m_super;
+};
+struct xfs_trans {
+	struct xfs_mount *t_mountp;
+};
+struct xfs_inode {
+	struct xfs_mount *i_mount;
+};
+struct btrfs_fs_info {
+	struct super_block *sb;
+};
 struct bpf_iter_meta {
 	__u64 seq_num;
 };

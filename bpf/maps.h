@@ -57,7 +57,17 @@ struct run {
 	__u64 end;
 	__u64 sequential;
 	__u32 nr;
-	__u32 pad;
+	__u32 flags; /* RUN_* */
+};
+
+/* Reports to the outside that are not handed over yet. */
+struct reports {
+	__u64 started_ns;
+	__u64 ended_ns;
+	__u64 count; /* 0: none */
+	__u64 sent_ns;
+	__u32 nr;
+	__u32 news; /* the task has changed something since the last was handed over */
 };
 
 /* Inodes that one change of names concerns: two directories and two files, twice on overlayfs. */
@@ -69,6 +79,10 @@ struct task_state {
 	__u64 blocked_ns;   /* in the current call */
 	__u64 switched_ns;  /* when it left the CPU blocked, else 0 */
 	__u64 argument[5];
+	__s64 result;       /* of a call with CALL_TOLD */
+	__u32 told_by;      /* ... and TOLD_BY_* of it */
+	__u32 told_pad;
+	__u64 flags;        /* argument 5, where CALL_FLAGS says that it is RWF_* */
 	struct file_key last_named;
 	struct file_key file; /* of the current call */
 	__u64 open_file;      /* its struct file */
@@ -108,6 +122,7 @@ struct task_state {
 	__u32 pad;
 	struct cache_sum cache[2]; /* of files that are not written to, and of those that are */
 	struct run run;
+	struct reports reports;
 	__u64 moment_ends_ns;
 	__u32 moment; /* that moment_sums belong to */
 	__u32 moment_pad;

@@ -67,7 +67,7 @@ static __always_inline void fill_name(struct name_event *event, struct file_key 
 				      struct inode *inode)
 {
 	event->kind = EVENT_NAME;
-	event->mode = mode_of(inode);
+	event->mode = named_mode(inode);
 	event->file = *key;
 	event->size = READ(inode, i_size);
 	event->superblock = READ(inode, i_sb, s_dev);

@@ -52,6 +52,14 @@ struct {
 	__type(value, __u64);
 } stops SEC(".maps");
 
+/* Whether nobody is to be stopped any more: nobody is left who would continue them. */
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} no_stops SEC(".maps");
+
 static __always_inline struct payload_record *payload_record(void)
 {
 	__u32 zero = 0;
@@ -206,6 +214,8 @@ static __always_inline __u64 payload_offset(struct payload_record *record,
 
 	record->event.landing = LANDED_AT;
 	if (is_moved(state)) {
+		if (state->call & CALL_OFFSET) /* ioctl(FICLONERANGE) */
+			return state->argument[3];
 		/* copy_file_range(2), splice(2): the kernel has moved *off_out on. */
 		if ((state->call & CALL_FD_THIRD) && state->argument[3] &&
 		    !bpf_probe_read_user(&position, sizeof position, (void *)state->argument[3]))
@@ -259,6 +269,12 @@ APART int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 
 	record->event.looked_ns = state->looked_ns ? state->looked_ns : state->entered_ns;
 	record->event.flags = state->file_flags;
 	record->event.call_flags = state->call_flags;
+	/* Somebody else has moved the position of the open file meanwhile. */
+	if ((state->mode & S_IFMT) == S_IFREG && record->event.landing == LANDED_AT &&
+	    (__s64)record->event.offset < 0) {
+		lose(LOSS_PAYLOAD);
+		return 0;
+	}
 	record->event.bytes = result;
 	record->event.mode = state->mode;
 	record->event.open_file = state->open_file;
@@ -294,10 +310,14 @@ APART int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 
 APART int stop_process(void)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	__u32 process = id >> 32;
-	struct stop_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+	__u32 process = id >> 32, zero = 0, *none;
+	struct stop_event *event;
 	__u64 one = 1, *count;
 
+	none = bpf_map_lookup_elem(&no_stops, &zero);
+	if (none && *none)
+		return 0;
+	event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
 	/* Nobody would ever continue it. */
 	if (!event) {
 		lose(LOSS_PAYLOAD);

@@ -2,20 +2,7 @@
  * that submits them says nothing about them. */
 #pragma once
 #include "calls.h"
-
-/* include/uapi/linux/io_uring.h, enum io_uring_op */
-#define IORING_OP_WRITEV 2
-#define IORING_OP_FSYNC 3
-#define IORING_OP_WRITE_FIXED 5
-#define IORING_OP_WRITE 23
-
-struct operation {
-	__u64 entered_ns;
-	__u32 process;
-	__u32 thread;
-	__u32 opcode;
-	__u32 pad;
-};
+#include "ring_types.h"
 
 struct {
 	__uint(type, MAP_HASH);
@@ -24,6 +11,82 @@ struct {
 	__type(key, __u64);
 	__type(value, struct operation);
 } operations SEC(".maps");
+
+/* Gives it another number where its arguments tell that it is something else. */
+#define OPCODE_REMOVE RING_OPERATIONS
+
+static __always_inline void look_at_transfer(struct operation *operation, struct io_kiocb *request)
+{
+	struct io_rw *transfer = (struct io_rw *)request;
+
+	operation->at = READ(transfer, kiocb.ki_pos);
+	/* Then the position is where the file ends, and known when the operation has ended. */
+	if (READ(transfer, flags) & RWF_APPEND)
+		operation->at = -1;
+}
+
+/* What the operation's own field of the request says; it is lost when the request has ended. */
+static __noinline int look_at_request(struct operation *operation, struct io_kiocb *request)
+{
+	struct io_sync *sync = (struct io_sync *)request;
+	struct io_open *open = (struct io_open *)request;
+	struct file *file;
+
+	if (!operation || !request)
+		return 0;
+	switch (operation->opcode) {
+	case IORING_OP_WRITEV:
+	case IORING_OP_WRITE_FIXED:
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITEV_FIXED:
+		look_at_transfer(operation, request);
+		break;
+	case IORING_OP_FSYNC:
+		if (bpf_core_field_exists(sync->flags) &&
+		    (BPF_CORE_READ(sync, flags) & IORING_FSYNC_DATASYNC))
+			operation->flags = RUN_DATA_ONLY;
+		break;
+	case IORING_OP_FALLOCATE:
+		if (bpf_core_field_exists(sync->off)) {
+			operation->at = BPF_CORE_READ(sync, off);
+			operation->bytes = BPF_CORE_READ(sync, len);
+			operation->flags = BPF_CORE_READ(sync, mode);
+		}
+		break;
+	case IORING_OP_FTRUNCATE:
+		if (bpf_core_type_exists(struct io_ftrunc))
+			operation->at = BPF_CORE_READ((struct io_ftrunc *)request, len);
+		break;
+	case IORING_OP_SPLICE:
+		if (bpf_core_type_exists(struct io_splice))
+			operation->at = BPF_CORE_READ((struct io_splice *)request, off_out);
+		break;
+	case IORING_OP_OPENAT:
+	case IORING_OP_OPENAT2:
+		if (bpf_core_type_exists(struct io_open)) {
+			operation->at = BPF_CORE_READ(open, how.flags);
+			operation->bytes = BPF_CORE_READ(open, file_slot);
+		}
+		break;
+	case IORING_OP_MADVISE:
+		if (bpf_core_type_exists(struct io_madvise) &&
+		    BPF_CORE_READ((struct io_madvise *)request, advice) == MADV_REMOVE)
+			operation->opcode = OPCODE_REMOVE;
+		break;
+	case IORING_OP_CLOSE:
+		if (!bpf_core_type_exists(struct io_close))
+			break;
+		file = number_of_file(BPF_CORE_READ((struct io_close *)request, fd));
+		if (!file || BPF_CORE_READ((struct io_close *)request, file_slot))
+			break;
+		identify(READ(file, f_inode), &operation->closes);
+		operation->closes_mode = READ(file, f_mode);
+		if ((mode_of(READ(file, f_inode)) & S_IFMT) != S_IFREG)
+			operation->closes_mode = 0;
+		name_file((__u64)file, &operation->closes);
+	}
+	return 0;
+}
 
 SEC("tp_btf/io_uring_submit_req")
 int BPF_PROG(ring_submitted, struct io_kiocb *request)
@@ -38,108 +101,168 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 		state = state_of(task->group_leader);
 	if (!state || !request)
 		return 0;
+	state->reports.news = 1;
 	operation.entered_ns = bpf_ktime_get_ns();
 	operation.process = id >> 32;
 	operation.thread = id;
 	operation.opcode = READ(request, opcode);
-	if (bpf_map_update_elem(&operations, &key, &operation, BPF_ANY))
+	if (HISTORY)
+		look_at_request(&operation, request);
+	switch (bpf_map_update_elem(&operations, &key, &operation, BPF_NOEXIST)) {
+	case 0:
+		break;
+	case -17: /* EEXIST: the one before in this memory has ended without telling */
+		lose(LOSS_COMPLETIONS);
+		bpf_map_update_elem(&operations, &key, &operation, BPF_ANY);
+		break;
+	default:
 		lose(LOSS_CALLS);
+	}
 	return 0;
 }
 
-static __always_inline void count_operation(struct operation *operation, struct file_key *file,
-					    __s64 result, __u64 took_ns)
+/* A step that is told by the arguments that the system call of that name has. */
+static __always_inline void ring_step(struct operation *operation, struct ended *ended,
+				      __u32 file_mode, __u32 file_flags)
 {
-	struct call_key key = {};
-	struct call_value zero = {}, *value;
+	struct step_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
 
-	key.file = *file;
-	key.nr = RING_BASE + (operation->opcode & (RING_OPERATIONS - 1));
-	key.cpu = bpf_get_smp_processor_id();
-	value = bpf_map_lookup_elem(&calls, &key);
-	if (!value) {
-		bpf_map_update_elem(&calls, &key, &zero, BPF_NOEXIST);
-		value = bpf_map_lookup_elem(&calls, &key);
-	}
-	if (!value) {
-		lose(LOSS_CALLS);
-		value = bpf_map_lookup_elem(&other_calls, &key.nr);
-		if (!value)
-			return;
-	}
-	value->count++;
-	if (result < 0)
-		value->errors++;
-	else
-		value->returned += result;
-	value->time_ns += took_ns;
-	value->histogram[bucket_of(took_ns, HISTOGRAM_BUCKETS)]++;
-}
-
-/* Of an fsync: IORING_FSYNC_*. What an operation was asked for lies where its file does
- * (io_kiocb_to_cmd, include/linux/io_uring_types.h). */
-static __always_inline __u32 sync_flags(__u64 request)
-{
-	__u64 address = request + bpf_core_field_offset(struct io_kiocb, file);
-	struct io_sync *sync = (struct io_sync *)address;
-
-	return bpf_core_field_exists(sync->flags) ? READ(sync, flags) : 0;
-}
-
-static __always_inline void ring_history(struct operation *operation, __u64 request,
-					 struct file_key *file, __s64 result, __u64 now)
-{
-	struct run_event *event;
-	__u32 code = operation->opcode;
-
-	if (code != IORING_OP_WRITE && code != IORING_OP_WRITEV &&
-	    code != IORING_OP_WRITE_FIXED && code != IORING_OP_FSYNC)
-		return;
-	event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
 	if (!event) {
 		lose(LOSS_HISTORY);
 		return;
 	}
-	event->kind = EVENT_RUN;
-	event->nr = RING_BASE + code;
+	__builtin_memset(event, 0, sizeof *event);
+	event->kind = EVENT_STEP;
+	event->nr = ended->nr;
 	event->process = operation->process;
 	event->thread = operation->thread;
-	event->started_ns = operation->entered_ns;
-	event->ended_ns = now;
-	event->file = *file;
-	event->count = result >= 0;
-	event->bytes = result > 0 ? result : 0;
-	event->from = 0;
-	event->to = 0;
-	event->sequential = code == IORING_OP_FSYNC ? sync_flags(request) : 0;
+	event->entered_ns = operation->entered_ns;
+	event->left_ns = ended->now;
+	event->result = ended->result;
+	event->file = ended->file;
+	event->mode = file_mode;
+	event->flags = file_flags;
+	switch (operation->opcode) {
+	case IORING_OP_FTRUNCATE:
+		event->argument[1] = operation->at;
+		break;
+	case IORING_OP_FALLOCATE:
+		event->argument[1] = operation->flags;
+		event->argument[2] = operation->at;
+		event->argument[3] = operation->bytes;
+		break;
+	case IORING_OP_OPENAT:
+	case IORING_OP_OPENAT2:
+		event->argument[2] = operation->at;
+	}
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline int finish(__u64 request, __s64 result)
+/* Where a write began. The position that the request was given is -1 for that of the open file,
+ * and has no meaning where that appends; when it has ended, it is the end. */
+static __always_inline __s64 ring_offset(struct operation *operation, struct file *file,
+					 struct io_kiocb *request, __s64 result)
+{
+	struct io_rw *transfer = (struct io_rw *)request;
+
+	if (operation->opcode == IORING_OP_SPLICE)
+		return operation->at != ~0ULL ? operation->at : READ(file, f_pos) - result;
+	if (operation->at != ~0ULL && !(READ(file, f_flags) & O_APPEND))
+		return operation->at;
+	return READ(transfer, kiocb.ki_pos) - result;
+}
+
+static __always_inline void ring_history(struct operation *operation, struct ended *ended,
+					 struct io_kiocb *request, struct file *file)
+{
+	bool regular = (ended->mode & S_IFMT) == S_IFREG;
+
+	switch (operation->opcode) {
+	case IORING_OP_WRITEV:
+	case IORING_OP_WRITE_FIXED:
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITEV_FIXED:
+	case IORING_OP_SPLICE:
+		if (!regular || !file || !ended->result)
+			return;
+		ended->offset = ring_offset(operation, file, request,
+					    ended->result > 0 ? ended->result : 0);
+		if (operation->opcode != IORING_OP_SPLICE && is_durable_request(request))
+			ended->flags = RUN_DURABLE;
+		send_operation(ended);
+		return;
+	case IORING_OP_FSYNC:
+		ended->flags = operation->flags;
+		send_operation(ended);
+		return;
+	case IORING_OP_SYNC_FILE_RANGE:
+	case IORING_OP_FTRUNCATE:
+	case IORING_OP_FALLOCATE:
+		if (file)
+			ring_step(operation, ended, READ(file, f_mode), READ(file, f_flags));
+		return;
+	case IORING_OP_CLOSE:
+		if (operation->closes_mode & (FMODE_WRITE | FMODE_CREATED))
+			ring_step(operation, ended, operation->closes_mode, 0);
+	}
+}
+
+/* The file that was opened: the result is its descriptor, or it stands in the ring's own table,
+ * where it is not looked for. */
+static __always_inline void ring_opened(struct operation *operation, struct ended *ended)
+{
+	struct file *file;
+	__u32 mode;
+
+	if (ended->result < 0)
+		return;
+	file = operation->bytes ? 0 : number_of_file(ended->result);
+	if (!file) {
+		lose(LOSS_ARGUMENTS);
+		return;
+	}
+	identify(READ(file, f_inode), &ended->file);
+	name_file((__u64)file, &ended->file);
+	mode = READ(file, f_mode);
+	if ((mode_of(READ(file, f_inode)) & S_IFMT) == S_IFREG &&
+	    (mode & (FMODE_WRITE | FMODE_CREATED)))
+		ring_step(operation, ended, mode, READ(file, f_flags));
+}
+
+APART int finish(__u64 request, __s64 result)
 {
 	struct operation *operation = bpf_map_lookup_elem(&operations, &request);
 	struct io_kiocb *kiocb = (struct io_kiocb *)request;
-	struct file_key key = {};
+	struct ended ended = {};
 	struct file *file;
-	__u32 mode = 0;
-	__u64 now;
 
 	if (!operation)
 		return 0;
-	now = bpf_ktime_get_ns();
+	ended.now = bpf_ktime_get_ns();
+	ended.entered_ns = operation->entered_ns;
+	ended.process = operation->process;
+	ended.thread = operation->thread;
+	ended.result = result;
+	ended.nr = operation->opcode == OPCODE_REMOVE ?
+			   TOLD_BASE + TOLD_REMOVE :
+			   RING_BASE + (operation->opcode & (RING_OPERATIONS - 1));
 	file = BPF_CORE_READ(kiocb, file); /* a number for the verifier */
 	if (file) {
-		mode = identify_file(file, &key);
+		ended.mode = identify_file(file, &ended.file);
 		if (HISTORY)
-			name_file((__u64)file, &key);
+			name_file((__u64)file, &ended.file);
 	}
-	count_operation(operation, &key, result, now - operation->entered_ns);
 	if (HISTORY) {
-		ring_history(operation, request, &key, result, now);
-		operation_at(purpose_of(RING_BASE + (operation->opcode & (RING_OPERATIONS - 1)),
-					mode),
-			     result, now - operation->entered_ns, now);
+		if (operation->opcode == IORING_OP_CLOSE)
+			ended.file = operation->closes;
+		if (operation->opcode == IORING_OP_OPENAT ||
+		    operation->opcode == IORING_OP_OPENAT2)
+			ring_opened(operation, &ended);
+		ring_history(operation, &ended, kiocb, file);
+		operation_at(purpose_of(ended.nr, ended.mode), result,
+			     ended.now - ended.entered_ns, ended.now);
 	}
+	count_operation(&ended);
 	bpf_map_delete_elem(&operations, &request);
 	return 0;
 }

@@ -45,6 +45,7 @@ static __always_inline void settle(struct task_state *state, struct task_struct 
 	change_alive(-1);
 	if (HISTORY) {
 		end_run(&state->run);
+		end_reports(state);
 		send_task(state, task, ended_ns);
 	}
 

@@ -117,6 +117,32 @@ APART int send_at(struct task_state *state, __u32 at, __u32 flags)
 	return send_touched(state->touched[at], flags);
 }
 
+/* The file that a call names by its path alone is the call's file. */
+APART int take_node(struct task_state *state, __u32 at)
+{
+	struct dentry *dentry, *parent;
+	struct inode *inode, *directory;
+	struct file_key base = {};
+
+	if (!state || at >= TOUCHED)
+		return 0;
+	inode = (struct inode *)state->touched[at];
+	dentry = first_name(inode);
+	if ((READ(inode, i_mode) & S_IFMT) != S_IFREG || !dentry)
+		return 0;
+	state->mode = mode_of(inode);
+	identify(inode, &state->file);
+	parent = READ(dentry, d_parent);
+	directory = READ(parent, d_inode);
+	if (!directory || !is_new(&state->file, NAMED))
+		return 0;
+	identify(directory, &base);
+	if (is_new(&base, NAMED_AS_BASE))
+		send_path(&base, parent, mount_of(directory), directory, 1);
+	send_leaf(&state->file, &base, dentry, inode);
+	return 0;
+}
+
 static __always_inline int touch(__u64 inode)
 {
 	struct task_state *state = current_state();
@@ -127,6 +153,8 @@ static __always_inline int touch(__u64 inode)
 		if (i >= state->touched_count) {
 			state->touched[i] = inode;
 			state->touched_count = i + 1;
+			if ((state->call & CALL_NODE) && !state->file.inode)
+				take_node(state, i);
 			return send_at(state, i, 0);
 		}
 		if (state->touched[i] == inode)

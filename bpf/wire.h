@@ -9,12 +9,31 @@
 #define PIECES 8
 #define SYSCALLS 512
 
-/* Numbers of what is counted like a system call: operations of io_uring, and the file
- * that a call reads from when it is counted at the file that it writes to. */
+/* Numbers of what is counted like a system call: operations of io_uring, what only the
+ * arguments of a call tell (enum told), and, above all of these, the file that a call reads
+ * from when it is counted at the file that it writes to. */
 #define RING_BASE SYSCALLS
 #define RING_OPERATIONS 128
-#define SOURCE_BASE (RING_BASE + RING_OPERATIONS)
-#define NUMBERS (SOURCE_BASE + SYSCALLS)
+#define TOLD_BASE (RING_BASE + RING_OPERATIONS)
+#define TOLDS 32
+#define SOURCE_BASE (TOLD_BASE + TOLDS)
+#define NUMBERS (2 * SOURCE_BASE)
+
+/* Operations of libaio are TOLD_BASE + their opcode (IOCB_CMD_*, below AIO_OPERATIONS). */
+#define AIO_OPERATIONS 16
+enum told {
+	TOLD_CLONE = AIO_OPERATIONS, /* ioctl(FICLONE) */
+	TOLD_CLONE_RANGE,
+	TOLD_DEDUPE,
+	TOLD_MPROTECT,      /* of a shared mapping of a file that may be stored to since then */
+	TOLD_PKEY_MPROTECT,
+	TOLD_MREMAP,
+	TOLD_REMOVE,        /* madvise(MADV_REMOVE) */
+	TOLD_SPACE,         /* ioctl: XFS's forerunners of fallocate */
+	TOLD_EXCHANGE,      /* ... contents of two files */
+	TOLD_DISCARD,       /* ... blocks of a device */
+	TOLD_SUBVOLUME,     /* ... btrfs subvolumes and snapshots */
+};
 
 /* What the first argument, or the result, of a system call says. Set by the loader,
  * because numbers differ between architectures. */
@@ -36,8 +55,22 @@
 #define CALL_STOPS 32768    /* when recorded: the reader has to look before the program goes on */
 #define CALL_TOUCHES (1 << 20) /* the inodes whose change time it sets are handed over, */
 #define CALL_PLACES (1 << 21)  /* ... and where they are afterwards */
-#define CALL_FLAGS (1 << 22)   /* argument 5 is RWF_* */
-#define CALL_COMMAND (1 << 23) /* argument 1 says what it does: few commands are steps */
+#define CALL_NODE (1 << 22)    /* the file among them is the call's */
+#define CALL_SENDS (1 << 23)   /* sends on a socket */
+#define CALL_COMMAND (1 << 24) /* argument 1 says what it does: few commands are steps */
+#define CALL_TOLD 65536     /* its arguments tell what it is, or what it hands over (told.h) */
+#define CALL_FLAGS 131072   /* argument 5 is RWF_* (preadv2, pwritev2) */
+
+/* What tells what a call is, or hands over, where CALL_TOLD says so. Set by the loader. */
+#define TOLD_BY_IOCTL 1      /* argument 1 is the request */
+#define TOLD_BY_SUBMITTING 2 /* arguments 1 and 2 are control blocks of libaio */
+#define TOLD_BY_FETCHING 3   /* argument 3 is filled with results of libaio */
+#define TOLD_BY_HOW 4        /* argument 2 is a struct open_how */
+#define TOLD_BY_MAPPING 5
+#define TOLD_BY_PROTECTING 6
+#define TOLD_BY_KEYED_PROTECTING 7
+#define TOLD_BY_MOVING 8
+#define TOLD_BY_ADVICE 9     /* argument 2 is a MADV_* */
 
 /* Which arguments are paths. Set by the loader. */
 #define PATH_FIRST 1        /* argument 0, from the working directory */
@@ -90,6 +123,9 @@ enum loss {
 	LOSS_HISTORY,
 	LOSS_PAYLOAD,
 	LOSS_MOMENTS, /* requests that are not in the timeline */
+	LOSS_ARGUMENTS, /* what a call was given in memory, or did to memory, and could not be read */
+	LOSS_COMPLETIONS, /* operations of io_uring that ended without a completion */
+	LOSS_RESULTS, /* operations of libaio whose results were fetched without a call */
 	LOSSES,
 };
 
@@ -113,7 +149,7 @@ struct call_key {
 struct call_value {
 	__u64 count;
 	__u64 errors;
-	__u64 returned;
+	__u64 returned; /* bytes; 0 for calls that return something else */
 	__u64 time_ns;
 	__u64 blocked_ns;
 	__u64 pairs;      /* transfers whose predecessor is known; of these: */
@@ -152,6 +188,22 @@ struct block_value {
 	__u64 count;
 	__u64 bytes;
 	__u64 time_ns;
+};
+
+/* What was done to a device, and by whom. */
+enum use {
+	USE_TREE_CHANGED,   /* a file system was changed or synced by a task of the tree */
+	USE_OTHERS_CHANGED, /* ... by another task */
+	USE_OTHERS_WROTE,   /* a disk was sent other requests than reads by another task */
+	USE_OTHERS_READ,    /* ... reads */
+};
+
+/* Devices on a machine, four times. */
+#define USES 4096
+
+struct use_key {
+	__u32 device; /* of the file system, or the disk */
+	__u32 using; /* enum use */
 };
 
 struct totals {
@@ -217,6 +269,7 @@ enum event_kind {
 	EVENT_FEW = 9,
 	EVENT_CACHE = 10,
 	EVENT_TOUCHED = 11,
+	EVENT_REPORT = 12,
 	EVENT_SITE = 16,
 };
 
@@ -301,8 +354,24 @@ struct run_event {
 	__u64 bytes;
 	__u64 from;
 	__u64 to;
-	__u64 sequential; /* of an fsync by io_uring: IORING_FSYNC_* */
+	__u64 sequential;
+	__u32 flags; /* RUN_* */
+	__s32 error; /* of a run of one: errno when it failed */
 };
+
+/* Reports to the outside that followed each other in one thread. */
+struct report_event {
+	__u32 kind;
+	__u32 nr;
+	__u32 process;
+	__u32 thread;
+	__u64 started_ns;
+	__u64 ended_ns;
+	__u64 count;
+};
+
+#define RUN_DURABLE 1   /* each write was durable by itself: RWF_DSYNC, RWF_SYNC */
+#define RUN_DATA_ONLY 2 /* a sync like fdatasync */
 
 struct task_event {
 	__u32 kind;
@@ -377,6 +446,39 @@ struct stop_event {
 	__u32 process;
 	__u32 thread; /* the one whose call was the reason */
 	__s32 error;  /* errno when it could not be stopped */
+};
+
+/* An operation of libaio whose result has not been fetched. */
+struct submission {
+	__u64 entered_ns;
+	__u32 process;
+	__u32 thread;
+	__u32 opcode;
+	__u32 mode;
+	struct file_key file;
+	__s64 offset;
+	__u64 bytes;
+	__u32 flags; /* RUN_* */
+	__u32 pad;
+};
+
+struct submission_key {
+	__u64 block;
+	__u64 process;
+};
+
+/* An operation of io_uring that has not ended. */
+struct operation {
+	__u64 entered_ns;
+	__u32 process;
+	__u32 thread;
+	__u32 opcode;
+	__u32 flags; /* RUN_*, or what opcode has */
+	__u64 at;    /* offset, or the new length */
+	__u64 bytes;
+	struct file_key closes;
+	__u32 closes_mode; /* of the file: FMODE_* */
+	__u32 pad;
 };
 
 #define STACK 16384
@@ -465,6 +567,7 @@ ASSERT_SIZE(cache_key, 24);
 ASSERT_SIZE(cache_value, 32);
 ASSERT_SIZE(block_key, 32);
 ASSERT_SIZE(block_value, 24);
+ASSERT_SIZE(use_key, 8);
 ASSERT_SIZE(totals, 32);
 ASSERT_SIZE(moment_sum, 24);
 ASSERT_SIZE(moment, 96);
@@ -476,10 +579,14 @@ ASSERT_SIZE(request_event, 72);
 ASSERT_SIZE(name_event, 80);
 ASSERT_SIZE(touched_event, 64);
 ASSERT_SIZE(step_event, 160);
-ASSERT_SIZE(run_event, 88);
+ASSERT_SIZE(run_event, 96);
+ASSERT_SIZE(report_event, 40);
 ASSERT_SIZE(task_event, 112);
 ASSERT_SIZE(payload_event, 144);
 ASSERT_SIZE(stop_event, 16);
 ASSERT_SIZE(site_event, 80);
 ASSERT_SIZE(few_event, 72);
 ASSERT_SIZE(cache_event, 56);
+ASSERT_SIZE(submission, 64);
+ASSERT_SIZE(submission_key, 16);
+ASSERT_SIZE(operation, 64);

@@ -52,6 +52,9 @@ pub struct Observation {
     pub requests: Vec<RequestEvent>,
     /// Names, tasks and history; `None` when the observer was opened without them.
     pub seen: Option<Seen>,
+    /// Parts of the observer that failed: what is missing for that, and why. The rest is what
+    /// was seen until then.
+    pub failed: Vec<Gap>,
 }
 
 /// Watches one process tree at a time.

@@ -68,7 +68,9 @@ fn evidence() -> Evidence {
             flushes: 20_000,
             ..DeviceCounts::default()
         }),
+        device_shared: None,
         device_after_exit: Some(DeviceCounts::default()),
+        device_after_exit_shared: None,
         faults: Faults {
             minor: Some(7),
             major: None,

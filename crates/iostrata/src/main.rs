@@ -28,6 +28,11 @@ fn main() -> ExitCode {
         return u8::try_from(iostrata_lab::engine::child_main())
             .map_or(ExitCode::FAILURE, ExitCode::from);
     }
+    // Tests have parts of it fail.
+    #[cfg(debug_assertions)]
+    if let Ok(stage) = std::env::var("IOSTRATA_FAIL") {
+        iostrata_tracer::failure::inject(&stage);
+    }
     let arguments = cli::Arguments::parse();
     match std::panic::catch_unwind(|| commands::run(arguments)) {
         Ok(Ok(code)) => code,

@@ -102,6 +102,15 @@ pub(crate) fn size(size_bytes: u64) -> String {
     glued(&bytes::short(size_bytes))
 }
 
+/// A figure, or that it lies between the least and the most: `3.1 MiB`, `0 to 1,414`.
+pub(crate) fn between<T: PartialEq>(least: T, most: T, text: impl Fn(T) -> String) -> String {
+    if least == most {
+        text(least)
+    } else {
+        format!("{}\u{a0}to\u{a0}{}", text(least), text(most))
+    }
+}
+
 fn glued(text: &str) -> String {
     text.replace(' ', "\u{a0}")
 }
@@ -272,6 +281,13 @@ mod tests {
             (time(0.0), time(2.9)),
             ("0\u{a0}s".into(), "2.90\u{a0}s".into())
         );
+    }
+
+    #[test]
+    fn what_is_not_exact_is_between() {
+        let text = |count: u64| bytes::grouped(count);
+        assert_eq!(between(7, 7, text), "7");
+        assert_eq!(between(0, 1414, text), "0\u{a0}to\u{a0}1,414");
     }
 
     #[test]

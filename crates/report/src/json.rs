@@ -3,12 +3,16 @@
 //! The code that does this is made once, here: it is most of what the command line would
 //! otherwise be compiled from.
 
+use std::io::{self, Write};
+
 use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::Comparison;
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
-use serde_json::Result;
+use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
+use serde_json::{Result, Serializer};
 
 /// A result that is saved as JSON.
 pub trait Json: Sized {
@@ -34,10 +38,78 @@ macro_rules! json {
 }
 
 json! {
-    LabResult: serde_json::to_string_pretty;
-    DoctorResult: serde_json::to_string_pretty;
-    Comparison: serde_json::to_string_pretty;
+    LabResult: pretty;
+    DoctorResult: pretty;
+    Comparison: pretty;
     // On one line: they have as many rows as a program has files.
-    TraceResult: serde_json::to_string;
-    CacheResult: serde_json::to_string;
+    TraceResult: compact;
+    CacheResult: compact;
+}
+
+fn pretty<T: Serialize>(value: &T) -> Result<String> {
+    written(value, PrettyFormatter::new())
+}
+
+fn compact<T: Serialize>(value: &T) -> Result<String> {
+    written(value, CompactFormatter)
+}
+
+fn written<T: Serialize>(value: &T, layout: impl Formatter) -> Result<String> {
+    let mut text = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut text, Unsigned(layout)))?;
+    // serde_json writes nothing but UTF-8.
+    String::from_utf8(text).map_err(serde::ser::Error::custom)
+}
+
+/// A layout in which nothing is nothing: the sum of no fractions is -0.0, which no figure of a
+/// result means.
+struct Unsigned<F>(F);
+
+macro_rules! as_it_is {
+    ($($method:ident($($name:ident: $kind:ty)?);)*) => {
+        $(fn $method<W: ?Sized + Write>(&mut self, writer: &mut W $(, $name: $kind)?) -> io::Result<()> {
+            self.0.$method(writer $(, $name)?)
+        })*
+    };
+}
+
+impl<F: Formatter> Formatter for Unsigned<F> {
+    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        self.0.write_f64(writer, value + 0.0)
+    }
+
+    as_it_is! {
+        begin_array();
+        end_array();
+        begin_array_value(first: bool);
+        end_array_value();
+        begin_object();
+        end_object();
+        begin_object_key(first: bool);
+        end_object_key();
+        begin_object_value();
+        end_object_value();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_has_no_sign() {
+        let value =
+            serde_json::json!({"blocked_s": -0.0, "parts": [-0.0, -1.5, 0.25, {}], "text": "-0.0"});
+        let expected = r#"{"blocked_s":0.0,"parts":[0.0,-1.5,0.25,{}],"text":"-0.0"}"#;
+        assert_eq!(compact(&value).unwrap(), expected);
+    }
+
+    #[test]
+    fn pretty_is_as_serde_json_makes_it() {
+        let value = serde_json::json!({"a": [1, 2.5, null, []], "b": {"c": "d", "e": {}}});
+        assert_eq!(
+            pretty(&value).unwrap(),
+            serde_json::to_string_pretty(&value).unwrap()
+        );
+    }
 }

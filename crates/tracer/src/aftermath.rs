@@ -8,32 +8,43 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use iostrata_core::cache::{ResidencyMap, is_in_memory};
-use iostrata_core::evidence::{CacheRow, SyscallRow};
+use iostrata_core::evidence::{CacheRow, Sharing, SyscallRow};
 use iostrata_core::op::FileId;
-use iostrata_core::trace::{FileKind, NamedFile, Seen};
+use iostrata_core::trace::{FileKind, NamedFile, Seen, Storage};
 use rustix::fs::{Mode, OFlags};
 
-use crate::identity::observed_file;
+use crate::identity::{is_observed, observed_file};
 use crate::kernel::cachestat;
 use crate::page_cache::{FileSystems, LookedAt, count_by_cachestat, look_at};
 use crate::stack::{self, Roots};
 
-/// Disks (kernel `dev_t`) under each file system (`s_dev`) on which a named file lies.
+/// The storage under the named files, and under the file systems that somebody changed.
 /// A file system whose files cannot be reached from here is not listed.
-pub fn disks(names: &[NamedFile]) -> BTreeMap<u32, Vec<u32>> {
-    let mut disks = BTreeMap::new();
+pub fn storage(names: &[NamedFile], sharing: Option<&Sharing>) -> Storage {
+    let mut storage = Storage::default();
+    let roots = Roots::default();
     let stored = [FileKind::Regular, FileKind::Directory];
     for named in names.iter().filter(|named| stored.contains(&named.kind)) {
         let device = named.file.device;
-        if disks.contains_key(&device) {
+        if storage.disks.contains_key(&device) {
             continue;
         }
         let path = existing(&path_of(&named.path));
-        if let Ok(stack) = stack::inspect(&path, &Roots::default()) {
-            disks.insert(device, stack.charged_disks());
+        if let Ok(stack) = stack::inspect(&path, &roots) {
+            storage.disks.insert(device, stack.charged_disks());
+            storage.below.extend(stack.disks_below());
+            for (disk, kind) in stack.charged_file_systems() {
+                storage.kinds.entry(disk).or_default().insert(kind);
+            }
         }
     }
-    disks
+    let changed = sharing.map(|sharing| sharing.tree_changed.union(&sharing.others_changed));
+    for device in changed.into_iter().flatten() {
+        if let Some(stack) = stack::under(*device, &roots) {
+            storage.changed.insert(*device, stack.charged_disks());
+        }
+    }
+    storage
 }
 
 /// Names of files that were used without a descriptor and are mapped here as well: the
@@ -90,14 +101,13 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
             let path = renamed.get(&named.file).unwrap_or(&named.path);
             let file = rustix::fs::open(path_of(path), flags, Mode::empty()).ok()?;
-            let found = rustix::fs::fstat(&file).ok()?;
-            if found.st_ino != named.file.inode {
+            if !is_observed(&file, named.file) {
                 return None;
             }
             let pages = cachestat(file.as_fd(), 0..u64::MAX).ok()?;
             Some((
                 named.file,
-                (pages.dirty_pages + pages.writeback_pages) * page,
+                (pages.dirty_pages.saturating_add(pages.writeback_pages)).saturating_mul(page),
             ))
         })
         .collect()
@@ -121,7 +131,8 @@ pub fn residency(seen: &Seen, calls: &[SyscallRow]) -> BTreeMap<FileId, Residenc
     let mut time_ns: HashMap<FileId, u64> = HashMap::new();
     for row in calls {
         if let Some(file) = row.file {
-            *time_ns.entry(file).or_default() += row.time_ns;
+            let sum: &mut u64 = time_ns.entry(file).or_default();
+            *sum = sum.saturating_add(row.time_ns);
         }
     }
     let took = |named: &NamedFile| time_ns.get(&named.file).copied();

@@ -1,7 +1,9 @@
 //! A file as the kernel's own structures name it.
+#![expect(unsafe_code, reason = "FS_IOC_GETVERSION is wrapped by no library")]
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::path::Path;
 
 use iostrata_core::FileId;
@@ -63,6 +65,32 @@ fn superblock_device(mountinfo: &str, mount: u64) -> Option<u32> {
         major.parse().ok()?,
         minor.parse().ok()?,
     ))
+}
+
+/// Whether an open file is the one that an observer counted: a path may lead to another by now.
+///
+/// Of overlayfs, whose files are counted as those of a layer, none is.
+pub(crate) fn is_observed(file: impl AsFd, counted: FileId) -> bool {
+    let Ok(found) = statx(&file, c"", AtFlags::EMPTY_PATH, StatxFlags::INO) else {
+        return false;
+    };
+    let device = FileId::kernel_device(found.stx_dev_major, found.stx_dev_minor);
+    let same_life = generation(file.as_fd()).is_none_or(|life| life == counted.generation);
+    (device, found.stx_ino) == (counted.device, counted.inode) && same_life
+}
+
+/// `_IOR('v', 1, long)` where a long has 8 bytes.
+const FS_IOC_GETVERSION: libc::c_ulong = 0x8008_7601;
+
+/// Which life of its inode number a file is (`FS_IOC_GETVERSION`, `include/uapi/linux/fs.h`).
+/// The request's number says long, but the kernel stores an int.
+pub(crate) fn generation(fd: BorrowedFd<'_>) -> Option<u32> {
+    let mut generation: libc::c_long = 0;
+    // SAFETY: the kernel stores at most a long at the address of a live long.
+    let outcome = unsafe { libc::ioctl(fd.as_raw_fd(), FS_IOC_GETVERSION, &raw mut generation) };
+    let bytes = generation.to_ne_bytes();
+    let low = bytes.first_chunk().map(|low| u32::from_ne_bytes(*low));
+    low.filter(|_| outcome == 0)
 }
 
 #[cfg(test)]

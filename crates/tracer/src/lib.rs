@@ -10,6 +10,7 @@
 pub mod aftermath;
 pub mod clock;
 pub mod ebpf;
+pub mod failure;
 pub mod identity;
 pub mod kernel;
 pub mod machine;

@@ -6,7 +6,7 @@ use iostrata_core::trace::{Scope, Step};
 /// include/uapi/asm-generic/fcntl.h, include/uapi/linux/fcntl.h, include/uapi/linux/fs.h,
 /// include/uapi/asm-generic/mman-common.h
 pub(crate) const O_TRUNC: u64 = 0o1000;
-const O_DSYNC: u32 = 0o10_000;
+pub(crate) const O_DSYNC: u32 = 0o10_000;
 const O_DIRECT: u32 = 0o40_000;
 pub(crate) const AT_REMOVEDIR: u64 = 0x200;
 pub(crate) const RENAME_EXCHANGE: u64 = 2;
@@ -31,13 +31,16 @@ pub(crate) struct Asked<'a> {
     pub(crate) first: Option<Vec<u8>>,
     /// Its second path, absolute.
     pub(crate) second: Option<Vec<u8>>,
+    /// The file that a descriptor stands for which takes the place of the first path (`linkat`).
+    pub(crate) linked: Option<FileId>,
     /// The file that the first path stands for, where the call acts on it (`truncate`).
     pub(crate) file_by_path: Option<FileId>,
 }
 
 /// The step that the call was; `None` when what it acted on is not known.
 pub(crate) fn step(asked: Asked<'_>) -> Option<Step> {
-    let Asked { call, argument, .. } = asked;
+    let argument = asked.argument;
+    let call = system_call(asked.call);
     let step = match call {
         "rename" | "renameat" | "renameat2" => Step::Renamed {
             from: asked.first?,
@@ -45,7 +48,11 @@ pub(crate) fn step(asked: Asked<'_>) -> Option<Step> {
             exchange: call == "renameat2" && argument[4] & RENAME_EXCHANGE != 0,
         },
         "link" | "linkat" => Step::Linked {
-            from: asked.first?,
+            file: asked.linked,
+            from: match (asked.first, asked.linked) {
+                (Some(path), _) => path,
+                (None, linked) => linked.map(|_file| Vec::new())?,
+            },
             to: asked.second?,
         },
         "unlink" | "unlinkat" | "rmdir" => Step::Unlinked {
@@ -60,7 +67,9 @@ pub(crate) fn step(asked: Asked<'_>) -> Option<Step> {
             file: asked.file_by_path?,
             bytes: argument[1],
         },
-        "open" | "openat" | "openat2" | "creat" if !asked.failed => opened(&asked)?,
+        "open" | "openat" | "openat2" | "creat" | "open_by_handle_at" if !asked.failed => {
+            opened(&asked, call)?
+        }
         _ => match asked.first {
             Some(path) => Step::Looked { path },
             None => on_descriptor(call, asked.file, argument)?,
@@ -69,15 +78,26 @@ pub(crate) fn step(asked: Asked<'_>) -> Option<Step> {
     Some(step)
 }
 
-fn opened(asked: &Asked<'_>) -> Option<Step> {
-    let argument = asked.argument;
-    let truncated = match asked.call {
-        "creat" => true,
-        "open" => argument[1] & O_TRUNC != 0,
-        "openat" => argument[2] & O_TRUNC != 0,
-        // The flags of openat2 are in the program's memory.
-        _ => false,
+/// The system call that an operation of io_uring is like: its arguments are told like that's.
+pub(crate) fn system_call(call: &str) -> &str {
+    call.strip_prefix("io_uring.").unwrap_or(call)
+}
+
+/// Whether opening a file cuts its contents off. Of `openat2` the back end has put the flags in
+/// the place of their address.
+pub(crate) fn truncates(call: &str, argument: &[u64]) -> bool {
+    let flags = match call {
+        "creat" => return true,
+        "open" => 1,
+        _ => 2,
     };
+    argument
+        .get(flags)
+        .is_some_and(|flags| flags & O_TRUNC != 0)
+}
+
+fn opened(asked: &Asked<'_>, call: &str) -> Option<Step> {
+    let truncated = truncates(call, asked.argument);
     Some(Step::Opened {
         file: asked.file?,
         created: asked.created,
@@ -116,7 +136,7 @@ fn on_descriptor(call: &str, file: Option<FileId>, argument: &[u64]) -> Option<S
             bytes: argument[1],
         },
         "fallocate" => Step::Allocated { file: file? },
-        "mmap" => Step::Mapped {
+        "mmap" | "mprotect(shared)" | "pkey_mprotect(shared)" | "mremap(shared)" => Step::Mapped {
             file: file?,
             bytes: argument[1],
         },
@@ -128,6 +148,7 @@ fn on_descriptor(call: &str, file: Option<FileId>, argument: &[u64]) -> Option<S
             from: 0,
             to: 0,
             sequential: 0,
+            durable: false,
         },
     })
 }
@@ -152,6 +173,7 @@ mod tests {
             flags: 0,
             first: None,
             second: None,
+            linked: None,
             file_by_path: None,
         }
     }
@@ -226,6 +248,26 @@ mod tests {
             directory: true,
         };
         assert_eq!(step(removed), Some(gone));
+    }
+
+    #[test]
+    fn a_link_to_a_descriptor_has_its_file() {
+        let by_descriptor = Asked {
+            linked: Some(FILE),
+            second: Some(b"/b".to_vec()),
+            ..asked("linkat", &[3, 0, 0, 0, 0])
+        };
+        let linked = Step::Linked {
+            file: Some(FILE),
+            from: Vec::new(),
+            to: b"/b".to_vec(),
+        };
+        assert_eq!(step(by_descriptor.clone()), Some(linked));
+        let unknown = Asked {
+            linked: None,
+            ..by_descriptor
+        };
+        assert_eq!(step(unknown), None);
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn layouts_of_tables() -> Vec<String> {
         "block_key" BlockKey {
             file: FileKey, disk: u32, cpu: u32, cause: u8, phase: u8, by_tree: u8, pad: [u8; 5],
         }
-        "block_value" BlockValue { count: u64, bytes: u64, time_ns: u64 }
+        "use_key" UseKey { device: u32, using: u32 } "block_value" BlockValue { count: u64, bytes: u64, time_ns: u64 }
         "totals" Totals {
             on_cpu_ns: u64, minor_faults: u64, major_faults: u64, tasks: u64,
         }
@@ -131,6 +131,11 @@ fn layouts_of_events() -> Vec<String> {
         "run_event" RunEvent {
             kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
             file: FileKey, count: u64, bytes: u64, from: u64, to: u64, sequential: u64,
+            flags: u32, error: i32,
+        }
+        "report_event" ReportEvent {
+            kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
+            count: u64,
         }
         "site_event" SiteEvent {
             kind: u32, nr: u32, process: u32, parent: u32, execs: u64, file: FileKey,
@@ -148,7 +153,6 @@ fn layouts_of_events() -> Vec<String> {
             seen_ns: u64, flags: u32,
             call_flags: u32,
         }
-        "stop_event" StopEvent { kind: u32, process: u32, thread: u32, error: i32 }
         "request_event" RequestEvent {
             kind: u32, disk: u32, file: FileKey, file_offset: u64, sector: u64, bytes: u64,
             issued_ns: u64, completed_ns: u64, cause: u8, phase: u8, by_tree: u8,
@@ -157,10 +161,48 @@ fn layouts_of_events() -> Vec<String> {
     }
 }
 
+fn layouts_of_queues() -> Vec<String> {
+    use wire::FileKey;
+    same_layout! {
+        "stop_event" StopEvent { kind: u32, process: u32, thread: u32, error: i32 }
+        "submission" Submission {
+            entered_ns: u64, process: u32, thread: u32, opcode: u32, mode: u32, file: FileKey,
+            offset: i64, bytes: u64, flags: u32, pad: u32,
+        }
+        "submission_key" SubmissionKey { block: u64, process: u64 }
+        "operation" Operation {
+            entered_ns: u64, process: u32, thread: u32, opcode: u32, flags: u32, at: u64,
+            bytes: u64, closes: FileKey, closes_mode: u32, pad: u32,
+        }
+    }
+}
+
 fn constants() -> Vec<String> {
-    use wire::{call, form, loss, path_end, touched};
+    use wire::{call, form, loss, path_end, run, told_by, touched};
     let same = [
         ("SYSCALLS", wire::SYSCALLS as u64),
+        ("TOLD_BASE", wire::TOLD_BASE as u64),
+        ("SOURCE_BASE", wire::SOURCE_BASE as u64),
+        ("NUMBERS", wire::NUMBERS as u64),
+        // The last of the names in src/ebpf/told.rs.
+        ("TOLD_SUBVOLUME", 26),
+        ("CALL_TOLD", call::TOLD.into()),
+        ("CALL_FLAGS", call::FLAGS.into()),
+        ("TOLD_BY_IOCTL", told_by::IOCTL.into()),
+        ("TOLD_BY_SUBMITTING", told_by::SUBMITTING.into()),
+        ("TOLD_BY_FETCHING", told_by::FETCHING.into()),
+        ("TOLD_BY_HOW", told_by::HOW.into()),
+        ("TOLD_BY_MAPPING", told_by::MAPPING.into()),
+        ("TOLD_BY_PROTECTING", told_by::PROTECTING.into()),
+        ("TOLD_BY_KEYED_PROTECTING", told_by::KEYED_PROTECTING.into()),
+        ("TOLD_BY_MOVING", told_by::MOVING.into()),
+        ("TOLD_BY_ADVICE", told_by::ADVICE.into()),
+        ("RUN_DURABLE", run::DURABLE.into()),
+        ("RUN_DATA_ONLY", run::DATA_ONLY.into()),
+        ("LOSS_ARGUMENTS", loss::ARGUMENTS.into()),
+        ("LOSS_COMPLETIONS", loss::COMPLETIONS.into()),
+        ("LOSS_RESULTS", loss::RESULTS.into()),
+        ("LOSSES", loss::ALL.into()),
         ("CALL_FD_FIRST", call::FD_FIRST.into()),
         ("CALL_FD_RETURNED", call::FD_RETURNED.into()),
         ("CALL_FD_THIRD", call::FD_THIRD.into()),
@@ -178,6 +220,7 @@ fn constants() -> Vec<String> {
         ("CALL_STOPS", call::STOPS.into()),
         ("CALL_TOUCHES", call::TOUCHES.into()),
         ("CALL_PLACES", call::PLACES.into()),
+        ("CALL_NODE", call::NODE.into()),
         ("PATH_CUT", path_end::CUT.into()),
         ("PATH_IN_FILE_SYSTEM", path_end::IN_FILE_SYSTEM.into()),
         ("TOUCHED_AFTER", touched::AFTER.into()),
@@ -204,7 +247,12 @@ fn constants() -> Vec<String> {
 #[test]
 fn the_loader_lays_structures_out_as_the_sources_do() {
     let head = "#include \"wire.h\"\n#define ASSERT(fact) _Static_assert(fact, #fact)".to_owned();
-    let layouts = [layouts_of_tables(), layouts_of_events()].concat();
+    let layouts = [
+        layouts_of_tables(),
+        layouts_of_events(),
+        layouts_of_queues(),
+    ]
+    .concat();
     let source = [vec![head], layouts, constants()].concat().join("\n") + "\n";
     let mut compiler = Command::new("cc")
         .args(["-std=gnu11", "-fsyntax-only", "-I", BPF, "-x", "c", "-"])

@@ -165,6 +165,35 @@ impl Stack {
         })
     }
 
+    /// The charged disks, each with the type of the file system on it.
+    pub fn charged_file_systems(&self) -> Vec<(u32, String)> {
+        let mut above: Option<&str> = None;
+        let mut found = Vec::new();
+        for layer in &self.layers {
+            if layer.kind == LayerKind::FileSystem {
+                above = Some(&layer.name);
+            }
+            let disk = layer.device.filter(|_| layer.charged);
+            if let Some((disk, above)) = disk.zip(above) {
+                found.push((disk.kernel(), above.to_owned()));
+            }
+        }
+        found
+    }
+
+    /// Disks (kernel `dev_t`) below the charged ones: what goes to a loop device goes to the
+    /// disk that holds its image once more.
+    pub fn disks_below(&self) -> Vec<u32> {
+        let repeats = |layer: &&Layer| {
+            let queue = layer.queue.as_ref();
+            !layer.charged && queue.is_some_and(|queue| queue.request_based)
+        };
+        let below = self.layers.iter().filter(repeats);
+        below
+            .filter_map(|layer| layer.device.map(DeviceNumber::kernel))
+            .collect()
+    }
+
     /// Every block device once, from the file system down.
     pub fn devices(&self) -> Vec<Device> {
         let blocks = self

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    BlockRow, Cache, CallCount, Cause, DeviceCounts, Evidence, Faults, Phase, RawEvidence,
-    RequestCount,
+    BlockRow, Cache, CallCount, Cause, DeviceCounts, DeviceRange, Evidence, Faults, Phase,
+    RawEvidence, RequestCount,
 };
 use crate::op::{FileId, Gap};
 use crate::trace::direction;
@@ -22,7 +22,8 @@ pub struct Charge {
 }
 
 impl Charge {
-    fn covers(&self, file: FileId) -> bool {
+    /// Whether the file belongs to the case.
+    pub(crate) fn covers(&self, file: FileId) -> bool {
         self.files
             .as_ref()
             .is_none_or(|files| files.contains(&(file.device, file.inode)))
@@ -40,7 +41,9 @@ pub fn assemble(raw: &RawEvidence, charge: &Charge) -> Evidence {
         syscalls: raw.syscalls.as_ref().map(|_| calls(raw, charge)),
         cache: cache(raw, charge),
         device: device(raw, charge, Phase::Running),
+        device_shared: None,
         device_after_exit: device(raw, charge, Phase::AfterExit),
+        device_after_exit_shared: None,
         faults: Faults {
             minor: raw.totals.map(|t| t.minor_faults),
             major: raw.totals.map(|t| t.major_faults),
@@ -56,11 +59,11 @@ fn calls(raw: &RawEvidence, charge: &Charge) -> BTreeMap<String, CallCount> {
     let mut by_name: BTreeMap<String, CallCount> = BTreeMap::new();
     for row in charged_calls(raw, charge) {
         let sum = by_name.entry(row.name.to_owned()).or_default();
-        sum.count += row.count;
-        sum.errors += row.errors;
+        sum.count = sum.count.saturating_add(row.count);
+        sum.errors = sum.errors.saturating_add(row.errors);
         sum.time_s += seconds(row.time_ns);
         if direction(row.name).is_some() {
-            sum.bytes += row.returned;
+            sum.bytes = sum.bytes.saturating_add(row.returned);
         }
     }
     by_name
@@ -78,26 +81,26 @@ fn charged_calls<'a>(
 }
 
 fn blocked(raw: &RawEvidence, charge: &Charge) -> Option<f64> {
-    (raw.blocked_seen && raw.syscalls.is_some()).then(|| {
-        charged_calls(raw, charge)
-            .map(|row| seconds(row.blocked_ns))
-            .sum()
-    })
+    // Summed as integers: the sum of no floating-point numbers is -0.0.
+    let blocked_ns = charged_calls(raw, charge)
+        .map(|row| row.blocked_ns)
+        .fold(0, u64::saturating_add);
+    (raw.blocked_seen && raw.syscalls.is_some()).then(|| seconds(blocked_ns))
 }
 
 fn cache(raw: &RawEvidence, charge: &Charge) -> Cache {
     let Some(rows) = raw.cache.as_ref() else {
         return Cache::default();
     };
-    let (mut lookups, mut missed, mut filled, mut dirtied) = (0, 0, 0, 0);
+    let (mut lookups, mut missed, mut filled, mut dirtied) = (0_u64, 0_u64, 0_u64, 0_u64);
     for row in rows
         .iter()
         .filter(|row| !row.metadata && charge.covers(row.file))
     {
-        lookups += row.lookups_pages;
-        missed += row.missed_pages;
-        filled += row.filled_pages;
-        dirtied += row.dirtied_bytes;
+        lookups = lookups.saturating_add(row.lookups_pages);
+        missed = missed.saturating_add(row.missed_pages);
+        filled = filled.saturating_add(row.filled_pages);
+        dirtied = dirtied.saturating_add(row.dirtied_bytes);
     }
     Cache {
         lookups_pages: Some(lookups),
@@ -122,6 +125,45 @@ fn device(raw: &RawEvidence, charge: &Charge, phase: Phase) -> Option<DeviceCoun
     Some(counts)
 }
 
+/// How much of the requests without a file that went to a disk, and that the tree did not submit
+/// itself, is the run's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// All: nobody else used the disk.
+    All,
+    /// Some, and it cannot be told how many.
+    Some,
+    /// None: the run left nothing to do for those who submitted them.
+    None,
+}
+
+/// The requests of a run on disks that it may share. `claim` tells of a disk what requests of a
+/// cause that belong to no file, and that others submitted, are to the run.
+pub fn device_range(
+    raw: &RawEvidence,
+    charge: &Charge,
+    phase: Phase,
+    claim: impl Fn(u32, Cause) -> Claim,
+) -> Option<DeviceRange> {
+    let (mut at_least, mut at_most) = (DeviceCounts::default(), DeviceCounts::default());
+    let of_disks = raw.block.as_ref()?.iter();
+    for row in of_disks.filter(|row| row.phase == phase && charge.disks.contains(&row.disk)) {
+        let claim = match row.file {
+            Some(file) if charge.covers(file) => Claim::All,
+            Some(_) => Claim::None,
+            None if row.submitted_by_tree => Claim::All,
+            None => claim(row.disk, row.cause),
+        };
+        if claim == Claim::All {
+            add(&mut at_least, row);
+        }
+        if claim != Claim::None {
+            add(&mut at_most, row);
+        }
+    }
+    Some(DeviceRange { at_least, at_most })
+}
+
 fn add(counts: &mut DeviceCounts, row: &BlockRow) {
     let into: &mut RequestCount = match row.cause {
         Cause::Read => &mut counts.reads,
@@ -131,17 +173,17 @@ fn add(counts: &mut DeviceCounts, row: &BlockRow) {
         Cause::Metadata => &mut counts.metadata,
         Cause::Unknown => &mut counts.unknown,
         Cause::Flush => {
-            counts.flushes += row.count;
+            counts.flushes = counts.flushes.saturating_add(row.count);
             counts.flush_time_s += seconds(row.time_ns);
             return;
         }
         Cause::Discard => {
-            counts.discards += row.count;
+            counts.discards = counts.discards.saturating_add(row.count);
             return;
         }
     };
-    into.count += row.count;
-    into.bytes += row.bytes;
+    into.count = into.count.saturating_add(row.count);
+    into.bytes = into.bytes.saturating_add(row.bytes);
     into.time_s += seconds(row.time_ns);
 }
 
@@ -193,6 +235,7 @@ fn missing(raw: &RawEvidence) -> Vec<Gap> {
         "tasks",
         "no memory for their state; their calls are not counted",
     );
+    say(lost.unread, "events", "what reads them had failed");
     say(
         lost.skipped,
         "events",
@@ -296,6 +339,42 @@ mod tests {
         );
         assert_eq!(device.writes().count, 3);
         assert_eq!(foreign_requests(&raw, &charge()), Some(9));
+    }
+
+    #[test]
+    fn what_others_submitted_without_a_file_counts_as_it_is_claimed() {
+        let own = BlockRow {
+            submitted_by_tree: true,
+            ..request(7, Cause::Journal, None, 1)
+        };
+        let raw = RawEvidence {
+            block: Some(vec![
+                request(7, Cause::Data, Some(FILE), 2),
+                request(7, Cause::Data, Some(OTHER), 9),
+                own,
+                request(7, Cause::Journal, None, 4),
+                request(7, Cause::Flush, None, 3),
+            ]),
+            ..RawEvidence::default()
+        };
+        let counts = |claim: Claim| {
+            let range = device_range(&raw, &charge(), Phase::Running, |_, _| claim).unwrap();
+            range.of(|device| (device.data.count, device.journal.count, device.flushes))
+        };
+        assert_eq!(counts(Claim::All), ((2, 5, 3), (2, 5, 3)));
+        assert_eq!(counts(Claim::Some), ((2, 1, 0), (2, 5, 3)));
+        assert_eq!(counts(Claim::None), ((2, 1, 0), (2, 1, 0)));
+    }
+
+    #[test]
+    fn blocked_for_no_time_is_not_below_zero() {
+        let raw = RawEvidence {
+            syscalls: Some(vec![]),
+            blocked_seen: true,
+            ..RawEvidence::default()
+        };
+        let blocked_s = assemble(&raw, &charge()).blocked_s.unwrap();
+        assert!(blocked_s.is_sign_positive(), "{blocked_s:?}");
     }
 
     #[test]

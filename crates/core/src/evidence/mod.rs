@@ -4,6 +4,7 @@
 //! [`Evidence::missing`]; it is never 0.
 
 mod assemble;
+mod range;
 mod raw;
 
 use std::collections::BTreeMap;
@@ -11,21 +12,28 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::op::Gap;
-pub use assemble::{Charge, assemble, foreign_requests};
-pub use raw::{BlockRow, CacheRow, Cause, Losses, Phase, RawEvidence, SyscallRow, Totals};
+pub use assemble::{Charge, Claim, assemble, device_range, foreign_requests};
+pub use range::DeviceRange;
+pub use raw::{BlockRow, CacheRow, Cause, Losses, Phase, RawEvidence, Sharing, SyscallRow, Totals};
 
 /// What the kernel did for one case, stratum by stratum.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(try_from = "range::Stored", into = "range::Stored")]
 pub struct Evidence {
     /// System calls by name; `None` when calls were not observed.
     pub syscalls: Option<BTreeMap<String, CallCount>>,
     /// Page cache.
     pub cache: Cache,
-    /// Device requests by cause while the program ran; `None` when not observed.
+    /// Device requests by cause while the program ran; `None` when not observed, and when
+    /// some may be other programs'.
     pub device: Option<DeviceCounts>,
+    /// The same where some may be other programs'. Stored in `device`.
+    pub device_shared: Option<DeviceRange>,
     /// Device requests for the same files after the program had ended, until
     /// write-back had settled: work the program left for others to pay.
     pub device_after_exit: Option<DeviceCounts>,
+    /// The same where some may be other programs'. Stored in `device_after_exit`.
+    pub device_after_exit_shared: Option<DeviceRange>,
     /// Page faults.
     pub faults: Faults,
     /// Time the program's threads ran on a CPU, seconds.
@@ -35,8 +43,21 @@ pub struct Evidence {
     /// Events that were lost; figures above may be too low by them.
     pub lost_events: u64,
     /// What could not be had, and why.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Gap>,
+}
+
+impl Evidence {
+    /// The device requests, exact or not; `None` when they were not observed.
+    pub fn device_range(&self) -> Option<DeviceRange> {
+        let exact = self.device.map(DeviceRange::exactly);
+        exact.or(self.device_shared)
+    }
+
+    /// As [`Self::device_range`], after the program had ended.
+    pub fn device_after_exit_range(&self) -> Option<DeviceRange> {
+        let exact = self.device_after_exit.map(DeviceRange::exactly);
+        exact.or(self.device_after_exit_shared)
+    }
 }
 
 /// One system call, aggregated.
@@ -115,7 +136,19 @@ pub struct DeviceCounts {
     pub discards: u64,
 }
 
+/// The requests of one cause.
+pub type OfCause = fn(&DeviceCounts) -> RequestCount;
+
 impl DeviceCounts {
+    /// Causes of requests that write, by name.
+    pub const WRITES: [(&'static str, OfCause); 5] = [
+        ("data", |device| device.data),
+        ("journal", |device| device.journal),
+        ("commit", |device| device.commit),
+        ("metadata", |device| device.metadata),
+        ("unknown", |device| device.unknown),
+    ];
+
     /// Requests that write, of every cause.
     pub fn writes(&self) -> RequestCount {
         [

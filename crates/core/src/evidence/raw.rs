@@ -1,5 +1,7 @@
 //! What an observer hands back before it is attributed: rows as the kernel counted them.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::op::{FileId, Gap};
@@ -48,7 +50,8 @@ pub struct SyscallRow {
     pub count: u64,
     /// Calls that failed.
     pub errors: u64,
-    /// Sum of the non-negative return values. Bytes only for calls that return bytes.
+    /// Sum of the bytes that calls said they moved; 0 for calls that return something else,
+    /// as an address or an offset ([`crate::trace::direction`]).
     pub returned: u64,
     /// Time inside.
     pub time_ns: u64,
@@ -132,6 +135,8 @@ pub struct Losses {
     pub history: u64,
     /// Tasks whose state could not be made: all their events are missing.
     pub tasks: u64,
+    /// Events that nobody has read, since the observer's own reader had failed.
+    pub unread: u64,
     /// Events the kernel did not hand over, because the program that counts them had
     /// been interrupted by another of the same kind.
     pub skipped: u64,
@@ -140,15 +145,35 @@ pub struct Losses {
 impl Losses {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.unattributed_calls
-            + self.cache
-            + self.block
-            + self.stream
-            + self.names
-            + self.history
-            + self.tasks
-            + self.skipped
+        [
+            self.cache,
+            self.block,
+            self.stream,
+            self.names,
+            self.history,
+            self.tasks,
+            self.unread,
+            self.skipped,
+        ]
+        .into_iter()
+        .fold(self.unattributed_calls, u64::saturating_add)
     }
+}
+
+/// Who used which device in one session. A file system is named by its `s_dev`, a disk by its
+/// `dev_t`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sharing {
+    /// Types of file systems of which every change and sync is seen.
+    pub told: Vec<&'static str>,
+    /// File systems that a task of the tree changed or synced.
+    pub tree_changed: BTreeSet<u32>,
+    /// File systems that another task changed or synced.
+    pub others_changed: BTreeSet<u32>,
+    /// Disks to which another task sent requests that are no reads.
+    pub others_wrote: BTreeSet<u32>,
+    /// Disks from which another task read.
+    pub others_read: BTreeSet<u32>,
 }
 
 /// Everything an observer saw in one session.
@@ -160,6 +185,8 @@ pub struct RawEvidence {
     pub cache: Option<Vec<CacheRow>>,
     /// Block requests of the whole machine; `None` when not observed.
     pub block: Option<Vec<BlockRow>>,
+    /// Who used which device; `None` when that was not observed.
+    pub sharing: Option<Sharing>,
     /// Task sums; `None` when not observed.
     pub totals: Option<Totals>,
     /// Blocked times are valid.

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::fixture::{file, run};
-use super::look;
+use super::{Bound, look, settle};
 use crate::evidence::{Cache, DeviceCounts, RequestCount};
 use crate::trace::{
-    CallRow, FileCall, FileHistory, FileKind, FileRow, Happened, Moved, NotFound, Remedy, Shape,
-    Synced, TaskRow, TraceResult,
+    CallRow, FileCall, FileHistory, FileKind, FileRow, Happened, Moved, NotFound, Remedy, Replayed,
+    Shape, Synced, TaskRow, TraceResult,
 };
 
 /// More calls than a machine makes in a year, more bytes than a file system holds.
@@ -167,6 +167,22 @@ fn any_file() -> impl Strategy<Value = FileRow> {
     )
 }
 
+/// Threads that overlap, follow one another, and have any parents.
+fn task() -> impl Strategy<Value = TaskRow> {
+    let numbers = [1..6_u32, 1..6, 1..6];
+    (numbers, seconds(), prop::option::of(seconds()), seconds()).prop_map(
+        |([thread, process, parent], started_s, ended_s, time_s)| TaskRow {
+            thread,
+            process,
+            parent,
+            started_s,
+            ended_s,
+            time_s,
+            ..TaskRow::default()
+        },
+    )
+}
+
 fn any_run() -> impl Strategy<Value = TraceResult> {
     let files = prop::collection::vec(any_file(), 0..8);
     let calls = prop::collection::vec(row(), 0..6);
@@ -213,6 +229,27 @@ proptest! {
             }
             for seconds in finding.saving_s.iter().chain(&finding.cost_s) {
                 prop_assert!(seconds.is_finite() && *seconds >= 0.0, "{}", finding.rule);
+            }
+        }
+    }
+
+    #[test]
+    fn no_saving_exceeds_the_run_and_no_cost_without_its_threads(
+        run in any_run(),
+        tasks in prop::collection::vec(task(), 0..12),
+        better in 0.0..1.0_f64,
+    ) {
+        let run = TraceResult { tasks, ..run };
+        let bound = Bound::of(&run);
+        for draft in look(&run, &[]) {
+            for measured in [None, Some(Replayed { now_s: 1.0, better_s: better })] {
+                let Some(finding) = settle(draft.clone(), measured, &bound) else {
+                    continue;
+                };
+                let is_within = |time_s: f64| time_s.is_finite() && time_s <= run.wall_s;
+                prop_assert!(finding.saving_s.is_none_or(is_within), "{finding:?}");
+                let is_told = finding.cost_threads.is_some_and(|threads| threads > 1);
+                prop_assert!(finding.cost_s.is_none_or(|cost| is_told || is_within(cost)), "{finding:?}");
             }
         }
     }

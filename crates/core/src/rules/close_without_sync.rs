@@ -1,8 +1,8 @@
 //! `close-without-sync`: one file is not synced by a process that syncs those beside it.
 
-use super::fault::{Care, Fault, Told, lasting};
+use super::fault::{Care, Fault, Stake, Told, lasting};
 use crate::bytes::short;
-use crate::trace::{Draft, FileHistory, FileRow, Rule, Severity, TraceResult};
+use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -37,16 +37,17 @@ fn is_forgotten(history: &FileHistory) -> bool {
         && !history.hints.is_any()
         && !history.mapping_synced
         && !history.renamed_unsynced.is_any()
+        && !history.acknowledged.is_any()
         && !history.unlinked
 }
 
 fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
     Fault {
         file,
-        severity: if history.created {
-            Severity::Medium
+        stake: if history.created {
+            Stake::New
         } else {
-            Severity::Low
+            Stake::Little
         },
         // What the program means to keep, nobody but its author knows.
         is_proven: false,
@@ -63,7 +64,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
 mod tests {
     use super::super::fixture::{changed, happened, run, synced, the_only};
     use super::*;
-    use crate::trace::Confidence;
+    use crate::trace::{Confidence, Severity};
 
     fn forgotten() -> FileHistory {
         FileHistory {

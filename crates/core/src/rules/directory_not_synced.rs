@@ -1,12 +1,15 @@
 //! `directory-not-synced`: a file was synced, and the name that leads to it was not.
 
-use super::fault::{Fault, Told, directory_of, lasting};
-use crate::trace::{Draft, FileHistory, FileRow, Happened, Naming, Rule, Severity, TraceResult};
+use super::draft::said;
+use super::fault::{Care, Fault, Stake, Told, directory_of, lasting, name_of, sureness};
+use crate::trace::{
+    Cited, Draft, FileHistory, FileRow, Finding, Happened, Naming, Rule, TraceResult,
+};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "directory-not-synced",
-    looks_for: "a new or renamed file that was synced, in a directory that was not",
+    looks_for: "a name made, changed or removed that matters, in a directory that was not synced",
     look,
 };
 
@@ -16,12 +19,94 @@ const TOLD: Told = Told {
             the file",
     advice: "after making or renaming a file that has to be there after a crash, open its \
              directory and call fsync on it (fsync(2)); after a rename into another directory, \
-             on both",
+             on both; after removing a journal to commit, on its directory, too",
 };
 
+/// File systems on which a sync that writes the journal writes all names changed before.
+const ONE_JOURNAL: &[&str] = &["ext4", "xfs"];
+
+/// A log that is replayed forwards: that it comes back does no harm (sqlite.org/wal.html).
+const REDONE: &str = "-wal";
+
 fn look(run: &TraceResult) -> Vec<Draft> {
-    let faults = lasting(run).filter_map(|(file, history)| fault(file, history));
-    TOLD.about(run, faults.collect())
+    let care = Care::of(run);
+    let faults = lasting(run).filter_map(|(file, history)| {
+        fault(file, history).or_else(|| removed(&care, file, history))
+    });
+    let mut drafts = TOLD.about(run, faults.collect());
+    let marks = marks(run);
+    match drafts.first_mut() {
+        Some(draft) => draft.finding.evidence.extend(marks),
+        None if !marks.is_empty() => drafts.push(about_marks(run, marks)),
+        None => {}
+    }
+    drafts
+}
+
+/// A journal: the removal of a file that the same process had synced, as it did others beside it.
+fn removed<'a>(care: &Care<'_>, file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
+    let is_journal = history.removal_unsynced
+        && history.syncs.is_any()
+        && history.written_bytes > 0
+        && !name_of(file).ends_with(REDONE)
+        && care.is_beside_another(file, history);
+    is_journal.then(|| Fault {
+        file,
+        // It can be back after a crash and undo what it was kept for: nothing is damaged.
+        stake: Stake::Little,
+        is_proven: false,
+        what: format!(
+            "it was written, synced and removed, and {} was not synced afterwards: it can be back \
+             after a crash, and undo what was done under its protection",
+            directory_of(file)
+        ),
+        call: "unlink",
+        happened: Happened {
+            count: 1,
+            ..Happened::default()
+        },
+    })
+}
+
+/// Empty directories are marks: all that they say is their name.
+fn marks(run: &TraceResult) -> Vec<Cited> {
+    run.directories
+        .iter()
+        .filter_map(|row| {
+            let path = row.unsynced_directory.clone()?;
+            Some(Cited {
+                call: Some("mkdir".to_owned()),
+                path: Some(path),
+                count: Some(1),
+                ..said(format!(
+                    "an empty directory was made, its maker reported something afterwards, and {} \
+                     was not synced",
+                    row.path
+                ))
+            })
+        })
+        .collect()
+}
+
+fn about_marks(run: &TraceResult, marks: Vec<Cited>) -> Draft {
+    Draft {
+        finding: Finding {
+            rule: RULE.id.to_owned(),
+            // What the name is worth, nobody but its author knows.
+            severity: Stake::Little.severity(),
+            confidence: sureness(false, run),
+            title: TOLD.title.to_owned(),
+            file: marks.first().and_then(|mark| mark.path.clone()),
+            evidence: marks,
+            cost_s: None,
+            cost_threads: None,
+            saving_s: None,
+            saving_basis: None,
+            advice: TOLD.advice.to_owned(),
+        },
+        remedy: None,
+        is_fault: true,
+    }
 }
 
 fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
@@ -31,20 +116,31 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     if !is_cared_for || history.renamed_unsynced.is_any() {
         return None;
     }
-    let (severity, how, call) = match naming {
+    let (stake, how, call) = match naming {
         // ext4, xfs and btrfs write the names of a file with it; no standard says so.
-        _ if history.synced_since_named => (Severity::Low, "got its name", "fsync"),
-        Naming::Created => (Severity::Medium, "was created", "open"),
-        Naming::Renamed => (Severity::Medium, "was renamed", "rename"),
+        _ if history.synced_since_named => (Stake::Little, "got its name", "fsync"),
+        Naming::Created => (Stake::New, "was created", "open"),
+        Naming::Renamed => (Stake::New, "was renamed", "rename"),
+        Naming::Linked => (Stake::New, "was linked", "link"),
+    };
+    // One journal for all names, written in order; btrfs has a log for each file.
+    let is_in_journal = history.name_journalled && ONE_JOURNAL.contains(&file.filesystem.as_str());
+    let stake = match stake {
+        Stake::New if is_in_journal => Stake::Little,
+        Stake::New if history.name_acknowledged => Stake::Acknowledged,
+        stake => stake,
     };
     let since = if history.synced_since_named {
         "; the file itself was synced after that, which on most file systems saves the name, too"
+    } else if is_in_journal {
+        "; a later sync of another file wrote the journal, which saves the name on ext4 and xfs, \
+         not on btrfs"
     } else {
         ""
     };
     Some(Fault {
         file,
-        severity,
+        stake,
         is_proven: true,
         what: format!(
             "it {how}, and {} was not synced afterwards{since}",
@@ -62,6 +158,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
 mod tests {
     use super::super::fixture::{changed, happened, run, synced, the_only};
     use super::*;
+    use crate::trace::{DirectoryRow, Severity};
 
     fn named(naming: Option<Naming>, synced_since_named: bool) -> FileHistory {
         FileHistory {
@@ -100,5 +197,57 @@ mod tests {
         };
         let files = [uncared, durable, worse].map(|history| changed("/data/x", history));
         assert_eq!(look(&run(files.to_vec())), vec![]);
+    }
+
+    #[test]
+    fn what_was_reported_is_worse() {
+        let reported = FileHistory {
+            name_acknowledged: true,
+            ..named(Some(Naming::Linked), false)
+        };
+        assert_eq!(severity(reported), Severity::High);
+        assert_eq!(
+            severity(named(Some(Naming::Linked), false)),
+            Severity::Medium
+        );
+    }
+
+    #[test]
+    fn a_journal_that_is_removed_beside_what_it_protects_can_come_back() {
+        let journal = FileHistory {
+            unlinked: true,
+            removal_unsynced: true,
+            written_by: Some(7),
+            synced_by: Some(7),
+            ..synced(1, 1, 0.001)
+        };
+        let base = FileHistory {
+            synced_by: Some(7),
+            ..synced(1, 1, 0.001)
+        };
+        let alone = run(vec![changed("/data/journal", journal.clone())]);
+        assert_eq!(look(&alone), vec![]);
+        let both = run(vec![
+            changed("/data/journal", journal),
+            changed("/data/base", base),
+        ]);
+        let finding = the_only(look(&both)).finding;
+        assert_eq!(finding.file.as_deref(), Some("/data/journal"));
+        assert_eq!(finding.severity, Severity::Low);
+    }
+
+    #[test]
+    fn a_mark_is_named() {
+        let mut marked = run(vec![]);
+        marked.directories.push(DirectoryRow {
+            path: "/jobs".to_owned(),
+            made: 1,
+            unsynced_names: 1,
+            unsynced_directory: Some("/jobs/1.done".to_owned()),
+            ..DirectoryRow::default()
+        });
+        let finding = the_only(look(&marked)).finding;
+        assert_eq!(finding.file.as_deref(), Some("/jobs/1.done"));
+        assert_eq!(finding.severity, Severity::Low);
     }
 }

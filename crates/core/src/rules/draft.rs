@@ -43,6 +43,7 @@ impl Found<'_> {
                 file: self.file.map(|file| file.path.clone()),
                 evidence: self.evidence,
                 cost_s: Some(self.cost_s),
+                cost_threads: None,
                 saving_s: self.saving_s,
                 saving_basis: self.saving_s.map(|_| Basis::Computed),
                 advice: self.advice.to_owned(),

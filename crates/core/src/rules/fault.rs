@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::calls::is_stored;
 use super::draft::said;
+use super::rebuilt::{is_rebuilt, is_temporary};
 use crate::bytes::grouped;
 use crate::trace::{
     Cited, Confidence, Draft, FileHistory, FileRow, Finding, HISTORY, Happened, Severity,
@@ -16,13 +17,39 @@ const LISTED: usize = 5;
 /// File systems that are gone after a crash whatever was synced.
 const IN_MEMORY: &[&str] = &["tmpfs", "ramfs", "hugetlbfs"];
 
+/// What a crash can take, on ext4, xfs or btrfs with default options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stake {
+    /// Next to nothing: these file systems keep it though no standard says so, or nobody waits
+    /// for it.
+    Little,
+    /// New data that the program cares for, and of which it has told nobody; or old data of which
+    /// it is not known whether there was any.
+    New,
+    /// Data that existed before the run, or that was durable in it.
+    Old,
+    /// Data of which the program has told somebody that it is there.
+    Acknowledged,
+}
+
+impl Stake {
+    /// How bad it is to lose it: the one place that says so for all durability rules.
+    pub(super) fn severity(self) -> Severity {
+        match self {
+            Self::Little => Severity::Low,
+            Self::New => Severity::Medium,
+            Self::Old | Self::Acknowledged => Severity::High,
+        }
+    }
+}
+
 /// What is wrong with one file.
 #[derive(Debug, Clone)]
 pub(super) struct Fault<'a> {
     /// The file.
     pub(super) file: &'a FileRow,
-    /// How bad.
-    pub(super) severity: Severity,
+    /// What a crash can take.
+    pub(super) stake: Stake,
     /// Whether all that it rests on was seen.
     pub(super) is_proven: bool,
     /// What was seen, in words.
@@ -48,18 +75,22 @@ impl Told {
     /// that had the same name one after the other are told together.
     pub(super) fn about(&self, run: &TraceResult, faults: Vec<Fault<'_>>) -> Vec<Draft> {
         let mut by_name: BTreeMap<&str, Fault<'_>> = BTreeMap::new();
-        for fault in faults {
+        let lasting = faults.into_iter().filter(|fault| !is_rebuilt(fault.file));
+        for mut fault in lasting {
+            if is_temporary(run, fault.file) {
+                fault.stake = Stake::Little;
+            }
             let name = name_of(fault.file);
             if let Some(known) = by_name.get_mut(name) {
                 known.happened.merge(&fault.happened);
-                known.severity = known.severity.max(fault.severity);
+                known.stake = known.stake.max(fault.stake);
                 known.is_proven &= fault.is_proven;
             } else {
                 by_name.insert(name, fault);
             }
         }
         let mut faults: Vec<Fault<'_>> = by_name.into_values().collect();
-        faults.sort_by_key(|fault| std::cmp::Reverse((fault.severity, fault.is_proven)));
+        faults.sort_by_key(|fault| std::cmp::Reverse((fault.stake.severity(), fault.is_proven)));
         let Some(worst) = faults.first() else {
             return Vec::new();
         };
@@ -70,12 +101,13 @@ impl Told {
         vec![Draft {
             finding: Finding {
                 rule: self.rule.to_owned(),
-                severity: worst.severity,
-                confidence: confidence(worst.is_proven, run),
+                severity: worst.stake.severity(),
+                confidence: sureness(worst.is_proven, run),
                 title,
                 file: (faults.len() == 1).then(|| name_of(worst.file).to_owned()),
                 evidence: evidence(run, &faults),
                 cost_s: None,
+                cost_threads: None,
                 saving_s: None,
                 saving_basis: None,
                 advice: self.advice.to_owned(),
@@ -128,7 +160,7 @@ pub(super) fn directory_of(file: &FileRow) -> &str {
 
 /// Losses may hide the very sync that is missing; of an adopted process, what it did with
 /// its files before was not seen.
-fn confidence(is_proven: bool, run: &TraceResult) -> Confidence {
+pub(super) fn sureness(is_proven: bool, run: &TraceResult) -> Confidence {
     let is_whole = run.lost_events == 0
         && run.adopted.is_none()
         && run.missing.iter().all(|gap| gap.what != HISTORY);
@@ -150,15 +182,22 @@ pub(super) fn lasting(run: &TraceResult) -> impl Iterator<Item = (&FileRow, &Fil
 /// Which processes sync files, and where.
 pub(super) struct Care<'a> {
     places: BTreeSet<(u32, &'a str)>,
+    /// The same with the names.
+    names: BTreeSet<(u32, &'a str, &'a str)>,
 }
 
 impl<'a> Care<'a> {
     /// That the run showed.
     pub(super) fn of(run: &'a TraceResult) -> Self {
-        let places = lasting(run)
-            .filter_map(|(file, history)| Some((history.synced_by?, directory_of(file))))
-            .collect();
-        Self { places }
+        let synced = || lasting(run).filter_map(|(file, history)| Some((history.synced_by?, file)));
+        Self {
+            places: synced()
+                .map(|(process, file)| (process, directory_of(file)))
+                .collect(),
+            names: synced()
+                .map(|(process, file)| (process, directory_of(file), name_of(file)))
+                .collect(),
+        }
     }
 
     /// Whether the process that changed a file last synced any file.
@@ -175,6 +214,17 @@ impl<'a> Care<'a> {
             .written_by
             .is_some_and(|process| self.places.contains(&(process, directory_of(file))))
     }
+
+    /// The same, of a file that was synced itself.
+    pub(super) fn is_beside_another(&self, file: &'a FileRow, history: &FileHistory) -> bool {
+        history.written_by.is_some_and(|process| {
+            let directory = directory_of(file);
+            self.names
+                .range((process, directory, "")..)
+                .take_while(|(other, place, _)| (*other, *place) == (process, directory))
+                .any(|(.., name)| *name != name_of(file))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -189,10 +239,10 @@ mod tests {
         advice: "mend it",
     };
 
-    fn fault(file: &FileRow, severity: Severity, at_ns: u64) -> Fault<'_> {
+    fn fault(file: &FileRow, stake: Stake, at_ns: u64) -> Fault<'_> {
         Fault {
             file,
-            severity,
+            stake,
             is_proven: true,
             what: "seen".to_owned(),
             call: "rename",
@@ -205,13 +255,13 @@ mod tests {
         let files: Vec<FileRow> = (0..7).map(|n| file(&format!("/d/{n}"))).collect();
         let mut run = run(vec![]);
         run.started_ns = 1_000_000_000;
-        let one = vec![fault(&files[0], Severity::Low, 3_500_000_000)];
+        let one = vec![fault(&files[0], Stake::Little, 3_500_000_000)];
         let draft = the_only(TOLD.about(&run, one));
         assert_eq!(draft.finding.file.as_deref(), Some("/d/0"));
         assert_eq!(draft.finding.evidence[0].at_s, Some(2.5));
         assert!(draft.is_fault);
 
-        let all = files.iter().map(|file| fault(file, Severity::Low, 0));
+        let all = files.iter().map(|file| fault(file, Stake::Little, 0));
         let draft = the_only(TOLD.about(&run, all.collect()));
         assert_eq!(draft.finding.file, None);
         assert_eq!(draft.finding.title, "wrong (7 files)");
@@ -224,8 +274,8 @@ mod tests {
         let (first, mut second) = (file("/d/a"), file("/d/b"));
         second.renamed_to = Some("/d/a".to_owned());
         let faults = vec![
-            fault(&first, Severity::Low, 7),
-            fault(&second, Severity::High, 5),
+            fault(&first, Stake::Little, 7),
+            fault(&second, Stake::Old, 5),
         ];
         let draft = the_only(TOLD.about(&run(vec![]), faults));
         assert_eq!(draft.finding.severity, Severity::High);
@@ -237,7 +287,7 @@ mod tests {
     fn what_was_not_seen_makes_it_likely() {
         let file = file("/d/a");
         let sure = |run: &TraceResult| {
-            let faults = vec![fault(&file, Severity::Low, 0)];
+            let faults = vec![fault(&file, Stake::Little, 0)];
             the_only(TOLD.about(run, faults)).finding.confidence
         };
         let whole = run(vec![]);
@@ -279,5 +329,30 @@ mod tests {
         let run = run(vec![volatile, file("/d/read"), stored]);
         let names: Vec<&str> = lasting(&run).map(|(file, _)| name_of(file)).collect();
         assert_eq!(names, ["/d/x"]);
+    }
+
+    #[test]
+    fn high_is_for_what_was_there_or_was_said_to_be() {
+        let severities =
+            [Stake::Little, Stake::New, Stake::Old, Stake::Acknowledged].map(Stake::severity);
+        let expected = [
+            Severity::Low,
+            Severity::Medium,
+            Severity::High,
+            Severity::High,
+        ];
+        assert_eq!(severities, expected);
+    }
+
+    #[test]
+    fn what_is_made_anew_is_not_told_and_temporary_files_are_little() {
+        let (lock, temporary) = (file("/d/lock.mdb"), file("/tmp/x"));
+        let faults = vec![
+            fault(&lock, Stake::Old, 1),
+            fault(&temporary, Stake::Old, 1),
+        ];
+        let finding = the_only(TOLD.about(&run(vec![]), faults)).finding;
+        assert_eq!(finding.file.as_deref(), Some("/tmp/x"));
+        assert_eq!(finding.severity, Severity::Low);
     }
 }

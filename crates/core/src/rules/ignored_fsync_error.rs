@@ -1,8 +1,8 @@
 //! `ignored-fsync-error`: a sync failed, and the program went on with the file.
 
-use super::fault::{Fault, Told, lasting};
+use super::fault::{Fault, Stake, Told, lasting};
 use crate::bytes::grouped;
-use crate::trace::{Draft, FileHistory, FileRow, Rule, Severity, TraceResult};
+use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -33,7 +33,7 @@ fn is_ignored(history: &FileHistory) -> bool {
 fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
     Fault {
         file,
-        severity: Severity::High,
+        stake: Stake::Acknowledged,
         is_proven: true,
         what: format!(
             "{} syncs failed; afterwards {} writes and {} syncs that succeeded, without opening \
@@ -51,6 +51,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
 mod tests {
     use super::super::fixture::{changed, happened, run, the_only};
     use super::*;
+    use crate::trace::Severity;
 
     fn failed(writes_after: u64, syncs_after: &[u64]) -> TraceResult {
         let history = FileHistory {

@@ -1,8 +1,8 @@
 //! `mapped-not-synced`: stores to a mapped file that nothing makes durable.
 
-use super::fault::{Care, Fault, Told, lasting, name_of};
+use super::fault::{Care, Fault, Stake, Told, lasting};
 use crate::bytes::short;
-use crate::trace::{Draft, FileHistory, FileRow, Rule, Severity, TraceResult};
+use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -18,9 +18,6 @@ const TOLD: Told = Told {
              on it; neither munmap nor exit makes stores durable (msync(2))",
 };
 
-/// The index of a log of `SQLite`: made anew after a crash, so never synced (sqlite.org/wal.html).
-const MADE_ANEW: &str = "-shm";
-
 fn look(run: &TraceResult) -> Vec<Draft> {
     let care = Care::of(run);
     let mapped = lasting(run).filter(|(file, history)| is_forgotten(file, history));
@@ -35,7 +32,6 @@ fn is_forgotten(file: &FileRow, history: &FileHistory) -> bool {
         && !history.mapping_synced
         && !history.syncs.is_any()
         && !history.unlinked
-        && !name_of(file).ends_with(MADE_ANEW)
         // A mapping that could be written to, and was not.
         && file.evidence.cache.dirtied_bytes != Some(0)
 }
@@ -49,7 +45,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
     };
     Fault {
         file,
-        severity: Severity::Medium,
+        stake: Stake::New,
         is_proven: by_stores.is_some_and(|bytes| bytes > 0),
         what: format!("mapped with MAP_SHARED and PROT_WRITE, never synced; {seen}"),
         call: "mmap",

@@ -1,12 +1,15 @@
 //! The rules: each in a file of its own, with a page `docs/rules/<id>.md` and two programs
 //! in `workloads/rules`, one that it speaks of and one that it only nearly does.
 
+mod acknowledged_not_synced;
 #[cfg(test)]
 mod any;
+mod bound;
 mod cache_thrash;
 mod calls;
 mod close_without_sync;
 mod cold_start;
+mod copied;
 mod copy_loop;
 mod direct_io_small;
 mod directory_not_synced;
@@ -28,12 +31,14 @@ mod mapped_file_faults;
 mod mapped_not_synced;
 mod medium_transfers;
 mod open_close_churn;
+mod overwritten_in_place;
 mod pieces;
 mod preallocate_log;
 mod prefetch_wasted;
 mod queue_depth_one;
 mod re_read;
 mod read_before_write;
+mod rebuilt;
 mod rename_without_fsync;
 mod rewritten_range;
 mod seek_per_transfer;
@@ -53,9 +58,11 @@ mod waits_for_lock;
 mod write_amplification;
 
 use crate::trace::{Basis, Draft, Finding, Replayed, Rule, TraceResult, worth_s};
+pub use bound::Bound;
 
 /// All rules, by name.
 pub static ALL: &[&Rule] = &[
+    &acknowledged_not_synced::RULE,
     &cache_thrash::RULE,
     &close_without_sync::RULE,
     &cold_start::RULE,
@@ -76,6 +83,7 @@ pub static ALL: &[&Rule] = &[
     &mapped_not_synced::RULE,
     &medium_transfers::RULE,
     &open_close_churn::RULE,
+    &overwritten_in_place::RULE,
     &preallocate_log::RULE,
     &prefetch_wasted::RULE,
     &queue_depth_one::RULE,
@@ -110,20 +118,42 @@ pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
 /// The finding with its measured saving; `None` when it is not worth the reader's time.
 ///
 /// `replayed` has both ways as they were measured; the share that the better way saved
-/// is taken off the cost, and says how bad it is.
-pub fn settle(mut draft: Draft, replayed: Option<Replayed>, wall_s: f64) -> Option<Finding> {
-    if let Some(measured) = replayed.filter(|measured| measured.now_s > 0.0) {
-        let share = (1.0 - measured.better_s / measured.now_s).max(0.0);
-        draft.finding.saving_s = draft.finding.cost_s.map(|cost| cost * share);
-        draft.finding.saving_basis = Some(Basis::Measured);
-        if let Some(saving_s) = draft.finding.saving_s.filter(|_| !draft.is_fault) {
-            draft.finding.severity = draft::severity(saving_s, wall_s);
+/// is taken off the cost, and says how bad it is. What was not measured is computed, and where
+/// that cannot be done the finding has its cost alone. No saving is more than its bound.
+pub fn settle(mut draft: Draft, replayed: Option<Replayed>, bound: &Bound) -> Option<Finding> {
+    let wall_s = bound.wall_s();
+    let replayed = replayed.filter(|measured| measured.now_s > 0.0);
+    let is_open = draft.finding.saving_s.is_none() && !draft.is_fault;
+    let remedy = draft.remedy.as_ref().filter(|_| is_open);
+    let (basis, share) = match (replayed, remedy) {
+        (Some(measured), _) => {
+            let share = (1.0 - measured.better_s / measured.now_s).max(0.0);
+            (Basis::Measured, Some(share))
         }
+        (None, Some((remedy, _))) => (Basis::Computed, remedy.share_of_calls()),
+        (None, None) => (Basis::Computed, None),
+    };
+    let unmeasured = replayed.is_none() && remedy.is_some();
+    let finding = &mut draft.finding;
+    if let Some(share) = share {
+        finding.saving_s = finding.cost_s.map(|cost| cost * share);
+        finding.saving_basis = Some(basis);
     }
-    let worthy = draft
-        .finding
-        .saving_s
-        .is_some_and(|saving| saving >= worth_s(wall_s));
+    bound.apply(finding);
+    if let Some(saving_s) = finding.saving_s.filter(|_| !draft.is_fault) {
+        finding.severity = draft::severity(saving_s, wall_s);
+    }
+    if unmeasured {
+        let text = match share {
+            Some(_) => {
+                "the saving is computed: all calls are taken to cost the same, so it is at most this"
+            }
+            None => "the saving was not measured, and cannot be computed",
+        };
+        finding.evidence.push(draft::said(text.to_owned()));
+    }
+    let weighed_s = finding.saving_s.or(finding.cost_s.filter(|_| unmeasured));
+    let worthy = weighed_s.is_some_and(|weighed_s| weighed_s >= worth_s(wall_s));
     (worthy || draft.is_fault).then_some(draft.finding)
 }
 
@@ -144,7 +174,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::trace::Severity;
+    use crate::trace::{Remedy, Severity};
 
     #[test]
     fn every_rule_has_a_name_of_its_own() {
@@ -171,7 +201,8 @@ mod tests {
         let log = fixture::with_calls(fixture::file("/data/log"), calls);
         let draft = fixture::the_only(look(&fixture::run(vec![log]), &[]));
         assert_eq!(draft.finding.severity, Severity::High);
-        settle(draft, Some(Replayed { now_s, better_s }), 1.0)
+        let bound = Bound::of(&fixture::run(vec![]));
+        settle(draft, Some(Replayed { now_s, better_s }), &bound)
     }
 
     #[test]
@@ -180,6 +211,38 @@ mod tests {
         assert_eq!(finding.saving_s, Some(0.2));
         assert_eq!(finding.saving_basis, Some(Basis::Measured));
         assert_eq!(finding.severity, Severity::Medium);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_computed_or_said_to_be_open() {
+        let settled = |remedy: Option<Remedy>| {
+            let calls = vec![fixture::in_order("write", 100_000, 1, 0.8)];
+            let log = fixture::with_calls(fixture::file("/data/log"), calls);
+            let mut draft = fixture::the_only(look(&fixture::run(vec![log]), &[]));
+            let (is_now, directory) = draft.remedy.take().unwrap();
+            draft.remedy = Some((remedy.unwrap_or(is_now), directory));
+            settle(draft, None, &Bound::of(&fixture::run(vec![]))).unwrap()
+        };
+        // 0.8 s for writes of 1 byte: of 65,536 one is left.
+        let computed = settled(None);
+        assert_eq!(computed.saving_basis, Some(Basis::Computed));
+        assert!((computed.saving_s.unwrap() - 0.8).abs() < 0.001);
+        let told = &computed.evidence.last().unwrap().what;
+        assert!(told.contains("at most"), "{told}");
+        let open = settled(Some(Remedy::FewerSyncs {
+            piece_bytes: 1,
+            writes_per_sync: 1,
+            syncs: 100,
+            group: 1,
+            data_only_now: false,
+            data_only_better: true,
+            append: true,
+            preallocate: false,
+        }));
+        assert_eq!((open.saving_s, open.saving_basis), (None, None));
+        assert_eq!(open.cost_s, Some(0.8));
+        let told = &open.evidence.last().unwrap().what;
+        assert!(told.contains("not measured"), "{told}");
     }
 
     #[test]

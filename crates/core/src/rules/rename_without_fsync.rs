@@ -1,61 +1,78 @@
 //! `rename-without-fsync`: a file takes a name before its contents are durable.
 
-use super::fault::{Care, Fault, Told, lasting, name_of};
+use super::fault::{Care, Fault, Stake, Told, lasting};
 use crate::bytes::short;
-use crate::trace::{Draft, FileHistory, FileRow, Rule, Severity, Target, TraceResult};
+use crate::trace::{Draft, FileHistory, FileRow, Naming, Rule, Target, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "rename-without-fsync",
-    looks_for: "a file renamed to its final name before its contents were synced",
+    looks_for: "a file renamed or linked to its final name before its contents were synced",
     look,
 };
 
 const TOLD: Told = Told {
     rule: "rename-without-fsync",
-    title: "renamed before its contents were synced: a crash can leave it empty or full of zeros",
-    advice: "call fsync or fdatasync on the new file before rename, and fsync on the directory \
-             after it; the file system's own remedy for this (ext4: auto_da_alloc) only starts \
+    title: "given its name before its contents were synced: a crash can leave it empty or full of \
+            zeros",
+    advice: "call fsync or fdatasync on the new file (msync with MS_SYNC on a mapping) before \
+             rename or link, and before the rename of a directory on each file in it; then call \
+             fsync on the directory; the file system's own remedy for this (ext4: auto_da_alloc) only starts \
              to write and waits for nothing",
 };
-
-/// Python compiles what it finds damaged here anew (`get_code` in
-/// `importlib/_bootstrap_external.py`).
-const MADE_ANEW: &str = "/__pycache__/";
 
 const VACANT: &str = "nothing had that name before";
 
 fn look(run: &TraceResult) -> Vec<Draft> {
     let care = Care::of(run);
-    let renamed = lasting(run).filter(|(file, history)| {
-        history.renamed_unsynced.is_any() && !name_of(file).contains(MADE_ANEW)
-    });
+    let renamed = lasting(run).filter(|(file, history)| is_at_risk(file, history));
     let faults = renamed.map(|(file, history)| fault(&care, file, history));
     TOLD.about(run, faults.collect())
 }
 
+fn is_at_risk(file: &FileRow, history: &FileHistory) -> bool {
+    // Mapped, and never stored to.
+    let is_untouched = history.written_bytes == 0 && file.evidence.cache.dirtied_bytes == Some(0);
+    // Nothing was there to be lost, and in the end nothing is: programs that set up a directory
+    // sync it once, when all is there.
+    let is_made_good = history.unsynced_bytes == 0
+        && history.written_bytes > 0
+        && matches!(history.renamed_over, Some(Target::Vacant | Target::Own));
+    history.renamed_unsynced.is_any() && !history.unlinked && !is_untouched && !is_made_good
+}
+
 fn fault<'a>(care: &Care<'_>, file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
-    let (severity, is_proven, target) = match history.renamed_over {
-        Some(Target::Existing) => (Severity::High, true, "replaced the file that had that name"),
+    let is_told = history.acknowledged.is_any();
+    let (stake, is_proven, target) = match history.renamed_over {
+        Some(Target::Existing) => (Stake::Old, true, "replaced the file that had that name"),
+        Some(Target::Own) => (
+            Stake::New,
+            true,
+            "replaced a file that the run itself had made",
+        ),
         // No old contents are lost. Who syncs nothing at all does not count on the new ones.
-        Some(Target::Vacant) if care.is_anywhere(history) => (Severity::Medium, true, VACANT),
-        Some(Target::Vacant) => (Severity::Low, true, VACANT),
+        Some(Target::Vacant) if is_told || care.is_anywhere(history) => (Stake::New, true, VACANT),
+        Some(Target::Vacant) => (Stake::Little, true, VACANT),
         Some(Target::Unknown) | None => (
-            Severity::High,
+            Stake::Old,
             false,
             "replaced whatever had that name, which was not seen",
         ),
     };
+    let (call, how) = match history.name_unsynced {
+        Some(Naming::Linked) => ("link", "linked"),
+        _ => ("rename", "renamed"),
+    };
     Fault {
         file,
-        severity,
+        stake,
         is_proven,
         what: format!(
-            "{} written as {}, renamed without a sync in between; {target}",
+            "{} written as {}, {how} without a sync in between; {target}",
             short(history.written_bytes),
             file.path
         ),
-        call: "rename",
+        call,
         happened: history.renamed_unsynced.clone(),
     }
 }
@@ -64,11 +81,12 @@ fn fault<'a>(care: &Care<'_>, file: &'a FileRow, history: &FileHistory) -> Fault
 mod tests {
     use super::super::fixture::{changed, happened, run, the_only};
     use super::*;
-    use crate::trace::Confidence;
+    use crate::trace::{Confidence, Severity};
 
     fn renamed(target: Option<Target>) -> FileRow {
         let history = FileHistory {
             written_bytes: 9000,
+            unsynced_bytes: 9000,
             renamed_unsynced: happened(&[500_000_000]),
             renamed_over: target,
             ..FileHistory::default()
@@ -126,5 +144,20 @@ mod tests {
         let mut compiled = renamed(Some(Target::Vacant));
         compiled.renamed_to = Some("/lib/__pycache__/a.cpython-311.pyc".to_owned());
         assert_eq!(look(&run(vec![synced, compiled])), vec![]);
+    }
+
+    #[test]
+    fn new_files_that_are_all_synced_in_the_end_are_none() {
+        let late = |target| {
+            let mut file = renamed(Some(target));
+            file.history.as_mut().unwrap().unsynced_bytes = 0;
+            look(&run(vec![file])).len()
+        };
+        assert_eq!((late(Target::Vacant), late(Target::Own)), (0, 0));
+        assert_eq!(
+            late(Target::Existing),
+            1,
+            "the old one was at risk meanwhile"
+        );
     }
 }

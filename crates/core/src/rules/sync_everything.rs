@@ -48,7 +48,8 @@ fn look(run: &TraceResult) -> Vec<Draft> {
 /// What the disk needed for the program's own data, seconds; `None` when requests were not
 /// seen. Metadata and flushes do not say for whom they are: one of each counts for each write.
 fn own_s(run: &TraceResult) -> Option<f64> {
-    let device = run.evidence.device?;
+    // All that may be its own: the rest is the least that others cost.
+    let device = run.evidence.device_range()?.at_most;
     let histories = run.files.iter().filter_map(|file| file.history.as_ref());
     let writes: u64 = histories.map(|history| history.writes).sum();
     let share = |count: u64, time_s: f64| time_s * writes.min(count) as f64 / count.max(1) as f64;

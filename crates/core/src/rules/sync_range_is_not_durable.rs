@@ -1,8 +1,8 @@
 //! `sync-range-is-not-durable`: `sync_file_range` in place of a sync.
 
-use super::fault::{Fault, Told, lasting};
+use super::fault::{Fault, Stake, Told, lasting};
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, FileHistory, FileRow, Rule, Severity, TraceResult};
+use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -35,7 +35,7 @@ fn is_relied_on(history: &FileHistory) -> bool {
 fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
     Fault {
         file,
-        severity: Severity::Medium,
+        stake: Stake::New,
         // It may only be meant to keep dirty memory low.
         is_proven: false,
         what: format!(

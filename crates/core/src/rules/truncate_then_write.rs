@@ -1,9 +1,9 @@
 //! `truncate-then-write`: a file is emptied, and then written anew in place.
 
 use super::calls::has;
-use super::fault::{Fault, Told, lasting};
+use super::fault::{Fault, Stake, Told, lasting};
 use crate::bytes::short;
-use crate::trace::{Draft, FileHistory, FileRow, Rule, Severity, TraceResult};
+use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -34,10 +34,11 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     if !history.rewritten.is_any() || is_lost || !(was_used || is_synced) {
         return None;
     }
-    let (severity, after) = if history.unsynced_bytes == 0 {
-        (Severity::Medium, "synced in the end")
+    // A sync makes the moment short in which the only contents are in memory.
+    let (stake, after) = if history.unsynced_bytes == 0 {
+        (Stake::New, "synced in the end")
     } else {
-        (Severity::High, "never synced")
+        (Stake::Old, "never synced")
     };
     let before = if was_used {
         format!("it had {}", short(file.size_before_bytes))
@@ -46,7 +47,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     };
     Some(Fault {
         file,
-        severity,
+        stake,
         is_proven: !is_cut,
         what: format!(
             "{before}, was emptied, {} were written, {after}",
@@ -61,7 +62,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
 mod tests {
     use super::super::fixture::{changed, file_call, happened, run, synced, the_only};
     use super::*;
-    use crate::trace::Confidence;
+    use crate::trace::{Confidence, Severity};
 
     fn rewritten(history: FileHistory, size_before_bytes: u64) -> FileRow {
         let history = FileHistory {

@@ -2,7 +2,7 @@
 
 use super::draft::{Found, said, worst};
 use crate::bytes::grouped;
-use crate::trace::{CallRow, Cited, Draft, Rule, TraceResult};
+use crate::trace::{CallGroup, CallRow, Cited, Draft, Rule, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -25,20 +25,18 @@ fn look(run: &TraceResult) -> Vec<Draft> {
 }
 
 fn single(run: &TraceResult, enter: &CallRow) -> Option<Draft> {
-    let operations: Vec<&CallRow> = run
-        .syscalls
-        .iter()
-        .filter(|row| is_operation(row))
-        .collect();
-    let count: u64 = operations.iter().map(|row| row.count).sum();
+    let operations = Operations::of(run);
+    let count = operations.count;
     if count == 0 || count as f64 > enter.count as f64 * OPERATIONS_PER_ENTER {
         return None;
     }
-    // Work that operations do inside of the call is theirs, and is needed in any case. What
-    // is waited for is not: others could be under way meanwhile.
-    let working_s: f64 = operations.iter().map(|row| row.time_s).sum();
+    // Work that operations do inside of the call is theirs, and is needed in any case. What is
+    // waited for is not: others could be under way meanwhile. But a thread that takes completions
+    // waits as well while there is nothing to complete, and that costs nobody anything.
     let waiting_s = enter.blocked_s?;
-    let cost_s = (enter.time_s - working_s).max(waiting_s);
+    let awaited_s = waiting_s.min(operations.time_s);
+    let calling_s = (enter.time_s - waiting_s - operations.time_s).max(0.0);
+    let cost_s = calling_s + awaited_s;
     let found = Found {
         rule: RULE.id,
         file: None,
@@ -51,7 +49,7 @@ fn single(run: &TraceResult, enter: &CallRow) -> Option<Draft> {
             call: Some(enter.name.clone()),
             count: Some(enter.count),
             ..said(format!(
-                "{:.3} s in it, {waiting_s:.3} s of it waiting, for {:.1} operations a call",
+                "{:.3} s in it, {awaited_s:.3} s of it waiting for operations, {:.1} of them a call",
                 enter.time_s,
                 count as f64 / enter.count as f64
             ))
@@ -66,14 +64,50 @@ fn single(run: &TraceResult, enter: &CallRow) -> Option<Draft> {
     Some(found.draft(run))
 }
 
+/// Operations on stored files. Others wait for pipes, sockets and time, not for a device.
+struct Operations {
+    count: u64,
+    /// From submission to completion, seconds.
+    time_s: f64,
+}
+
+impl Operations {
+    fn of(run: &TraceResult) -> Self {
+        let elsewhere = run.files.iter().filter(|file| !file.kind.is_stored());
+        let elsewhere = elsewhere.flat_map(|file| &file.calls);
+        let elsewhere = elsewhere.filter(|call| !call.is_source);
+        let mut sum = Self {
+            count: 0,
+            time_s: 0.0,
+        };
+        for row in run.syscalls.iter().filter(|row| is_operation(row)) {
+            sum.count = sum.count.saturating_add(row.count);
+            sum.time_s += row.time_s;
+        }
+        for row in elsewhere
+            .map(|call| &call.row)
+            .filter(|row| is_operation(row))
+        {
+            sum.count = sum.count.saturating_sub(row.count);
+            sum.time_s = (sum.time_s - row.time_s).max(0.0);
+        }
+        sum
+    }
+}
+
 fn is_operation(row: &CallRow) -> bool {
-    row.name.starts_with("io_uring.")
+    let moves = matches!(
+        CallGroup::of(&row.name),
+        Some(CallGroup::Reads | CallGroup::Writes | CallGroup::Copies | CallGroup::Syncs)
+    );
+    moves && row.name.starts_with("io_uring.")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{call, run, the_only};
+    use super::super::fixture::{call, file, file_call, run, the_only};
     use super::*;
+    use crate::trace::FileKind;
 
     fn ring(operations: u64, working_s: f64) -> TraceResult {
         TraceResult {
@@ -101,6 +135,26 @@ mod tests {
             the_only(look(&ring(10_000, 5.0))).finding.cost_s,
             Some(0.03)
         );
+    }
+
+    /// One thread submits and another takes completions, for which it waits nearly always.
+    #[test]
+    fn an_idle_completion_thread_costs_nothing() {
+        let mut idle = ring(10_000, 0.0004);
+        idle.syscalls[0].time_s = 4.76;
+        idle.syscalls[0].blocked_s = Some(4.759);
+        assert_eq!(look(&idle), vec![]);
+        let mut waiting_for_others = ring(10_000, 0.0004);
+        waiting_for_others.syscalls[0].time_s = 4.76;
+        waiting_for_others.syscalls[0].blocked_s = Some(4.76);
+        let mut socket = file("socket:[7]");
+        socket.kind = FileKind::Socket;
+        socket.calls = vec![file_call("io_uring.read", 9_000, 0, 4.0)];
+        waiting_for_others
+            .syscalls
+            .push(call("io_uring.read", 9_000, 0, 4.0));
+        waiting_for_others.files = vec![socket];
+        assert_eq!(look(&waiting_for_others), vec![]);
     }
 
     #[test]

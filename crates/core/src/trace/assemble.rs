@@ -1,17 +1,21 @@
 //! From what a back end saw to the result.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::calls::unfollowed;
 use super::files::file_rows;
+use super::sharing::{Claims, Storage};
 use super::timeline::timeline;
 use super::{
-    CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen, Task, TaskRow,
+    Bounds, CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen, Task, TaskRow,
     TraceResult, direction, percentile_s,
 };
 use crate::cache::ResidencyMap;
 use crate::environment::Environment;
-use crate::evidence::{Charge, Evidence, RawEvidence, SyscallRow, assemble as charge};
+use crate::evidence::{
+    Charge, Evidence, RawEvidence, SyscallRow, assemble as charge, foreign_requests,
+};
 use crate::op::{FileId, Gap};
 
 /// What is known of a run besides what was observed.
@@ -31,9 +35,8 @@ pub struct Facts {
     pub started_ns: u64,
     /// How long it took, seconds.
     pub wall_s: f64,
-    /// Disks (kernel `dev_t`) under each file system (`s_dev`); one that is not listed has
-    /// no disk that can be told.
-    pub disks: BTreeMap<u32, Vec<u32>>,
+    /// The storage under the run's files.
+    pub storage: Storage,
     /// Bytes dirty or under write-back at the end, of the files that could be asked.
     pub dirty_bytes: BTreeMap<FileId, u64>,
     /// What of files was in the page cache at the end, of the files that were asked.
@@ -51,14 +54,16 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
             facts.dirty_bytes.insert(residency.file, dirty);
         }
     }
-    let disks: BTreeSet<u32> = facts.disks.values().flatten().copied().collect();
-    let disks: Vec<u32> = disks.into_iter().collect();
+    let disks = facts.storage.all_disks();
+    let own = of_the_tree(raw, seen, &disks);
+    let claims = Claims::new(raw, seen, &facts.storage, &own);
     let files = file_rows(raw, seen, &facts, &disks);
-    let evidence = whole_run(raw, seen, &disks);
+    let evidence = whole_run(raw, &own, &claims);
     let mut missing = evidence.missing.clone();
     missing.extend(facts.missing);
-    missing.extend(seen.gaps.iter().cloned());
+    missing.extend(unfollowed(raw.syscalls.as_deref().unwrap_or_default()));
     missing.extend(seen.followed.left_out.gap());
+    missing.extend(seen.missing.iter().cloned());
     missing.extend(seen.moments.missing.iter().cloned());
     let wall_ns = Duration::try_from_secs_f64(facts.wall_s).unwrap_or_default();
     let wall_ns = u64::try_from(wall_ns.as_nanos()).unwrap_or(u64::MAX);
@@ -76,10 +81,12 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
         threads: seen.tasks.len() as u64,
         lost_events: raw.losses.total(),
         bytes: descent(&files, &evidence, &facts.dirty_bytes),
-        timeline: timeline(&seen.moments, wall_ns, &disks),
+        timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| {
+            claims.of(disk, cause)
+        }),
         syscalls: call_rows(raw),
         other_calls: raw.losses.unattributed_calls,
-        other_requests: other_requests(raw, seen, &disks),
+        other_requests: other_requests(raw, &own, &facts.storage),
         tasks: task_rows(&seen.tasks, facts.started_ns, raw.blocked_seen),
         not_found: seen.followed.not_found.clone(),
         directories: seen.followed.directories.clone(),
@@ -92,24 +99,41 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
     }
 }
 
+/// Numbers are used again: a first thread that began after the end of the one before it, under the
+/// same number, is another process. One that became a program under that number began before.
 fn processes(tasks: &[Task]) -> u64 {
-    let processes: BTreeSet<u32> = tasks.iter().map(|task| task.process).collect();
-    processes.len() as u64
+    let mut firsts: Vec<&Task> = tasks.iter().collect();
+    firsts.sort_by_key(|task| (task.process, task.thread != task.process, task.started_ns));
+    let mut count = 0;
+    let mut last: Option<(u32, u64)> = None;
+    for task in firsts {
+        let ended_ns = task.ended_ns.unwrap_or(u64::MAX);
+        let is_first = task.thread == task.process;
+        match &mut last {
+            Some((process, until)) if *process == task.process => {
+                if is_first {
+                    count += u64::from(task.started_ns >= *until);
+                    *until = ended_ns.max(*until);
+                }
+            }
+            _ => {
+                count += 1;
+                last = Some((task.process, ended_ns));
+            }
+        }
+    }
+    count
 }
 
-/// Calls and pages are the tree's whatever the file; requests belong to it by their file,
-/// those that have none (journal, metadata, flushes) by the disk.
-fn whole_run(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Evidence {
+/// Calls and pages are the tree's whatever the file; requests belong to it by their file, and
+/// those that have none (journal, metadata, flushes) as far as it has a claim to them.
+fn whole_run(raw: &RawEvidence, own: &Charge, claims: &Claims) -> Evidence {
     let all = Charge {
-        disks: disks.to_vec(),
         files: None,
-        unnamed_calls: true,
+        ..own.clone()
     };
-    let own = of_the_tree(raw, seen, disks);
     let mut evidence = charge(raw, &all);
-    let requests = charge(raw, &own);
-    evidence.device = requests.device;
-    evidence.device_after_exit = requests.device_after_exit;
+    claims.count(raw, own, &mut evidence);
     evidence
 }
 
@@ -125,10 +149,12 @@ fn of_the_tree(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Charge {
     }
 }
 
-/// Requests of other programs' files on the same disks: the counts of requests without a
-/// file may have theirs among them.
-fn other_requests(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Option<u64> {
-    crate::evidence::foreign_requests(raw, &of_the_tree(raw, seen, disks))
+/// Requests of other programs' files on the same disks. Those of a loop device's image on the disk
+/// below are the run's own once more.
+fn other_requests(raw: &RawEvidence, own: &Charge, storage: &Storage) -> Option<u64> {
+    let mut own = own.clone();
+    own.disks.retain(|disk| !storage.below.contains(disk));
+    foreign_requests(raw, &own)
 }
 
 fn call_rows(raw: &RawEvidence) -> Vec<CallRow> {
@@ -158,7 +184,7 @@ fn took(rows: &[&SyscallRow]) -> Vec<u64> {
     for row in rows {
         histogram.resize(histogram.len().max(row.histogram.len()), 0);
         for (sum, count) in histogram.iter_mut().zip(&row.histogram) {
-            *sum += count;
+            *sum = sum.saturating_add(*count);
         }
     }
     let last = histogram.iter().rposition(|count| *count > 0);
@@ -168,7 +194,7 @@ fn took(rows: &[&SyscallRow]) -> Vec<u64> {
 
 /// The sum of rows of one call.
 pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> CallRow {
-    let sum = |of: fn(&SyscallRow) -> u64| rows.iter().map(|row| of(row)).sum::<u64>();
+    let sum = |of: fn(&SyscallRow) -> u64| total(rows.iter().map(|row| of(row)));
     let histogram = took(rows);
     let moves = direction(name).is_some();
     let (count, time_s) = (sum(|row| row.count), seconds(sum(|row| row.time_ns)));
@@ -192,14 +218,19 @@ pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> 
 
 fn descent(files: &[FileRow], whole: &Evidence, dirty: &BTreeMap<FileId, u64>) -> Descent {
     let regular = || files.iter().filter(|file| file.kind == FileKind::Regular);
+    let range = whole.device_range();
+    let read = range.map(|range| Bounds::from(range.of(|device| device.reads.bytes)));
+    let written = range.map(|range| Bounds::from(range.of(|device| device.writes().bytes)));
     Descent {
-        read_bytes: regular().map(|file| file.reads.bytes).sum(),
-        written_bytes: regular().map(|file| file.writes.bytes).sum(),
+        read_bytes: total(regular().map(|file| file.reads.bytes)),
+        written_bytes: total(regular().map(|file| file.writes.bytes)),
         dirtied_bytes: whole.cache.dirtied_bytes,
-        device_read_bytes: whole.device.map(|device| device.reads.bytes),
-        device_written_bytes: whole.device.map(|device| device.writes().bytes),
+        device_read_bytes: read.and_then(Bounds::exact),
+        device_read_bytes_shared: read.filter(|bounds| bounds.exact().is_none()),
+        device_written_bytes: written.and_then(Bounds::exact),
+        device_written_bytes_shared: written.filter(|bounds| bounds.exact().is_none()),
         dirty_at_exit_bytes: (whole.cache.dirtied_bytes.is_some() || !dirty.is_empty())
-            .then(|| dirty.values().sum()),
+            .then(|| total(dirty.values().copied())),
     }
 }
 
@@ -237,12 +268,46 @@ pub(super) fn moved(rows: &[&SyscallRow], wanted: Direction) -> super::Moved {
     rows.iter()
         .filter(of)
         .fold(super::Moved::default(), |sum, row| super::Moved {
-            count: sum.count + row.count,
-            bytes: sum.bytes + row.returned,
+            count: sum.count.saturating_add(row.count),
+            bytes: sum.bytes.saturating_add(row.returned),
             time_s: sum.time_s + seconds(row.time_ns),
         })
 }
 
+/// A sum of figures from outside goes as far as it can.
+pub(super) fn total(figures: impl Iterator<Item = u64>) -> u64 {
+    figures.fold(0, u64::saturating_add)
+}
+
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_is_used_again_is_another_process() {
+        let task = |process, thread, started_ns, ended_ns| Task {
+            thread,
+            process,
+            started_ns,
+            ended_ns,
+            ..Task::default()
+        };
+        // Two lives of 7, the second with a thread.
+        let again = [
+            task(7, 7, 0, Some(10)),
+            task(7, 7, 10, None),
+            task(7, 8, 12, Some(20)),
+        ];
+        assert_eq!(processes(&again), 2);
+        // A thread of 5 executed a program, and has the number of the first since.
+        let executed = [task(5, 5, 0, Some(10)), task(5, 5, 3, Some(30))];
+        assert_eq!(processes(&executed), 1);
+        // Threads without the first: it was not there to be seen.
+        assert_eq!(processes(&[task(4, 9, 0, None), task(4, 8, 1, None)]), 1);
+        assert_eq!(processes(&[task(4, 4, 0, None), task(3, 3, 1, None)]), 2);
+    }
 }

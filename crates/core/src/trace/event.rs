@@ -25,8 +25,8 @@ pub struct Event {
     pub error: Option<i32>,
 }
 
-/// What an event did. Paths are absolute and bytes; they are what the program asked for,
-/// with `.`, `..` and doubled slashes taken out but symbolic links left in.
+/// What an event did. Paths are absolute and bytes, and lead to what the call acted on: the
+/// directories in them are the kernel's, whatever links the program went through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// A file was opened for writing, or created, or emptied by opening it.
@@ -56,6 +56,15 @@ pub enum Step {
         to: u64,
         /// Of these writes, those that began where the one before had ended.
         sequential: u64,
+        /// Whether each of them was durable when it returned (`O_SYNC`, `O_DSYNC`, `RWF_SYNC`,
+        /// `RWF_DSYNC`).
+        durable: bool,
+    },
+    /// Something was told to the outside: writes to standard output that is no file, or sends
+    /// on a socket. Those close to each other are one event.
+    Reported {
+        /// How many.
+        count: u64,
     },
     /// A call that makes data durable.
     Synced {
@@ -99,7 +108,10 @@ pub enum Step {
     },
     /// Another name was made for a file.
     Linked {
-        /// Existing path.
+        /// The file, where the call names it by a descriptor (`AT_EMPTY_PATH`,
+        /// `/proc/self/fd`).
+        file: Option<FileId>,
+        /// Existing path; empty when there is none.
         from: Vec<u8>,
         /// New path.
         to: Vec<u8>,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::assemble::{by_time, call_row, moved, seconds};
+use super::assemble::{by_time, call_row, moved, seconds, total};
 use super::site::{by_file as sites_by_file, sites};
 use super::{
     Direction, Facts, FileCall, FileKind, FileRow, NamedFile, Residency, Seen, Shape, SiteRow,
@@ -103,11 +103,11 @@ fn file_row(
         generation: file.generation,
         filesystem: named.map_or_else(String::new, |named| named.filesystem.clone()),
         size_before_bytes: named.map_or(0, |named| named.size_bytes),
-        opens: opens.map(|row| row.count).sum(),
+        opens: total(opens.map(|row| row.count)),
         reads: moved(&calls, Direction::Read),
         writes: moved(&calls, Direction::Write),
         syncs: syncs.fold(Synced::default(), |sum, row| Synced {
-            count: sum.count + row.count,
+            count: sum.count.saturating_add(row.count),
             time_s: sum.time_s + seconds(row.time_ns),
         }),
         calls: file_calls(&calls, own.blocked_seen),

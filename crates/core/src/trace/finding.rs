@@ -74,6 +74,9 @@ pub struct Finding {
     pub evidence: Vec<Cited>,
     /// Time spent on it in this run, seconds.
     pub cost_s: Option<f64>,
+    /// Threads over which that is summed, where it is more than one thread can have spent.
+    #[serde(default)]
+    pub cost_threads: Option<u64>,
     /// Time the advice would save, seconds; `null` for a fault that costs no time.
     pub saving_s: Option<f64>,
     /// Where the saving comes from.
@@ -117,6 +120,22 @@ pub enum Remedy {
         /// Whether the better way has its blocks preallocated.
         preallocate: bool,
     },
+}
+
+impl Remedy {
+    /// The share of today's calls that the better way does without; `None` when it makes as
+    /// many, and cheaper ones.
+    pub fn share_of_calls(&self) -> Option<f64> {
+        let left = match *self {
+            Self::LargerPieces {
+                piece_bytes,
+                better_bytes,
+                ..
+            } => piece_bytes as f64 / better_bytes.max(1) as f64,
+            Self::FewerSyncs { group, .. } => 1.0 / group.max(1) as f64,
+        };
+        (left < 1.0).then_some(1.0 - left)
+    }
 }
 
 /// What a replay measured: the same work both ways.

@@ -1,6 +1,7 @@
 //! What a system call is for.
 
-use super::{Direction, FileKind, direction, is_open, is_sync};
+use super::FileKind;
+use super::calls::{Effect, effect};
 
 /// Calls that serve one purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,32 +18,23 @@ pub enum CallGroup {
     Opens,
     /// Waits for something that is no file: time, locks, children, other machines.
     Waits,
-    /// Hands requests to `io_uring` and waits for them.
+    /// Hands operations to a queue of the kernel (io_uring, libaio) and waits for them.
     Ring,
 }
 
 impl CallGroup {
-    /// The group of a call by its name, `io_uring.<operation>` like the call of that name.
-    /// `None` for all other calls.
+    /// The group of a call by its name. `None` for all other calls.
     pub fn of(name: &str) -> Option<Self> {
-        match name.strip_prefix("io_uring.").unwrap_or(name) {
-            "copy_file_range" | "sendfile" | "splice" | "tee" | "vmsplice" => {
-                return Some(Self::Copies);
-            }
-            "io_uring_enter" => return Some(Self::Ring),
-            other if waits(other) => return Some(Self::Waits),
-            _ => {}
+        match effect(name)? {
+            Effect::Reads => Some(Self::Reads),
+            Effect::Writes => Some(Self::Writes),
+            Effect::Copies => Some(Self::Copies),
+            Effect::Syncs => Some(Self::Syncs),
+            Effect::Opens => Some(Self::Opens),
+            Effect::Waits => Some(Self::Waits),
+            Effect::Queues => Some(Self::Ring),
+            _ => None,
         }
-        if is_sync(name) {
-            return Some(Self::Syncs);
-        }
-        if is_open(name) {
-            return Some(Self::Opens);
-        }
-        direction(name).map(|way| match way {
-            Direction::Read => Self::Reads,
-            Direction::Write => Self::Writes,
-        })
     }
 
     /// Whether its calls move bytes from a file.
@@ -54,44 +46,6 @@ impl CallGroup {
     pub fn writes(self) -> bool {
         matches!(self, Self::Writes | Self::Copies)
     }
-}
-
-/// Calls that sleep until something happens that is no file's business.
-fn waits(name: &str) -> bool {
-    matches!(
-        name,
-        "accept"
-            | "accept4"
-            | "clock_nanosleep"
-            | "connect"
-            | "epoll_pwait"
-            | "epoll_pwait2"
-            | "epoll_wait"
-            | "futex"
-            | "futex_wait"
-            | "futex_waitv"
-            | "mq_timedreceive"
-            | "msgrcv"
-            | "nanosleep"
-            | "pause"
-            | "poll"
-            | "ppoll"
-            | "pselect6"
-            | "recvfrom"
-            | "recvmmsg"
-            | "recvmsg"
-            | "rt_sigsuspend"
-            | "rt_sigtimedwait"
-            | "select"
-            | "semop"
-            | "semtimedop"
-            | "sendmmsg"
-            | "sendmsg"
-            | "sendto"
-            | "vfork"
-            | "wait4"
-            | "waitid"
-    )
 }
 
 impl FileKind {

@@ -72,6 +72,8 @@ impl Happened {
 pub enum Target {
     /// Nothing had that name.
     Vacant,
+    /// A file had that name that the run itself had made.
+    Own,
     /// The run did not show it.
     Unknown,
     /// A file had that name, and lost it.
@@ -86,6 +88,8 @@ pub enum Naming {
     Created,
     /// It was renamed to it.
     Renamed,
+    /// It was linked to it.
+    Linked,
 }
 
 /// What a run did to one file, in the order that decides about durability.
@@ -117,6 +121,19 @@ pub struct FileHistory {
     pub allocated: bool,
     /// Process that wrote to it, or mapped it to write, last.
     pub written_by: Option<u32>,
+    /// When the first write began, nanoseconds of `CLOCK_MONOTONIC`.
+    #[serde(default)]
+    pub first_written_ns: Option<u64>,
+    /// Runs of writes over contents that are older than the run.
+    #[serde(default)]
+    pub overwritten: Happened,
+    /// How long the part of these contents is that was written over, bytes.
+    #[serde(default)]
+    pub overwritten_bytes: u64,
+    /// Reports to the outside (standard output, a socket) by a process that had written to it,
+    /// while what it had written was not durable.
+    #[serde(default)]
+    pub acknowledged: Happened,
     /// `fsync` and `fdatasync` calls that succeeded.
     pub syncs: Happened,
     /// Process that made the last of them.
@@ -142,13 +159,14 @@ pub struct FileHistory {
     pub unsynced_bytes: u64,
     /// Closed while it had bytes that were not durable.
     pub closed_unsynced: Happened,
-    /// Whether every write was durable by itself (`O_SYNC`, `O_DSYNC`).
+    /// Whether every write was durable by itself (`O_SYNC`, `O_DSYNC`, `RWF_DSYNC`).
     pub synchronous: bool,
     /// Mapped so that stores change it.
     pub mapped_to_write: Happened,
     /// Whether it was mapped so, and `msync`ed or synced while it was.
     pub mapping_synced: bool,
-    /// Renamed while it had bytes that were not durable.
+    /// Renamed or linked, itself or with its directory, while it had bytes that were not
+    /// durable.
     pub renamed_unsynced: Happened,
     /// What had the new name before these renames: of several the worst, `null` for none.
     pub renamed_over: Option<Target>,
@@ -164,8 +182,26 @@ pub struct FileHistory {
     /// Whether the file itself was synced since it came to that name. This is not what makes
     /// a name durable (`fsync(2)`), though journals often do.
     pub synced_since_named: bool,
+    /// Whether the process that gave it this name reported something to the outside while
+    /// [`FileHistory::name_unsynced`] was so.
+    #[serde(default)]
+    pub name_acknowledged: bool,
+    /// Whether a sync of any file of the same file system, changed after that, made its journal
+    /// be written: on ext4 and xfs the name is in it.
+    #[serde(default)]
+    pub name_journalled: bool,
     /// Whether it was removed, or replaced by a rename, before the end.
     pub unlinked: bool,
+    /// Removed, though it is older than the run: when.
+    #[serde(default)]
+    pub removed: Happened,
+    /// Process that removed it.
+    #[serde(default)]
+    pub removed_by: Option<u32>,
+    /// Whether it was removed, and neither its directory nor all of the file system was synced
+    /// after that.
+    #[serde(default)]
+    pub removal_unsynced: bool,
     /// Whether the last sync overlapped in time with writes, so that it cannot be told which
     /// bytes it covered: [`FileHistory::unsynced_bytes`] is then an upper limit.
     pub uncertain: bool,

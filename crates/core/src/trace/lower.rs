@@ -43,14 +43,16 @@ pub struct ProcessIo {
 impl ProcessIo {
     /// Adds what others moved.
     pub fn add(&mut self, other: &Self) {
-        self.processes += other.processes;
-        self.read_bytes += other.read_bytes;
-        self.written_bytes += other.written_bytes;
-        self.read_calls += other.read_calls;
-        self.write_calls += other.write_calls;
-        self.device_read_bytes += other.device_read_bytes;
-        self.dirtied_bytes += other.dirtied_bytes;
-        self.cancelled_bytes += other.cancelled_bytes;
+        self.processes = self.processes.saturating_add(other.processes);
+        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
+        self.written_bytes = self.written_bytes.saturating_add(other.written_bytes);
+        self.read_calls = self.read_calls.saturating_add(other.read_calls);
+        self.write_calls = self.write_calls.saturating_add(other.write_calls);
+        self.device_read_bytes = self
+            .device_read_bytes
+            .saturating_add(other.device_read_bytes);
+        self.dirtied_bytes = self.dirtied_bytes.saturating_add(other.dirtied_bytes);
+        self.cancelled_bytes = self.cancelled_bytes.saturating_add(other.cancelled_bytes);
     }
 }
 

@@ -1,7 +1,9 @@
 //! The result of `iostrata trace`: `iostrata.trace/1`.
 
+mod amplification;
 mod assemble;
 pub mod budget;
+pub mod calls;
 mod direction;
 mod event;
 mod files;
@@ -15,6 +17,7 @@ mod lower;
 mod percentile;
 mod seen;
 mod shape;
+mod sharing;
 mod site;
 mod spent;
 pub mod tally;
@@ -39,8 +42,9 @@ pub use group::CallGroup;
 pub use history::{FileHistory, Happened, MOMENTS, Naming, Target};
 pub use lower::{Lower, ProcessIo, Residency};
 pub use percentile::percentile_s;
-pub use seen::{FileKind, NamedFile, Seen, Task};
+pub use seen::{FileKind, NamedFile, Seen, Task, answers};
 pub use shape::{SIZE_BUCKETS, Shape};
+pub use sharing::Storage;
 pub use site::{Site, SiteRow};
 pub use spent::{Blocked, Spent, spent};
 pub use tasks::by_process;
@@ -98,8 +102,8 @@ pub struct TraceResult {
     pub files: Vec<FileRow>,
     /// What is not in `files`: those that found no room in the tables, by number of calls.
     pub other_calls: u64,
-    /// Block requests of other programs' files on the same disks, meanwhile: figures of
-    /// journal, metadata and flushes may have theirs among them. `null` when not seen.
+    /// Block requests for other programs' files on the same disks, meanwhile. They are in no
+    /// other figure. `null` when not seen.
     pub other_requests: Option<u64>,
     /// Threads, most time first.
     pub tasks: Vec<TaskRow>,
@@ -124,18 +128,37 @@ pub struct Descent {
     pub dirtied_bytes: Option<u64>,
     /// Bytes that the device read for it.
     pub device_read_bytes: Option<u64>,
+    /// The least and the most of it, where other programs shared the disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_read_bytes_shared: Option<Bounds>,
     /// Bytes that the device wrote for it while it ran.
     pub device_written_bytes: Option<u64>,
+    /// The least and the most of it, where other programs shared the disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_written_bytes_shared: Option<Bounds>,
     /// Bytes still dirty at its end: whoever runs next waits for them.
     pub dirty_at_exit_bytes: Option<u64>,
 }
 
-impl Descent {
-    /// Bytes that the device wrote for each byte that calls wrote; `None` when either is
-    /// unknown or nothing was written.
-    pub fn amplification(&self) -> Option<f64> {
-        let device = self.device_written_bytes?;
-        (self.written_bytes > 0).then(|| device as f64 / self.written_bytes as f64)
+/// A figure that is known only between two others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Certainly the run's.
+    pub at_least: u64,
+    /// All that may be the run's.
+    pub at_most: u64,
+}
+
+impl Bounds {
+    /// The figure, where the least is the most.
+    pub fn exact(self) -> Option<u64> {
+        (self.at_least == self.at_most).then_some(self.at_least)
+    }
+}
+
+impl From<(u64, u64)> for Bounds {
+    fn from((at_least, at_most): (u64, u64)) -> Self {
+        Self { at_least, at_most }
     }
 }
 
@@ -332,4 +355,8 @@ pub struct DirectoryRow {
     pub syncs: u64,
     /// Names changed since the last `fsync` of the directory, at the end of the run.
     pub unsynced_names: u64,
+    /// The last empty directory made in it of which its maker reported something to the
+    /// outside, and whose name was not durable at the end of the run.
+    #[serde(default)]
+    pub unsynced_directory: Option<String>,
 }

@@ -6,7 +6,7 @@
 /// evenly spread over the logarithm, so a percentile is within a factor of two, and usually
 /// within a fifth.
 pub fn percentile_s(histogram: &[u64], share: f64) -> Option<f64> {
-    let calls: u64 = histogram.iter().sum();
+    let calls = histogram.iter().copied().fold(0, u64::saturating_add);
     if calls == 0 {
         return None;
     }

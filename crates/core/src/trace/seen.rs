@@ -44,6 +44,27 @@ impl FileKind {
     }
 }
 
+/// Whether the files of this type of file system are the kernel's answers: a write to one of
+/// them stores nothing. The kernel side knows them by number (`is_answer`, `bpf/offsets.h`).
+pub fn answers(filesystem: &str) -> bool {
+    matches!(
+        filesystem,
+        "proc"
+            | "sysfs"
+            | "debugfs"
+            | "tracefs"
+            | "securityfs"
+            | "cgroup"
+            | "cgroup2"
+            | "configfs"
+            | "selinuxfs"
+            | "smackfs"
+            | "efivarfs"
+            | "binfmt_misc"
+            | "fusectl"
+    )
+}
+
 /// A file the program used, by its name when it was first seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {
@@ -105,6 +126,6 @@ pub struct Seen {
     pub sites: Vec<SiteRow>,
     /// When calls and requests were.
     pub moments: Moments,
-    /// What of this could not be had.
-    pub gaps: Vec<Gap>,
+    /// What the history lacks.
+    pub missing: Vec<Gap>,
 }

@@ -44,22 +44,26 @@ impl Shape {
 
     /// Adds the transfers of another row.
     pub fn merge(&mut self, other: &Self) {
-        self.pairs += other.pairs;
-        self.sequential += other.sequential;
-        self.backward += other.backward;
-        self.empty += other.empty;
+        self.pairs = self.pairs.saturating_add(other.pairs);
+        self.sequential = self.sequential.saturating_add(other.sequential);
+        self.backward = self.backward.saturating_add(other.backward);
+        self.empty = self.empty.saturating_add(other.empty);
         self.furthest_bytes = self.furthest_bytes.max(other.furthest_bytes);
         self.sizes
             .resize(self.sizes.len().max(other.sizes.len()), 0);
         for (sum, count) in self.sizes.iter_mut().zip(&other.sizes) {
-            *sum += count;
+            *sum = sum.saturating_add(*count);
         }
     }
 
     /// Transfers of fewer than `bytes` (a power of two) but at least one.
     pub fn smaller_than(&self, bytes: u64) -> u64 {
         let bucket = bytes.checked_ilog2().map_or(0, |power| power as usize);
-        self.sizes.iter().take(bucket).sum()
+        self.sizes
+            .iter()
+            .take(bucket)
+            .copied()
+            .fold(0, u64::saturating_add)
     }
 
     /// Share of the judged transfers that were sequential; `None` when none was judged.

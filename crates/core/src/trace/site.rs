@@ -57,7 +57,9 @@ pub(super) fn sites(rows: &[&SiteRow], call: &str) -> Vec<Site> {
         let time = other.time_ns.cmp(&one.time_ns);
         time.then_with(|| one.stack.cmp(&other.stack))
     });
-    let all_ns: u64 = rows.iter().map(|row| row.time_ns).sum();
+    let all_ns = rows
+        .iter()
+        .fold(0_u64, |sum, row| sum.saturating_add(row.time_ns));
     rows.into_iter()
         .take(MOST_SITES)
         .map(|row| Site {

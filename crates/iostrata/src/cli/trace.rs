@@ -49,6 +49,10 @@ pub(crate) struct Trace {
     #[arg(long, value_name = "FILE", conflicts_with = "pid")]
     pub(crate) record: Option<PathBuf>,
 
+    /// Leave savings computed, and do not measure them by doing the same work both ways
+    #[arg(long)]
+    pub(crate) no_measure: bool,
+
     #[command(flatten)]
     pub(crate) shown: Shown,
 

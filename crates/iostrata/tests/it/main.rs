@@ -25,6 +25,7 @@ mod results;
 mod rules;
 mod running;
 mod saved;
+mod sharing;
 mod shells;
 mod sync;
 mod tools;

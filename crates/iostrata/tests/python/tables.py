@@ -127,7 +127,7 @@ def trace(left, number, result):
     assert json.loads(run.pop("command")) == result["command"]
     # The evidence's calls are those of the table `calls`.
     apart = ("schema", "recording_", "syscalls_")
-    scalars = flat(without(result, "bytes", "environment", "timeline")) | result["bytes"]
+    scalars = flat(without(result, "bytes", "environment", "timeline")) | flat(result["bytes"])
     compare("runs", run, scalars, apart=apart, made=("recording_complete",))
     for place, call in enumerate(result["syscalls"], 1):
         compare("calls", left.next("calls", number), flat(call) | {"call": place})
@@ -167,6 +167,7 @@ def timeline(left, number, line):
                 expected |= {"start_s": line["bucket_s"] * bucket, "length_s": line["bucket_s"]}
                 expected |= {"bytes": one["bytes"][bucket] if "bytes" in one else None}
                 expected |= {"time_s": one["time_s"][bucket] if "time_s" in one else None}
+                expected |= {"shared": line["shared"]}
                 assert row == expected, f"timeline: {row}, not {expected}"
 
 
@@ -224,22 +225,30 @@ def compare_file(left, number, place, file):
 
 def requests(left, number, file, found):
     for after, key in ((False, "device"), (True, "device_after_exit")):
-        device = found[key]
-        for cause in DEVICE:
-            row = left.next("requests", number)
-            part = device[cause] if device else {}
-            expected = {"file": file, "after_exit": after}
-            expected |= {"cause": "read" if cause == "reads" else cause}
-            expected |= {name: part.get(name) for name in ("count", "bytes", "time_s")}
-            assert row == expected, f"requests: {row}, not {expected}"
-        device = device or {}
-        for cause, count, time_s in (
-            ("flush", device.get("flushes"), device.get("flush_time_s")),
-            ("discard", device.get("discards"), None),
-        ):
+        device = found[key] or {}
+        shared = device.get("shared", {})
+
+        def row_is(cause, part, names):
+            """`part` gives a figure of an object such as `device` by its name in the table."""
             row = left.next("requests", number)
             expected = {"file": file, "after_exit": after, "cause": cause}
-            assert row == expected | {"count": count, "bytes": None, "time_s": time_s}
+            for name in ("count", "bytes", "time_s"):
+                stem, unit = (name[:-2], "_s") if name.endswith("_s") else (name, "")
+                exact = part(device, name) if name in names else None
+                expected[name] = exact
+                for bound in ("at_least", "at_most"):
+                    value = None
+                    if shared and name in names and exact is None:
+                        value = part(shared[bound], name)
+                    expected[f"{stem}_{bound}{unit}"] = value
+            assert row == expected, f"requests: {row}, not {expected}"
+
+        for cause in DEVICE:
+            part = lambda counts, name: counts.get(cause, {}).get(name)
+            row_is("read" if cause == "reads" else cause, part, ("count", "bytes", "time_s"))
+        flush = {"count": "flushes", "time_s": "flush_time_s"}
+        row_is("flush", lambda counts, name: counts.get(flush[name]), flush)
+        row_is("discard", lambda counts, name: counts.get("discards"), ("count",))
 
 
 TABLES = {

@@ -259,7 +259,7 @@ mod tests {
             raw,
             ops,
             requests,
-            seen: None,
+            ..Observation::default()
         }
     }
 

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use iostrata_core::Gap;
-use iostrata_core::observe::{Observation, Observer, Stream};
+use iostrata_core::observe::{Observation, ObserveError, Observer, Stream};
 
 use crate::engine::{EngineError, Job, Launcher, Ledger, Report, Rules, Work, Workload};
 use crate::error::LabError;
@@ -145,7 +145,14 @@ impl Session<'_> {
         self.observer = Some(observer);
         // A failed work is the reason; what `stop` says about it is not.
         let done = outcome?;
-        Ok((done, Some(observation?)))
+        let mut observation = observation?;
+        match observation.failed.pop() {
+            None => Ok((done, Some(observation))),
+            Some(gap) => Err(LabError::from(ObserveError {
+                doing: "observe the workload to its end".to_owned(),
+                cause: gap.why,
+            })),
+        }
     }
 }
 

@@ -145,9 +145,13 @@ impl<'a, R> Columns<'a, R> {
         value: impl Fn(&R) -> N + 'a,
     ) -> Self {
         self.add(name, Kind::Real, move |row| {
-            // As in JSON, which has no other.
+            // As in JSON, which has no other; and nothing has no sign.
             let value: Option<f64> = value(row).into();
-            Cell::Real(value.filter(|value| value.is_finite()))
+            Cell::Real(
+                value
+                    .filter(|value| value.is_finite())
+                    .map(|value| value + 0.0),
+            )
         })
     }
 

@@ -1,6 +1,6 @@
 //! Columns of what every kind of result has: evidence and times.
 
-use iostrata_core::evidence::{Cache, DeviceCounts, Evidence, Faults, RequestCount};
+use iostrata_core::evidence::{Cache, DeviceCounts, DeviceRange, Evidence, Faults, RequestCount};
 use iostrata_core::timing::Timing;
 
 use super::column::Columns;
@@ -9,9 +9,9 @@ use super::column::Columns;
 pub(super) fn evidence<'a>() -> Columns<'a, &'a Evidence> {
     Columns::<&'a Evidence>::new()
         .within("cache_", cache(), |evidence| Some(&evidence.cache))
-        .within("device_", device(), |evidence| evidence.device.as_ref())
+        .within("device_", device(), |evidence| evidence.device_range())
         .within("device_after_exit_", device(), |evidence| {
-            evidence.device_after_exit.as_ref()
+            evidence.device_after_exit_range()
         })
         .within("faults_", faults(), |evidence| Some(&evidence.faults))
         .real("on_cpu_s", |evidence| evidence.on_cpu_s)
@@ -29,31 +29,60 @@ fn cache<'a>() -> Columns<'a, &'a Cache> {
         .count("resident_after_bytes", |cache| cache.resident_after_bytes)
 }
 
-fn device<'a>() -> Columns<'a, &'a DeviceCounts> {
+/// The least and the most where other programs shared the disk.
+pub(super) fn shared<'a>() -> Columns<'a, &'a Evidence> {
+    type Range = fn(&Evidence) -> Option<DeviceRange>;
+    let phases: [(&str, &str, Range); 2] = [
+        ("device_shared_at_least_", "device_shared_at_most_", |it| {
+            it.device_shared
+        }),
+        (
+            "device_after_exit_shared_at_least_",
+            "device_after_exit_shared_at_most_",
+            |it| it.device_after_exit_shared,
+        ),
+    ];
+    let columns = Columns::<&'a Evidence>::new();
+    phases
+        .into_iter()
+        .fold(columns, |columns, (least, most, range)| {
+            columns
+                .within(least, device(), move |evidence| {
+                    range(evidence).map(|range| DeviceRange::exactly(range.at_least))
+                })
+                .within(most, device(), move |evidence| {
+                    range(evidence).map(|range| DeviceRange::exactly(range.at_most))
+                })
+        })
+}
+
+fn device<'a>() -> Columns<'a, DeviceRange> {
     let parts: [(&str, Part); 6] = [
-        ("reads_", |device| &device.reads),
-        ("data_", |device| &device.data),
-        ("journal_", |device| &device.journal),
-        ("commit_", |device| &device.commit),
-        ("metadata_", |device| &device.metadata),
-        ("unknown_", |device| &device.unknown),
+        ("reads_", |device| device.reads),
+        ("data_", |device| device.data),
+        ("journal_", |device| device.journal),
+        ("commit_", |device| device.commit),
+        ("metadata_", |device| device.metadata),
+        ("unknown_", |device| device.unknown),
     ];
     let parts = parts.into_iter();
-    let columns = Columns::<&'a DeviceCounts>::new();
+    let columns = Columns::<DeviceRange>::new();
     let columns = parts.fold(columns, |columns, (prefix, part)| {
-        columns.within(prefix, requests(), move |device| Some(part(device)))
+        columns.within(prefix, requests(), move |device| device.exact(part))
     });
     columns
-        .count("flushes", |device| device.flushes)
-        .real("flush_time_s", |device| device.flush_time_s)
-        .count("discards", |device| device.discards)
+        .count("flushes", |device| device.exact(|exact| exact.flushes))
+        .real("flush_time_s", |device| {
+            device.exact(|exact| exact.flush_time_s)
+        })
+        .count("discards", |device| device.exact(|exact| exact.discards))
 }
 
 /// Requests of one cause.
-type Part = fn(&DeviceCounts) -> &RequestCount;
+type Part = fn(&DeviceCounts) -> RequestCount;
 
-fn requests<'a>() -> Columns<'a, &'a RequestCount> {
-    Columns::<&'a RequestCount>::new()
+fn requests<'a>() -> Columns<'a, RequestCount> {
+    Columns::<RequestCount>::new()
         .count("count", |requests| requests.count)
         .count("bytes", |requests| requests.bytes)
         .real("time_s", |requests| requests.time_s)

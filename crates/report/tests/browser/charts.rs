@@ -35,6 +35,7 @@ fn timeline() -> Timeline {
             counts: data,
         }]),
         flushes: Some(zeros()),
+        shared: false,
     }
 }
 

@@ -68,6 +68,7 @@ fn large() -> TraceResult {
             requests(Cause::Metadata, 9),
         ]),
         flushes: Some(busy(7)),
+        shared: false,
     });
     result
 }

@@ -18,14 +18,6 @@ pub(super) const SETTABLE: u32 = 0o2_000 | 0o4_000 | 0o40_000 | 0o1_000_000 | 0o
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 
-/// Commands of ioctl(2) that let files share their blocks (include/uapi/linux/fs.h).
-pub(super) fn is_clone(command: u64) -> bool {
-    const FICLONE: u64 = 0x4004_9409;
-    const FICLONERANGE: u64 = 0x4020_940d;
-    const FIDEDUPERANGE: u64 = 0xc018_9436;
-    matches!(command, FICLONE | FICLONERANGE | FIDEDUPERANGE)
-}
-
 /// Whether the call changes attributes, or by a command something like them.
 pub(super) fn is_one(call: &str) -> bool {
     matches!(
@@ -84,7 +76,6 @@ pub(super) fn extra_of(number: Sysno) -> u16 {
         N::utime => (2, 16),
         N::utimes => (2, 32),
         N::futimesat | N::utimensat | N::ioctl => (3, 32),
-        N::openat2 => (3, 24),
         N::setxattr | N::lsetxattr | N::fsetxattr => (3, EXTRA_LENGTH | 3),
         _ => return 0,
     };

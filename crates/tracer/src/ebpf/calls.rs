@@ -2,25 +2,31 @@
 
 use syscalls::Sysno;
 
-use super::wire::{RING_BASE, SOURCE_BASE, SYSCALLS, call, path};
-use super::{attributes, moments, uring};
+use super::wire::{RING_BASE, SOURCE_BASE, SYSCALLS, TOLD_BASE, call, path, told_by};
+use super::{attributes, moments, told, uring};
 
-/// Every name that a counted call can have: the system calls of this architecture, and the
-/// operations of io_uring.
-pub fn call_names() -> impl Iterator<Item = &'static str> {
-    Sysno::iter().map(|call| call.name()).chain(uring::names())
+/// All system calls of this architecture. `Sysno::iter` of the library leaves out the last.
+pub(crate) fn all() -> impl Iterator<Item = Sysno> {
+    (0..SYSCALLS).filter_map(Sysno::new)
 }
 
-/// Name of a counted number: a system call of this architecture, or an operation of
-/// io_uring.
+/// Every name that a counted call can have: the system calls of this architecture, the
+/// operations of io_uring and libaio, and what only the arguments of a call tell.
+pub fn call_names() -> impl Iterator<Item = &'static str> {
+    all()
+        .map(|call| call.name())
+        .chain(uring::names())
+        .chain(told::names())
+}
+
+/// Name of a counted number; one of a file that is read from has the name of its call.
 pub(crate) fn name(nr: u32) -> &'static str {
     let nr = nr as usize;
-    let number = match nr {
-        RING_BASE..SOURCE_BASE => return uring::name(nr - RING_BASE),
-        SOURCE_BASE.. => nr - SOURCE_BASE,
-        _ => nr,
-    };
-    Sysno::new(number).map_or("unknown", |number| number.name())
+    match nr.checked_sub(SOURCE_BASE).unwrap_or(nr) {
+        told @ TOLD_BASE..SOURCE_BASE => told::name(told - TOLD_BASE),
+        ring @ RING_BASE..TOLD_BASE => uring::name(ring - RING_BASE),
+        number => Sysno::new(number).map_or("unknown", |number| number.name()),
+    }
 }
 
 /// Whether the number stands for the file that a call reads from.
@@ -30,9 +36,20 @@ pub(super) fn is_source(nr: u32) -> bool {
 
 /// Whether the number's rows have a shape: bytes of a file at an offset.
 pub(super) fn has_shape(nr: u32) -> bool {
-    let meaning = Sysno::new(nr as usize).map_or(0, meaning);
-    meaning & (call::OFFSET | call::POSITION) != 0
+    meaning_of(nr) & (call::OFFSET | call::POSITION) != 0
 }
+
+/// What a counted number's arguments say.
+pub(super) fn meaning_of(nr: u32) -> u32 {
+    match name(nr) {
+        "ioctl(FICLONE)" | "ioctl(FICLONERANGE)" if !is_source(nr) => CLONE,
+        _ => Sysno::new(nr as usize).map_or(0, meaning),
+    }
+}
+
+/// What `is_clone` in `bpf/clone.h` makes of a request to clone.
+pub(crate) const CLONE: u32 =
+    call::FD_FIRST | call::SOURCE_SECOND | call::WRITES | call::MOVES | call::OFFSET;
 
 /// The call table for the kernel side: where the file is, and what the call does.
 pub(super) fn table(recorded: bool) -> [u32; SYSCALLS] {
@@ -60,6 +77,28 @@ pub(super) fn extras() -> [u16; SYSCALLS] {
     of_each(attributes::extra_of)
 }
 
+/// The table of calls that only their arguments tell, for the kernel side.
+pub(super) fn told() -> [u8; SYSCALLS] {
+    of_each(told_by)
+}
+
+/// What tells what a call is; one of [`told_by`], 0 for its number alone.
+pub(crate) fn told_by(number: Sysno) -> u8 {
+    use Sysno as N;
+    match number {
+        N::ioctl => told_by::IOCTL,
+        N::io_submit => told_by::SUBMITTING,
+        N::io_getevents | N::io_pgetevents => told_by::FETCHING,
+        N::openat2 => told_by::HOW,
+        N::mmap => told_by::MAPPING,
+        N::mprotect => told_by::PROTECTING,
+        N::pkey_mprotect => told_by::KEYED_PROTECTING,
+        N::mremap => told_by::MOVING,
+        N::madvise => told_by::ADVICE,
+        _ => 0,
+    }
+}
+
 /// The purpose table for the kernel side: what each counted call is for.
 pub(super) fn purposes() -> [u8; SOURCE_BASE] {
     let mut table = [0; SOURCE_BASE];
@@ -71,7 +110,7 @@ pub(super) fn purposes() -> [u8; SOURCE_BASE] {
 
 fn of_each<T: Copy + Default>(of: impl Fn(Sysno) -> T) -> [T; SYSCALLS] {
     let mut table = [T::default(); SYSCALLS];
-    for number in Sysno::iter() {
+    for number in all() {
         if let Some(entry) = usize::try_from(number.id())
             .ok()
             .and_then(|nr| table.get_mut(nr))
@@ -84,14 +123,16 @@ fn of_each<T: Copy + Default>(of: impl Fn(Sysno) -> T) -> [T; SYSCALLS] {
 
 /// Where the file of a call is and what the call does: [`call`] bits.
 pub(crate) fn meaning(number: Sysno) -> u32 {
-    transfer(number).unwrap_or_else(|| other(number)) | touches(number)
+    let told = if told_by(number) == 0 { 0 } else { call::TOLD };
+    told | touches(number) | transfer(number).unwrap_or_else(|| other(number))
 }
 
 /// Calls of whose paths only the kernel knows what they meant.
 fn touches(number: Sysno) -> u32 {
     use Sysno as N;
     match number {
-        N::unlink | N::unlinkat | N::rmdir | N::truncate => call::TOUCHES,
+        N::unlink | N::unlinkat | N::rmdir => call::TOUCHES,
+        N::truncate => call::TOUCHES | call::NODE,
         N::rename
         | N::renameat
         | N::renameat2
@@ -114,7 +155,8 @@ fn transfer(number: Sysno) -> Option<u32> {
     const WRITE: u32 = call::FD_FIRST | call::STREAMED | call::WRITES | call::MOVES;
     Some(match number {
         N::read | N::readv => READ | call::POSITION,
-        N::pread64 | N::preadv | N::preadv2 => READ | call::OFFSET,
+        N::pread64 | N::preadv => READ | call::OFFSET,
+        N::preadv2 => READ | call::OFFSET | call::FLAGS,
         N::write => WRITE | call::POSITION,
         N::pwrite64 => WRITE | call::OFFSET,
         N::writev => WRITE | call::POSITION | call::VECTORED,
@@ -136,6 +178,8 @@ fn transfer(number: Sysno) -> Option<u32> {
                 | call::POSITION
                 | call::SOURCE_FIRST
         }
+        N::vmsplice => call::FD_FIRST | call::WRITES | call::MOVES | call::VECTORED,
+        N::tee => call::WRITES | call::MOVES,
         _ => return None,
     })
 }
@@ -150,7 +194,9 @@ fn other(number: Sysno) -> u32 {
         N::close => call::FD_FIRST | call::CLOSES | call::STEP,
         N::dup2 | N::dup3 => call::FD_FIRST | call::CLOSES,
         N::close_range | N::io_uring_enter => call::CLOSES,
-        N::open | N::openat | N::openat2 | N::creat => call::FD_RETURNED | call::STEP,
+        N::open | N::openat | N::openat2 | N::creat | N::open_by_handle_at => {
+            call::FD_RETURNED | call::STEP
+        }
         N::ftruncate | N::fallocate => call::FD_FIRST | call::STEP,
         N::rename
         | N::renameat
@@ -182,8 +228,11 @@ fn other(number: Sysno) -> u32 {
         | N::fstatfs
         | N::fgetxattr
         | N::fsetxattr
+        | N::flistxattr
+        | N::fremovexattr
         | N::dup
         | N::cachestat => call::FD_FIRST,
+        N::sendto | N::sendmsg | N::sendmmsg => call::SENDS,
         N::mmap => call::FD_FIFTH | call::STEP | call::STOPS,
         _ => 0,
     }
@@ -212,6 +261,13 @@ pub(crate) fn paths_of(number: Sysno) -> u8 {
         | N::getxattr
         | N::lgetxattr
         | N::execve
+        | N::setxattr
+        | N::lsetxattr
+        | N::listxattr
+        | N::llistxattr
+        | N::removexattr
+        | N::lremovexattr
+        | N::utime
         | N::utimes => path::FIRST,
         N::openat
         | N::openat2
@@ -226,6 +282,15 @@ pub(crate) fn paths_of(number: Sysno) -> u8 {
         | N::fchmodat
         | N::fchownat
         | N::utimensat
+        | N::futimesat
+        | N::fchmodat2
+        | N::name_to_handle_at
+        | N::getxattrat
+        | N::setxattrat
+        | N::listxattrat
+        | N::removexattrat
+        | N::file_getattr
+        | N::file_setattr
         | N::execveat => path::AT,
         N::rename | N::link => path::TWO,
         N::renameat | N::renameat2 | N::linkat => path::TWO_AT,
@@ -237,7 +302,23 @@ pub(crate) fn paths_of(number: Sysno) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use iostrata_core::trace::direction;
+
     use super::*;
+
+    /// What a back end sums as bytes is what results take for bytes.
+    #[test]
+    fn calls_that_return_bytes_are_those_that_have_a_direction() {
+        let bytes = |nr: usize| purposes()[nr] == 1 || purposes()[nr] == 2;
+        for number in Sysno::iter() {
+            let moves = meaning(number) & call::MOVES != 0;
+            assert_eq!(moves, direction(number.name()).is_some(), "{number}");
+        }
+        for nr in RING_BASE..SOURCE_BASE {
+            let name = name(u32::try_from(nr).unwrap());
+            assert_eq!(bytes(nr), direction(name).is_some(), "{name}");
+        }
+    }
 
     #[test]
     fn knows_calls_by_number_and_name() {
@@ -249,8 +330,15 @@ mod tests {
         assert_eq!(table[Sysno::getpid.id().unsigned_abs() as usize], 0);
         assert_eq!(name(9_999), "unknown");
         assert_eq!(name(512 + 23), "io_uring.write");
-        let copy = 640 + Sysno::copy_file_range.id().unsigned_abs();
+        let copy = 672 + Sysno::copy_file_range.id().unsigned_abs();
         assert_eq!(name(copy), "copy_file_range");
+        assert_eq!(
+            (name(640 + 1), name(640 + 16)),
+            ("aio.pwrite", "ioctl(FICLONE)")
+        );
+        assert_eq!(name(672 + 640 + 16), "ioctl(FICLONE)");
+        assert!(has_shape(640 + 16) && !has_shape(672 + 640 + 16));
+        assert_eq!((name(640 + 4), name(640 + 31)), ("unknown", "unknown"));
         assert!(is_source(copy) && !is_source(write));
         assert!(has_shape(write) && !has_shape(copy) && !has_shape(535));
     }

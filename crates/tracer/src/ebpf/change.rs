@@ -5,19 +5,20 @@ use iostrata_core::record::{Change, Description, Durability, Kind, Payload};
 
 use super::attributes;
 use super::history::{FMODE_CREATED, Named, Resolved, TMPFILE};
-use super::wire::StepEvent;
 use crate::record::batch::{Call, Item, Located, Names, Open, Target};
-use crate::steps::{AT_REMOVEDIR, MS_SYNC, O_TRUNC};
+use crate::steps::{AT_REMOVEDIR, MS_SYNC, system_call, truncates};
 
 /// What the log has to tell of a step; `None` for what changes nothing.
 pub(super) fn item(call: Call, step: &Resolved) -> Option<Item> {
     if call.outcome.is_err() {
         return failed(call, step);
     }
-    if let Some(names) = on_names(call.name, step) {
+    // An operation of io_uring is told by the arguments of the system call of its name.
+    let name = system_call(call.name);
+    if let Some(names) = on_names(name, step) {
         return Some(Item::Names { call, names });
     }
-    let change = on_file(call.name, step)?;
+    let change = on_file(name, step)?;
     let open = opened(step).map(|open| Open {
         flags: match &change {
             Change::Described { flags, .. } => *flags,
@@ -46,14 +47,9 @@ pub(super) fn reached(item: &Item, step: &Resolved) -> Option<Item> {
     })?
 }
 
-/// Whether blocks came to be shared: contents that no buffer had.
-pub(super) fn is_clone(call: &str, step: &Resolved) -> bool {
-    call == "ioctl" && step.event.result >= 0 && attributes::is_clone(step.event.argument[1])
-}
-
 /// Whether the call changed attributes, of which the log has nothing.
-pub(super) fn is_untold(call: Call, step: &Resolved) -> bool {
-    call.outcome.is_ok() && attributes::is_one(call.name) && !is_clone(call.name, step)
+pub(super) fn is_untold(call: Call) -> bool {
+    call.outcome.is_ok() && attributes::is_one(call.name)
 }
 
 /// The open file of the call's descriptor.
@@ -143,7 +139,7 @@ fn on_names(call: &str, step: &Resolved) -> Option<Names> {
                 at: at().filter(|_| !nameless),
                 mode: Some(event.inode_mode & 0o7777),
                 created,
-                truncated: is_emptied(call, event, &step.extra) && !created,
+                truncated: truncates(call, argument) && !created,
             })
         }
         _ => None,
@@ -256,18 +252,4 @@ fn failed(call: Call, step: &Resolved) -> Option<Item> {
         name => on_file(name, step)?,
     };
     Some(Item::Step { call, open, change })
-}
-
-/// Whether opening cuts the contents off.
-fn is_emptied(call: &str, event: &StepEvent, extra: &[u8]) -> bool {
-    match call {
-        "creat" => true,
-        "open" => event.argument[1] & O_TRUNC != 0,
-        "openat" => event.argument[2] & O_TRUNC != 0,
-        // struct open_how (include/uapi/linux/openat2.h): its first word.
-        "openat2" => {
-            attributes::word(extra, 0).is_some_and(|flags| flags.cast_unsigned() & O_TRUNC != 0)
-        }
-        _ => false,
-    }
 }

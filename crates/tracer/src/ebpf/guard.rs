@@ -12,6 +12,8 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 
+use crate::failure;
+
 /// include/uapi/linux/bpf.h
 const BPF_MAP_GET_NEXT_KEY: libc::c_int = 4;
 
@@ -37,14 +39,21 @@ impl Guard {
         unsafe {
             command.pre_exec(move || watch(waits_fd, stops_fd));
         }
+        failure::stage("guard.start");
         let child = command.spawn()?;
         Ok(Self { alive, child })
+    }
+
+    /// Whether nobody has ended it.
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
     }
 }
 
 impl Drop for Guard {
     /// All is well: there is nothing to continue.
     fn drop(&mut self) {
+        // It fails when somebody has ended the child.
         self.alive.write_all(&[1]).ok();
         self.child.wait().ok();
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::timeline::Moments;
-use iostrata_core::trace::{Event, Follower, NamedFile, Scope, Seen, Step, Task};
+use iostrata_core::trace::{Event, Follower, NamedFile, Scope, Seen, Step, Task, is_open, is_sync};
 use zerocopy::FromBytes as _;
 
 use super::attributes;
@@ -12,7 +12,7 @@ use super::calls;
 use super::names::{Names, Place, beneath, up_to_nul};
 use super::stream::file_id;
 use super::touched::{self, Inode, Meant, Touch, Touches};
-use super::wire::{FileKey, RunEvent, StepEvent, TaskEvent};
+use super::wire::{FileKey, ReportEvent, RunEvent, StepEvent, Submission, TaskEvent, run};
 use crate::paths;
 use crate::sites::Sites;
 use crate::steps::{self, Asked};
@@ -34,6 +34,8 @@ pub(super) struct History {
     nameless: HashSet<FileId>,
     /// Names whose directory the kernel side did not tell.
     as_text: u64,
+    /// Calls of `truncate` whose file was not known.
+    truncated: u64,
 }
 
 /// A path of a call.
@@ -64,7 +66,7 @@ pub(super) struct Resolved {
 
 impl History {
     /// What the names of the session lack.
-    pub(super) fn gaps(&self) -> Vec<Gap> {
+    pub(super) fn missing(&self) -> Vec<Gap> {
         let gap = || {
             Gap::new(
                 format!("directories of {} names", self.as_text),
@@ -72,17 +74,22 @@ impl History {
                  program gave them, whatever links lead there",
             )
         };
-        (self.as_text > 0).then(gap).into_iter().collect()
+        let as_text = (self.as_text > 0).then(gap);
+        as_text
+            .into_iter()
+            .chain(unknown_files(self.truncated))
+            .collect()
     }
 
     pub(super) fn finish(self, sites: Sites, moments: Moments) -> Seen {
+        let missing = self.missing();
         Seen {
-            gaps: self.gaps(),
             names: self.names.finish(),
             tasks: self.tasks,
             followed: self.follower.finish(),
             sites: sites.finish(),
             moments,
+            missing,
         }
     }
 
@@ -129,10 +136,11 @@ impl History {
             return;
         };
         let call = calls::name(event.nr);
-        let step = if call == "io_uring.fsync" {
+        let step = if is_sync(call) {
+            let is_data = call == "aio.fdsync" || event.flags & run::DATA_ONLY != 0;
             Step::Synced {
                 file: Some(file),
-                scope: Scope::File,
+                scope: if is_data { Scope::Data } else { Scope::File },
             }
         } else {
             Step::Wrote {
@@ -142,6 +150,7 @@ impl History {
                 from: event.from,
                 to: event.to,
                 sequential: event.sequential,
+                durable: event.flags & run::DURABLE != 0,
             }
         };
         self.follower.event(&Event {
@@ -151,9 +160,30 @@ impl History {
             ended_ns: event.ended_ns,
             call,
             step,
-            // Only operations of io_uring come as a run without a write.
-            error: (event.count == 0).then_some(libc::EIO),
+            error: (event.error != 0).then_some(event.error),
         });
+    }
+
+    pub(super) fn report(&mut self, record: &[u8]) {
+        let Ok(event) = ReportEvent::read_from_bytes(record) else {
+            return;
+        };
+        self.follower.event(&Event {
+            process: event.process,
+            thread: event.thread,
+            started_ns: event.started_ns,
+            ended_ns: event.ended_ns,
+            call: calls::name(event.nr),
+            step: Step::Reported { count: event.count },
+            error: None,
+        });
+    }
+
+    /// An operation of libaio of which only the submission is known.
+    pub(super) fn submission(&mut self, submission: &Submission) {
+        if let Some(event) = submission.event() {
+            self.follower.event(&event);
+        }
     }
 
     /// A step with its paths as they were before it.
@@ -281,14 +311,16 @@ impl History {
             file: resolved.file,
             created: event.mode & FMODE_CREATED != 0,
             flags: event.flags,
+            linked: resolved.node.filter(|_| matches!(call, "link" | "linkat")),
             file_by_path: resolved.node,
             first: path(resolved.first),
             second: path(resolved.second),
         };
+        let is_truncate = call == "truncate" && event.result >= 0;
         let Some(step) = steps::step(asked) else {
+            self.truncated += u64::from(is_truncate);
             return;
         };
-        let failed = i32::try_from(event.result.unsigned_abs()).unwrap_or(i32::MAX);
         self.follower.event(&Event {
             process: event.process,
             thread: event.thread,
@@ -296,7 +328,7 @@ impl History {
             ended_ns: event.left_ns,
             call,
             step,
-            error: (event.result < 0).then_some(failed),
+            error: outcome(event.result).err(),
         });
     }
 
@@ -305,7 +337,9 @@ impl History {
         if step.event.result < 0 {
             return;
         }
-        if let Some(file) = step.file.filter(|_| step.event.flags & TMPFILE == TMPFILE) {
+        // The flag stays with the open file when that has long got a name.
+        let is_nameless = is_open(call) && step.event.flags & TMPFILE == TMPFILE;
+        if let Some(file) = step.file.filter(|_| is_nameless) {
             self.nameless.insert(file);
         }
         let place = |named: &Option<Named>| named.as_ref().and_then(|named| named.place.clone());
@@ -350,6 +384,22 @@ impl History {
         };
         Some(Named { path, place: None })
     }
+}
+
+/// What a call returned, or its `errno`.
+pub(super) fn outcome(result: i64) -> Result<u64, i32> {
+    u64::try_from(result)
+        .map_err(|_negative| i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX))
+}
+
+/// `truncate` names its file by a path only.
+fn unknown_files(truncated: u64) -> Option<Gap> {
+    (truncated > 0).then(|| {
+        Gap::new(
+            format!("{truncated} truncate"),
+            "the file system does not tell which files they were",
+        )
+    })
 }
 
 /// The last name of a path, and what stands before it.

@@ -8,7 +8,7 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use iostrata_core::op::Gap;
 
 use super::object::{OpenError, chain};
-use super::{Limits, calls, casts, moments};
+use super::{Limits, calls, casts, moments, told};
 
 /// The committed object; `make bpf` rebuilds it from `bpf/`.
 static OBJECT: &[u8] = include_bytes_aligned!("../../../../bpf/iostrata.bpf.o");
@@ -83,6 +83,22 @@ pub(super) const PROGRAMS: [(&str, &str, Stratum); 21] = [
     ("call_entered", "sys_enter", Stratum::Syscalls),
 ];
 
+/// Programs that see every change and every sync of a file system, its tracepoint, and its type.
+/// A kernel that has its file systems as modules refuses them; then nobody can tell who shares
+/// such a file system's requests.
+pub(super) const CHANGES: [(&str, &str, &str); 10] = [
+    ("ext4_changed", "ext4_journal_start_inode", "ext4"),
+    ("ext4_changed_whole", "ext4_journal_start_sb", "ext4"),
+    ("ext4_synced", "ext4_sync_file_enter", "ext4"),
+    ("ext4_synced_whole", "ext4_sync_fs", "ext4"),
+    ("xfs_changed", "xfs_trans_alloc", "xfs"),
+    ("xfs_synced", "xfs_file_fsync", "xfs"),
+    ("xfs_synced_whole", "xfs_fs_sync_fs", "xfs"),
+    ("btrfs_changed", "btrfs_space_reservation", "btrfs"),
+    ("btrfs_synced", "btrfs_sync_file", "btrfs"),
+    ("btrfs_synced_whole", "btrfs_sync_fs", "btrfs"),
+];
+
 /// The program for kernels on which another one is refused.
 const OLDER: (&str, &str) = ("ring_completed", "ring_completed_old");
 
@@ -92,6 +108,8 @@ pub(super) struct Programs {
     pub(super) loaded: Vec<&'static str>,
     pub(super) missing: Vec<Gap>,
     pub(super) seen: Vec<Stratum>,
+    /// Types of file systems of which every change is seen.
+    pub(super) told: Vec<&'static str>,
 }
 
 impl Programs {
@@ -111,12 +129,18 @@ impl Programs {
 
     fn of(object: &[u8], casts: bool, btf: &Btf, limits: &Limits) -> Result<Self, aya::EbpfError> {
         let mut ebpf = load_object(object, casts, btf, limits)?;
-        let (loaded, missing, seen) = load_programs(&mut ebpf, btf, limits.history);
+        let (mut loaded, missing, seen) = load_programs(&mut ebpf, btf, limits.history);
+        let told = if limits.history && seen.contains(&Stratum::Device) {
+            load_changes(&mut ebpf, btf, &mut loaded)
+        } else {
+            Vec::new()
+        };
         Ok(Self {
             ebpf,
             loaded,
             missing,
             seen,
+            told,
         })
     }
 }
@@ -134,6 +158,8 @@ fn load_object(
         .allow_unsupported_maps()
         .override_global("CASTS", &u32::from(casts), true)
         .override_global("CALLS", &table, true)
+        .override_global("TOLD_BY", &calls::told(), true)
+        .override_global("REQUEST", &told::requests(), true)
         .override_global("PATHS", &calls::paths(limits.record), true)
         .override_global("EXTRAS", &calls::extras(), true)
         .override_global("PURPOSE_OF", &calls::purposes(), true)
@@ -204,6 +230,37 @@ fn load_programs(
     (loaded, missing, seen)
 }
 
+/// Whether a file system of this type is mounted, in whatever namespace. Of others nothing has to be
+/// told, and each program takes some milliseconds to load.
+fn is_mounted(kind: &str) -> bool {
+    // The kernel's own entries beside the mounted ones (fs/ext4/sysfs.c, fs/xfs/xfs_super.c,
+    // fs/btrfs/sysfs.c).
+    let of_kernel = ["features", "stats", "debug"];
+    let entries = std::fs::read_dir(format!("/sys/fs/{kind}"));
+    entries.is_ok_and(|mut entries| {
+        entries.any(|entry| {
+            let name = entry.map(|entry| entry.file_name());
+            name.is_ok_and(|name| of_kernel.iter().all(|known| name != *known))
+        })
+    })
+}
+
+/// Those of a file system together: half of its changes tell nothing.
+fn load_changes(ebpf: &mut Ebpf, btf: &Btf, loaded: &mut Vec<&'static str>) -> Vec<&'static str> {
+    let mut told = Vec::new();
+    let by_kind = CHANGES.chunk_by(|one, next| one.2 == next.2);
+    for of_one in by_kind.filter(|of_one| is_mounted(of_one[0].2)) {
+        let all = of_one
+            .iter()
+            .all(|(name, tracepoint, _)| load_one(ebpf, name, tracepoint, btf).is_ok());
+        if let Some((.., filesystem)) = of_one.first().filter(|_| all) {
+            told.push(*filesystem);
+            loaded.extend(of_one.iter().map(|(name, ..)| *name));
+        }
+    }
+    told
+}
+
 /// The older program first: a kernel that it is not made for refuses it, while the newer
 /// one would be taken by both and read the wrong argument.
 fn load_either(
@@ -244,14 +301,26 @@ mod tests {
         let btf = Btf::from_sys_fs().unwrap();
         let with_casts = casts::resolve(OBJECT, &btf);
         for limits in [Limits::default(), Limits::trace(), Limits::record()] {
-            let plain = Programs::of(OBJECT, false, &btf, &limits).unwrap();
+            let mut plain = Programs::of(OBJECT, false, &btf, &limits).unwrap();
             assert_eq!(plain.missing, []);
             let Some(object) = &with_casts else {
                 eprintln!("skipped: the kernel has no bpf_rdonly_cast");
                 continue;
             };
-            let casting = Programs::of(object, true, &btf, &limits).unwrap();
+            let mut casting = Programs::of(object, true, &btf, &limits).unwrap();
             assert_eq!(casting.missing, []);
+            assert_eq!(
+                plain.told.contains(&"ext4"),
+                limits.history && is_mounted("ext4")
+            );
+            for programs in [&mut plain, &mut casting] {
+                let loaded = &programs.loaded;
+                let others = CHANGES.iter().filter(|(name, ..)| !loaded.contains(name));
+                for (name, tracepoint, _) in others {
+                    let taken = load_one(&mut programs.ebpf, name, tracepoint, &btf);
+                    assert_eq!(taken, Ok(()), "{name}");
+                }
+            }
         }
     }
 }

@@ -74,7 +74,7 @@ impl Mappings {
             (mapping.process == process && from < to).then(|| Mapped {
                 number,
                 file: mapping.file,
-                offset: mapping.offset + (from - mapping.address),
+                offset: mapping.offset.saturating_add(from - mapping.address),
                 bytes: to - from,
             })
         };
@@ -129,7 +129,7 @@ fn offset_at(maps: &str, address: u64) -> Option<u64> {
         let offset = u64::from_str_radix(fields.nth(1)?, 16).ok()?;
         (from..to)
             .contains(&address)
-            .then(|| offset + (address - from))
+            .then(|| offset.checked_add(address - from))?
     })
 }
 

@@ -3,12 +3,17 @@
 //! [`EbpfObserver::open`] loads once; a session attaches, watches one process tree and
 //! detaches, so that timing runs between sessions pay nothing.
 
+mod aio;
 mod attributes;
 pub(crate) mod calls;
 mod casts;
 mod change;
+#[cfg(test)]
+mod classified;
 mod guard;
 mod history;
+#[cfg(test)]
+mod hostile;
 mod load;
 mod mapping;
 mod moments;
@@ -16,22 +21,23 @@ mod names;
 mod object;
 mod payload;
 mod readout;
+mod stopping;
 mod stream;
 mod sums;
 mod symbols;
+pub(crate) mod told;
 mod touched;
 mod uring;
 pub(crate) mod wire;
 
-use std::os::fd::AsFd as _;
-
+pub(crate) use aio::gap as without_result;
 use iostrata_core::environment::Backend;
 use iostrata_core::evidence::BlockRow;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Streams};
 use iostrata_core::op::Gap;
-use iostrata_core::trace::Seen;
 
 use crate::clock;
+use crate::failure::{self, survive};
 use crate::record::{RecordError, Recorded, Recording};
 use aya::maps::MapError;
 pub use calls::call_names;
@@ -39,6 +45,7 @@ pub use load::Stratum;
 use object::Object;
 pub use object::OpenError;
 use payload::Payloads;
+use stopping::Stopping;
 use stream::Stream;
 use sums::Sums;
 use wire::Config;
@@ -129,7 +136,7 @@ impl Unfinished {
     /// # Errors
     /// When the log could not be written to its end.
     pub fn finish(self) -> Result<Recorded, RecordError> {
-        self.payloads.finish(self.gaps, self.still_running)
+        self.payloads.end(self.gaps, self.still_running)
     }
 }
 
@@ -192,6 +199,18 @@ impl EbpfObserver {
         readout::alive(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))
     }
 
+    fn payloads(&mut self, recording: Recording) -> Result<Payloads, ObserveError> {
+        let cannot = |e: MapError| error("count stops", &e);
+        let doing = "start the process that continues a stopped program when iostrata is killed";
+        let stopping = Stopping::new(
+            self.object.stops().map_err(cannot)?,
+            self.object.stops_fd().map_err(cannot)?,
+            self.object.no_stops().map_err(cannot)?,
+        );
+        let stopping = stopping.map_err(|e| error(doing, &e))?;
+        Ok(Payloads::new(recording, stopping))
+    }
+
     /// Strata that are observed.
     pub fn seen(&self) -> &[Stratum] {
         &self.object.seen
@@ -225,15 +244,11 @@ impl Observer for EbpfObserver {
         self.skipped_before = self.object.skipped();
         self.streaming = stream.calls || stream.requests || self.limits.history;
         if self.streaming {
-            let payloads = self.recording.take().map(|recording| {
-                let stops = self.object.stops()?;
-                let guard = self.object.stops_fd()?;
-                Ok(Payloads::new(recording, stops, guard.as_fd()))
-            });
-            let payloads = payloads
-                .transpose()
-                .map_err(|e| error("count stops", &e as &MapError))?;
-            self.stream.start(payloads, Sums::new(&self.limits));
+            let payloads = self.recording.take();
+            let payloads = payloads.map(|recording| self.payloads(recording));
+            self.stream
+                .start(payloads.transpose()?, Sums::new(&self.limits))
+                .map_err(|e| error("start the thread that reads the ring", &e))?;
         }
         self.object.iterate("adopt").map_err(|cause| ObserveError {
             doing: format!("observe process {root}"),
@@ -270,34 +285,54 @@ impl Observer for EbpfObserver {
         } else {
             stream::Events::default()
         };
+        let mut failed = std::mem::take(&mut events.failed);
         released.map_err(|cause| ObserveError {
             doing: "end the observation".to_owned(),
             cause,
         })?;
-        let sums = std::mem::take(&mut events.sums);
+        let mut sums = std::mem::take(&mut events.sums);
+        let mut left = Vec::new();
+        if self.limits.history {
+            left = aio::left(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))?;
+            for submission in &left {
+                sums.submission(submission);
+                events.history.submission(submission);
+            }
+        }
         let mut raw =
             readout::read(&self.object, sums).map_err(|e| error("read the eBPF maps", &e))?;
-        raw.losses.skipped = self.object.skipped() - self.skipped_before;
+        raw.losses.unread = events.unread;
+        raw.losses.skipped = self.object.skipped().saturating_sub(self.skipped_before);
         self.unfinished = events.payloads.take().map(|payloads| {
-            let gaps = readout::log_gaps(&self.object, &raw);
+            let mut gaps = readout::log_gaps(&self.object, &raw);
+            gaps.extend(events.history.missing());
+            gaps.extend(failed.iter().cloned());
             Unfinished {
                 payloads,
                 gaps,
                 still_running,
             }
         });
-        let seen = self.limits.history.then(|| {
-            let moments = moments::read(&self.object, self.config.started_ns)?;
-            Ok(events.history.finish(events.sites, moments))
-        });
-        let seen: Option<Result<Seen, MapError>> = seen;
+        let seen = if self.limits.history {
+            let mut moments = moments::read(&self.object, self.config.started_ns)
+                .map_err(|e| error("read the eBPF maps", &e))?;
+            moments
+                .calls
+                .extend(aio::moments(&left, self.config.started_ns));
+            let (history, sites) = (events.history, events.sites);
+            survive("the history", &mut failed, || {
+                failure::stage("history.finish");
+                history.finish(sites, moments)
+            })
+        } else {
+            None
+        };
         Ok(Observation {
             raw,
             ops: events.ops,
             requests: events.requests,
-            seen: seen
-                .transpose()
-                .map_err(|e| error("read the eBPF maps", &e))?,
+            seen,
+            failed,
         })
     }
 }

@@ -10,9 +10,10 @@ use aya::{Btf, Ebpf};
 use iostrata_core::op::Gap;
 
 use super::load::{PROGRAMS, Programs, Stratum};
-use super::payload::Stops;
+use super::stopping::{NoStops, Stops};
 use super::wire::{Config, END_IOS};
 use super::{Limits, symbols};
+use crate::failure;
 
 /// The loaded object.
 pub(super) struct Object {
@@ -23,6 +24,8 @@ pub(super) struct Object {
     pub(super) end_io: [u64; END_IOS],
     pub(super) seen: Vec<Stratum>,
     pub(super) missing: Vec<Gap>,
+    /// Types of file systems of which every change is seen.
+    pub(super) told: Vec<&'static str>,
 }
 
 /// Why nothing at all can be observed.
@@ -57,13 +60,17 @@ pub enum OpenError {
 impl Object {
     pub(super) fn load(limits: &Limits) -> Result<Self, OpenError> {
         // Reading 120,000 symbols takes half as long as loading, and both cores are free.
-        let addresses = std::thread::spawn(symbols::read);
+        let addresses = std::thread::spawn(|| {
+            failure::stage("symbols.read");
+            symbols::read()
+        });
         let btf = type_information().map_err(OpenError::NoBtf)?;
         let Programs {
             ebpf,
             loaded,
             mut missing,
             seen,
+            told,
         } = Programs::load(&btf, limits)?;
         if !seen.contains(&Stratum::Tasks) {
             let why = missing
@@ -73,11 +80,16 @@ impl Object {
                 why.map_or_else(String::new, |gap| gap.why.clone()),
             ));
         }
-        let end_io = addresses.join().unwrap_or_default();
+        let read = addresses.join();
+        let hidden = "kernel addresses are hidden (kptr_restrict, CAP_SYSLOG)".to_owned();
+        let (end_io, why) = match read {
+            Ok(end_io) => (end_io, hidden),
+            Err(panic) => (Default::default(), failure::words(&*panic)),
+        };
         if !symbols::known(&end_io) {
             missing.push(Gap::new(
                 "journal and log writes by their completion function",
-                "kernel addresses are hidden (kptr_restrict, CAP_SYSLOG); request flags are used instead",
+                format!("{why}; request flags are used instead"),
             ));
         }
         Ok(Self {
@@ -87,6 +99,7 @@ impl Object {
             end_io,
             seen,
             missing,
+            told,
         })
     }
 
@@ -111,16 +124,20 @@ impl Object {
 
     /// Another descriptor of that table.
     pub(super) fn stops_fd(&self) -> Result<OwnedFd, MapError> {
-        let Some(Map::HashMap(map)) = self.ebpf.map("stops") else {
-            return Err(absent("stops"));
+        match self.ebpf.map("stops") {
+            Some(Map::HashMap(map)) => another(map),
+            _ => Err(absent("stops")),
+        }
+    }
+
+    /// The switch that ends all stopping; processes are stopped from now on.
+    pub(super) fn no_stops(&self) -> Result<NoStops, MapError> {
+        let Some(Map::Array(map)) = self.ebpf.map("no_stops") else {
+            return Err(absent("no_stops"));
         };
-        let fd = map.fd().as_fd().try_clone_to_owned();
-        fd.map_err(|io_error| {
-            MapError::SyscallError(aya::sys::SyscallError {
-                call: "dup",
-                io_error,
-            })
-        })
+        let mut switch = NoStops::try_from(Map::Array(MapData::from_fd(another(map)?)?))?;
+        switch.set(0, 0, 0)?;
+        Ok(switch)
     }
 
     pub(super) fn configure(&mut self, config: Config) -> Result<(), MapError> {
@@ -194,6 +211,16 @@ impl Object {
             .map(|_| ())
             .map_err(|e| e.to_string())
     }
+}
+
+fn another(map: &MapData) -> Result<OwnedFd, MapError> {
+    let fd = map.fd().as_fd().try_clone_to_owned();
+    fd.map_err(|io_error| {
+        MapError::SyscallError(aya::sys::SyscallError {
+            call: "dup",
+            io_error,
+        })
+    })
 }
 
 pub(super) fn absent(map: &str) -> MapError {

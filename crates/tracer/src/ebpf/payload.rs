@@ -5,24 +5,22 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt as _;
 
-use aya::maps::{HashMap as Table, MapData};
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{Change, Durability};
-use iostrata_core::trace::NamedFile;
-use rustix::process::{Pid, Signal, kill_process};
+use iostrata_core::trace::{NamedFile, is_sync};
 use zerocopy::FromBytes as _;
 
 use super::calls;
 use super::change;
-use super::guard::Guard;
-use super::history::Resolved;
+use super::history::{Resolved, outcome};
 use super::mapping::Mappings;
+use super::stopping::{Stopping, continue_process};
 use super::stream::file_id;
-use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, form, landing};
+use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, form, landing, run};
 use crate::clock::now_ns;
+use crate::failure::{self, survive};
 use crate::record::batch::{Batch, Call, Destination, Item, Open, Part};
 use crate::record::offsets::Landing;
 use crate::record::{RecordError, Recorded, Recording};
@@ -37,15 +35,11 @@ const S_IFREG: u32 = 0o100_000;
 /// include/uapi/asm-generic/fcntl.h
 const O_APPEND: u32 = 0o2000;
 
-/// How often the kernel side has stopped each process.
-pub(super) type Stops = Table<MapData, u32, u64>;
-
 /// Feeds one recording.
 pub(super) struct Payloads {
-    _guard: Option<Guard>,
     recording: Recording,
     batch: Batch,
-    stops: Stops,
+    stopping: Stopping,
     /// Stops that were seen, by process.
     seen: HashMap<u32, u64>,
     /// The thread for which each process was continued last, and when that was done.
@@ -53,34 +47,33 @@ pub(super) struct Payloads {
     stopped: u64,
     mappings: Mappings,
     last_ns: u64,
-    ring_writes: u64,
     /// Payload that was fetched after its process might have gone on.
     unsure: u64,
     unstoppable: u64,
-    clones: u64,
     /// Changes of attributes that could not be told.
     attributes: u64,
 }
 
 impl Payloads {
-    pub(super) fn new(recording: Recording, stops: Stops, table: BorrowedFd<'_>) -> Self {
+    pub(super) fn new(recording: Recording, stopping: Stopping) -> Self {
         Self {
-            // Without it the program would stay stopped only if iostrata is killed.
-            _guard: Guard::start(table).ok(),
             recording,
             batch: Batch::default(),
-            stops,
+            stopping,
             seen: HashMap::new(),
             continued: HashMap::new(),
             stopped: 0,
             mappings: Mappings::default(),
             last_ns: 0,
-            ring_writes: 0,
             unsure: 0,
             unstoppable: 0,
-            clones: 0,
             attributes: 0,
         }
+    }
+
+    /// Who is stopped for it.
+    pub(super) fn stopping(&mut self) -> &mut Stopping {
+        &mut self.stopping
     }
 
     pub(super) fn named(&mut self, named: &NamedFile) {
@@ -89,7 +82,6 @@ impl Payloads {
 
     pub(super) fn step(&mut self, resolved: &Resolved) {
         let call = call_of_step(&resolved.event);
-        self.clones += u64::from(change::is_clone(call.name, resolved));
         match change::item(call, resolved) {
             Some(Item::Step {
                 change: Change::Mapped { node, .. },
@@ -107,33 +99,34 @@ impl Payloads {
                 }
                 self.add(item);
             }
-            None => self.attributes += u64::from(change::is_untold(call, resolved)),
+            None => self.attributes += u64::from(change::is_untold(call)),
         }
     }
 
-    /// Operations of io_uring say nothing about where they write.
+    /// Syncs among what does not come as a step. Of the other operations of io_uring and libaio
+    /// no payload is seen: the end of the log counts them.
     pub(super) fn run(&mut self, record: &[u8]) {
         let Ok(event) = RunEvent::read_from_bytes(record) else {
             return;
         };
         match calls::name(event.nr) {
-            "io_uring.fsync" => {
+            name if is_sync(name) => {
                 let call = Call {
                     process: event.process,
                     thread: event.thread,
                     started_ns: event.started_ns,
                     ended_ns: event.ended_ns,
-                    name: "io_uring.fsync",
-                    outcome: if event.count > 0 {
+                    name,
+                    outcome: if event.error == 0 {
                         Ok(0)
                     } else {
-                        Err(libc::EIO)
+                        Err(event.error)
                     },
                 };
                 let change = Change::Synced {
                     node: file_id(&event.file),
                     description: None,
-                    scope: if event.is_data_sync() {
+                    scope: if name == "aio.fdsync" || event.flags & run::DATA_ONLY != 0 {
                         Durability::Data
                     } else {
                         Durability::File
@@ -142,7 +135,6 @@ impl Payloads {
                 let open = None;
                 self.add(Item::Step { call, open, change });
             }
-            name if name.starts_with("io_uring.") => self.ring_writes += event.count,
             _ => {}
         }
     }
@@ -181,16 +173,17 @@ impl Payloads {
             let wanted = left.min(buffer.len());
             let had = from
                 .and_then(|file| {
-                    let at = event.address + done;
+                    let at = event.address.checked_add(done)?;
                     file.read_at(&mut buffer[..wanted], at).ok()
                 })
                 .unwrap_or(0);
+            let at = event.at.saturating_add(done);
             if had == 0 {
-                self.part(event, event.at + done, event.part - done, None);
+                self.part(event, at, event.part - done, None);
                 return;
             }
             let held = self.batch.hold(&buffer[..had]);
-            self.part(event, event.at + done, had as u64, Some(held));
+            self.part(event, at, had as u64, Some(held));
             done += had as u64;
         }
     }
@@ -239,6 +232,7 @@ impl Payloads {
         let Ok(event) = StopEvent::read_from_bytes(record) else {
             return;
         };
+        failure::stage("reader.stop");
         self.stopped += 1;
         self.unstoppable += u64::from(event.error != 0);
         *self.seen.entry(event.process).or_default() += 1;
@@ -246,21 +240,15 @@ impl Payloads {
         if self.is_waiting(event.process) {
             return;
         }
-        let process = i32::try_from(event.process).ok().and_then(Pid::from_raw);
-        if let Some(process) = process {
-            // It may have been killed meanwhile.
-            kill_process(process, Signal::CONT).ok();
-            let now = (event.thread, now_ns());
-            self.continued.insert(event.process, now);
-        }
+        continue_process(event.process);
+        let now = (event.thread, now_ns());
+        self.continued.insert(event.process, now);
     }
 
     /// Whether the kernel side has stopped the process more often than was seen here.
     fn is_waiting(&self, process: u32) -> bool {
         let seen = self.seen.get(&process).copied().unwrap_or(0);
-        self.stops
-            .get(&process, 0)
-            .is_ok_and(|stopped| stopped > seen)
+        self.stopping.more_than(process, seen)
     }
 
     /// Whether the process was continued, for another of its threads, after this call had
@@ -312,7 +300,8 @@ impl Payloads {
     fn stored(&mut self, call: Call, number: usize, offset: u64, bytes: u64) {
         let mut at = offset;
         let mut buffer = vec![0; FETCHED];
-        while let Some((from, had)) = self.mappings.read(number, at, offset + bytes, &mut buffer) {
+        let end = offset.saturating_add(bytes);
+        while let Some((from, had)) = self.mappings.read(number, at, end, &mut buffer) {
             let (Some(file), true) = (self.mappings.file(number), had > 0) else {
                 return;
             };
@@ -345,13 +334,22 @@ impl Payloads {
         }
     }
 
+    /// [`Self::finish`], and whatever goes wrong in it is an error.
+    pub(super) fn end(self, gaps: Vec<Gap>, still_running: bool) -> Result<Recorded, RecordError> {
+        let path = self.recording.path().to_owned();
+        let mut failed = Vec::new();
+        let ended = survive("the end of the log", &mut failed, || {
+            self.finish(gaps, still_running)
+        });
+        ended.unwrap_or_else(|| {
+            let why = failed.pop().map_or_else(String::new, |gap| gap.why);
+            Err(RecordError::Defect { path, why })
+        })
+    }
+
     /// Looks at all mappings a last time and ends the log. `gaps` are those of the kernel
     /// side.
-    pub(super) fn finish(
-        mut self,
-        mut gaps: Vec<Gap>,
-        still_running: bool,
-    ) -> Result<Recorded, RecordError> {
+    fn finish(mut self, mut gaps: Vec<Gap>, still_running: bool) -> Result<Recorded, RecordError> {
         for (number, process, thread, offset, bytes) in self.mappings.all() {
             let call = Call {
                 process,
@@ -366,24 +364,19 @@ impl Payloads {
         self.hand_over();
         let counted = [
             (
-                self.ring_writes,
-                "writes by io_uring",
-                "their buffers and offsets are not seen",
-            ),
-            (
                 self.attributes,
                 "changes of attributes",
                 "the kernel did not tell of which node, or the value was too long",
             ),
             (
-                self.clones,
-                "ranges that were cloned or deduplicated",
-                "FICLONE, FICLONERANGE and FIDEDUPERANGE are not followed",
-            ),
-            (
                 self.unsure,
                 "buffers",
                 "several threads of a process wrote at once, and it may have changed them before they were read",
+            ),
+            (
+                u64::from(!self.stopping.goes_on()),
+                "guard of stopped processes",
+                "it was ended and could not be started again, and nobody was stopped any more",
             ),
             (
                 self.unstoppable,
@@ -408,8 +401,7 @@ fn call_of_step(event: &StepEvent) -> Call {
         started_ns: event.entered_ns,
         ended_ns: event.left_ns,
         name: calls::name(event.nr),
-        outcome: u64::try_from(event.result)
-            .map_err(|_negative| i32::try_from(event.result.unsigned_abs()).unwrap_or(i32::MAX)),
+        outcome: outcome(event.result),
     }
 }
 
@@ -417,7 +409,8 @@ fn call_of_step(event: &StepEvent) -> Call {
 fn landing_of(event: &PayloadEvent) -> Landing {
     let within = |appends| Landing::Within {
         lowest: event.lowest,
-        end: event.offset.saturating_add(event.bytes),
+        // Below 0 where somebody moved the position to before the write's end.
+        end: event.offset.wrapping_add(event.bytes),
         appends,
         between_ns: (event.looked_ns, event.seen_ns),
     };

@@ -6,10 +6,12 @@ use std::hash::Hash;
 use aya::maps::{Array, HashMap, Map, MapError, PerCpuArray, PerCpuValues};
 use aya::{Ebpf, Pod};
 use iostrata_core::evidence::{
-    BlockRow, CacheRow, Losses, RawEvidence, SyscallRow, Totals as CoreTotals,
+    BlockRow, CacheRow, Losses, RawEvidence, Sharing, SyscallRow, Totals as CoreTotals,
 };
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::Shape;
+use iostrata_core::trace::calls::unrecorded;
+use iostrata_core::trace::timeline::Purpose;
 
 use super::load::Stratum;
 use super::object::{Object, absent};
@@ -17,9 +19,9 @@ use super::stream::{cause, file_id, phase};
 use super::sums::{CallOnFile, Pages, Sums};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, Config, FileKey, NUMBERS,
-    Totals, loss,
+    Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss, using,
 };
-use super::{calls, moments};
+use super::{aio, calls, moments, uring};
 
 /// All rows of the session, those of the tables and those that came through the ring.
 pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError> {
@@ -27,13 +29,8 @@ pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError>
     let ebpf = &object.ebpf;
     let mut missing = object.missing.clone();
     let (unattributed, cache_lost) = (sums.unattributed, sums.cache_lost);
-    let compat = lost(ebpf, loss::COMPAT)?;
-    if compat > 0 {
-        missing.push(Gap::new(
-            format!("{compat} system calls of 32-bit programs"),
-            "their numbers mean other calls; they are not decoded",
-        ));
-    }
+    missing.extend(not_told(ebpf)?);
+    missing.extend(aio::gap(lost(ebpf, loss::RESULTS)? + sums.without_result));
     Ok(RawEvidence {
         syscalls: seen(Stratum::Syscalls)
             .then(|| call_rows(ebpf, sums.calls))
@@ -42,20 +39,61 @@ pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError>
             .then(|| cache_rows(ebpf, sums.cache))
             .transpose()?,
         block: requests(object)?,
+        sharing: sharing(object)?,
         totals: Some(totals(ebpf)?),
         blocked_seen: seen(Stratum::Blocked),
         losses: Losses {
-            unattributed_calls: lost(ebpf, loss::CALLS)? + unattributed,
-            cache: lost(ebpf, loss::CACHE)? + cache_lost,
+            unattributed_calls: lost(ebpf, loss::CALLS)?.saturating_add(unattributed),
+            cache: lost(ebpf, loss::CACHE)?.saturating_add(cache_lost),
             block: lost(ebpf, loss::BLOCK)?,
             stream: lost(ebpf, loss::STREAM)?,
             names: lost(ebpf, loss::NAMES)?,
             history: lost(ebpf, loss::HISTORY)?,
             tasks: lost(ebpf, loss::TASKS)?,
+            unread: 0,
             skipped: 0,
         },
         missing,
     })
+}
+
+/// What calls and operations did not tell.
+fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
+    let counted = [
+        (
+            lost(ebpf, loss::COMPAT)?,
+            "system calls of 32-bit programs",
+            "their numbers mean other calls; they are not decoded",
+        ),
+        (
+            lost(ebpf, loss::ARGUMENTS)?,
+            "calls whose arguments could not be read",
+            "they lay in memory of the program, or in tables of its own, that could not be looked at \
+             then: which files the calls acted on, and where, is not known",
+        ),
+        (
+            lost(ebpf, loss::COMPLETIONS)? + unended(ebpf)?,
+            "operations of io_uring",
+            "they had no completion: under way at the end, or asked for none \
+             (IOSQE_CQE_SKIP_SUCCESS)",
+        ),
+    ];
+    let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
+    Ok(counted
+        .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why))
+        .collect())
+}
+
+/// Operations of io_uring on files that have not ended.
+fn unended(ebpf: &Ebpf) -> Result<u64, MapError> {
+    let table = HashMap::<_, u64, Operation>::try_from(map(ebpf, "operations")?)?;
+    let mut unended = 0;
+    for entry in &table {
+        let (_, operation) = entry?;
+        let name = uring::name(operation.opcode as usize);
+        unended += u64::from(Purpose::of(name).is_some());
+    }
+    Ok(unended)
 }
 
 /// The device requests of the session as counted now.
@@ -95,10 +133,7 @@ fn call_rows(
 ) -> Result<Vec<SyscallRow>, MapError> {
     let key = |key: &CallKey| (key.nr, key.file);
     add_table(ebpf, "calls", &mut sums, key, CallValue::add)?;
-    let mut rows: Vec<SyscallRow> = sums
-        .iter()
-        .map(|((nr, file), value)| call_row(*nr, file_id(file), value))
-        .collect();
+    let mut rows = rows_of_calls(&sums);
     if lost(ebpf, loss::CALLS)? > 0 {
         let other = PerCpuArray::<_, CallValue>::try_from(map(ebpf, "other_calls")?)?;
         for nr in 0..other.len() {
@@ -112,6 +147,13 @@ fn call_rows(
         }
     }
     Ok(rows)
+}
+
+pub(super) fn rows_of_calls(
+    sums: &std::collections::HashMap<CallOnFile, CallValue>,
+) -> Vec<SyscallRow> {
+    let row = |((nr, file), value): (&CallOnFile, &CallValue)| call_row(*nr, file_id(file), value);
+    sums.iter().map(row).collect()
 }
 
 fn call_row(nr: u32, file: Option<FileId>, value: &CallValue) -> SyscallRow {
@@ -131,7 +173,8 @@ fn call_row(nr: u32, file: Option<FileId>, value: &CallValue) -> SyscallRow {
 
 /// `None` where the kernel side made none: it was not asked to, or the file is no file.
 fn shape(nr: u32, value: &CallValue) -> Option<Shape> {
-    let transfers = value.empty + value.sizes.iter().copied().map(u64::from).sum::<u64>();
+    let sizes = value.sizes.iter().copied().map(u64::from);
+    let transfers = sizes.fold(value.empty, u64::saturating_add);
     (calls::has_shape(nr) && transfers > 0).then(|| Shape {
         pairs: value.pairs,
         sequential: value.sequential,
@@ -153,6 +196,10 @@ fn cache_rows(
 ) -> Result<Vec<CacheRow>, MapError> {
     let key = |key: &CacheKey| (key.file, key.metadata != 0);
     add_table(ebpf, "cache", &mut sums, key, CacheValue::add)?;
+    Ok(rows_of_pages(&sums))
+}
+
+pub(super) fn rows_of_pages(sums: &std::collections::HashMap<Pages, CacheValue>) -> Vec<CacheRow> {
     let row = |((file, metadata), value): (&Pages, &CacheValue)| {
         Some(CacheRow {
             file: file_id(file)?,
@@ -163,7 +210,7 @@ fn cache_rows(
             dirtied_bytes: value.dirtied_bytes,
         })
     };
-    Ok(sums.iter().filter_map(row).collect())
+    sums.iter().filter_map(row).collect()
 }
 
 fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
@@ -183,9 +230,29 @@ fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
     Ok(sums.iter().map(row).collect())
 }
 
+/// Who used which device. `None` where nothing tells of others, or not of all.
+fn sharing(object: &Object) -> Result<Option<Sharing>, MapError> {
+    let table = HashMap::<_, UseKey, u8>::try_from(map(&object.ebpf, "uses")?)?;
+    let keys = table.keys().collect::<Result<Vec<UseKey>, _>>()?;
+    if object.told.is_empty() || keys.len() >= USES {
+        return Ok(None);
+    }
+    let devices = |wanted: u32| {
+        let used = keys.iter().filter(move |key| key.using == wanted);
+        used.map(|key| key.device).collect()
+    };
+    Ok(Some(Sharing {
+        told: object.told.clone(),
+        tree_changed: devices(using::TREE_CHANGED),
+        others_changed: devices(using::OTHERS_CHANGED),
+        others_wrote: devices(using::OTHERS_WROTE),
+        others_read: devices(using::OTHERS_READ),
+    }))
+}
+
 fn totals(ebpf: &Ebpf) -> Result<CoreTotals, MapError> {
     let values = PerCpuArray::<_, Totals>::try_from(map(ebpf, "totals")?)?.get(&0, 0)?;
-    let sum = |field: fn(&Totals) -> u64| values.iter().map(field).sum();
+    let sum = |field: fn(&Totals) -> u64| values.iter().map(field).fold(0, u64::saturating_add);
     Ok(CoreTotals {
         on_cpu_ns: sum(|v| v.on_cpu_ns),
         minor_faults: sum(|v| v.minor_faults),
@@ -196,7 +263,7 @@ fn totals(ebpf: &Ebpf) -> Result<CoreTotals, MapError> {
 
 pub(super) fn lost(ebpf: &Ebpf, what: u32) -> Result<u64, MapError> {
     let values = PerCpuArray::<_, u64>::try_from(map(ebpf, "losses")?)?.get(&what, 0)?;
-    Ok(values.iter().sum())
+    Ok(values.iter().copied().fold(0, u64::saturating_add))
 }
 
 /// Empties everything a session fills.
@@ -214,7 +281,10 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     }
     zero::<Totals>(ebpf, "totals", 1, Totals::default())?;
     clear_hash::<FileKey, u8>(ebpf, "named")?;
-    clear_hash::<u64, [u64; 3]>(ebpf, "operations")?;
+    clear_hash::<u64, Operation>(ebpf, "operations")?;
+    clear_hash::<SubmissionKey, Submission>(ebpf, "submissions")?;
+    Array::<_, u64>::try_from(map_mut(ebpf, "shared_maps")?)?.set(0, 0, 0)?;
+    clear_hash::<UseKey, u8>(ebpf, "uses")?;
     moments::clear(ebpf, last.started_ns)?;
     Array::<_, u64>::try_from(map_mut(ebpf, "alive")?)?.set(0, 0, 0)?;
     zero::<u64>(ebpf, "losses", loss::ALL as usize, 0)
@@ -258,7 +328,7 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
             "the ring between kernel and recorder was full",
         ),
         (
-            lost.history + lost.names,
+            lost.history.saturating_add(lost.names),
             "steps or names",
             "the ring between kernel and recorder was full",
         ),
@@ -272,11 +342,6 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
             "calls",
             "the kernel did not run the program that counts them",
         ),
-        (
-            lost_here(loss::COMPAT),
-            "system calls of 32-bit programs",
-            "their numbers mean other calls",
-        ),
     ];
     let refused = object.missing.iter().filter(|gap| {
         [Stratum::Syscalls, Stratum::Tasks, Stratum::Ring]
@@ -288,5 +353,7 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
         .filter(|(count, ..)| *count > 0)
         .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why))
         .chain(refused.cloned())
+        .chain(not_told(ebpf).unwrap_or_default())
+        .chain(unrecorded(raw.syscalls.as_deref().unwrap_or_default()))
         .collect()
 }

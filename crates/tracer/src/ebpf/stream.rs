@@ -1,5 +1,8 @@
 //! The ring buffer's reader: a thread that drains while the program runs.
 
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -13,13 +16,16 @@ use rustix::process::setpriority_process;
 use zerocopy::FromBytes as _;
 
 use super::calls;
-use super::history::History;
+use super::history::{History, outcome};
 use super::payload::Payloads;
+use super::stopping::let_go;
 use super::sums::Sums;
 use super::wire::{
-    self, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REQUEST, EVENT_RUN,
-    EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, EVENT_TOUCHED, FileKey,
+    self, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REPORT,
+    EVENT_REQUEST, EVENT_RUN, EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, EVENT_TOUCHED,
+    FileKey,
 };
+use crate::failure;
 use crate::sites::{Registers, Sample, Sites};
 
 /// Between drains. The kernel side never wakes the reader: a wake-up per event costs
@@ -39,6 +45,10 @@ pub(super) struct Events {
     pub(super) payloads: Option<Payloads>,
     pub(super) sites: Sites,
     pub(super) sums: Sums,
+    /// What is missing because the reader has failed.
+    pub(super) failed: Vec<Gap>,
+    /// Events that nobody has read for that.
+    pub(super) unread: u64,
 }
 
 /// The ring, and the thread that reads it during a session.
@@ -62,32 +72,22 @@ impl Stream {
     }
 
     /// Throws away what an earlier session left and begins to read.
-    pub(super) fn start(&mut self, payloads: Option<Payloads>, sums: Sums) {
-        let Some(mut ring) = self.ring.take() else {
-            return;
-        };
+    pub(super) fn start(&mut self, payloads: Option<Payloads>, sums: Sums) -> io::Result<()> {
+        let lost = || io::Error::other("an earlier one has failed and taken the ring with it");
+        let mut ring = self.ring.take().ok_or_else(lost)?;
         while ring.next().is_some() {}
         let done = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&done);
-        let thread = thread::spawn(move || {
-            // Without the right to it the reader waits its turn like everybody else.
-            let _refused = setpriority_process(None, NICE);
-            let mut events = Events {
-                payloads,
-                sums,
-                ..Events::default()
-            };
-            loop {
-                // Read the flag first: what was written before it was set is drained after.
-                let last = stop.load(Ordering::Acquire);
-                drain(&mut ring, &mut events);
-                if last {
-                    return (ring, events);
-                }
-                thread::sleep(PAUSE);
-            }
-        });
+        let events = Events {
+            payloads,
+            sums,
+            ..Events::default()
+        };
+        let thread = thread::Builder::new()
+            .name("reader".to_owned())
+            .spawn(move || read(ring, events, &stop))?;
         self.reader = Some(Reader { thread, done });
+        Ok(())
     }
 
     /// Drains to the end and hands over the events in order of their start.
@@ -96,9 +96,13 @@ impl Stream {
             return Events::default();
         };
         done.store(true, Ordering::Release);
-        // A reader that panicked took the ring with it; streaming is then over.
-        let Ok((ring, mut events)) = thread.join() else {
-            return Events::default();
+        let (ring, mut events) = match thread.join() {
+            Ok(read) => read,
+            Err(panic) => {
+                let mut events = Events::default();
+                events.fail(&*panic);
+                return events;
+            }
         };
         self.ring = Some(ring);
         events.ops.sort_by_key(|op| op.started_ns);
@@ -110,32 +114,95 @@ impl Stream {
     }
 }
 
-fn drain(ring: &mut RingBuf<MapData>, events: &mut Events) {
-    while let Some(record) = ring.next() {
-        let Some((kind, _)) = u32::read_from_prefix(&record).ok() else {
-            continue;
-        };
-        match kind {
-            EVENT_CALL => {
-                if let Ok(event) = wire::CallEvent::read_from_bytes(&record) {
-                    events.ops.push(op(&event));
-                }
-            }
-            EVENT_REQUEST => {
-                if let Ok(event) = wire::RequestEvent::read_from_bytes(&record) {
-                    events.requests.push(request(&event));
-                }
-            }
-            EVENT_FEW => events.sums.calls(&record),
-            EVENT_CACHE => events.sums.cache(&record),
-            EVENT_TASK => events.history.task(&record),
-            EVENT_TOUCHED => events.history.touched(&record),
-            EVENT_SITE => site(&record, &mut events.sites),
-            _ => history(kind, &record, events),
+impl Events {
+    fn fail(&mut self, panic: &(dyn Any + Send)) {
+        let what = "what the kernel told after its reader had failed";
+        self.failed.push(Gap::new(what, failure::words(panic)));
+        // The one at which it failed.
+        self.unread = self.unread.saturating_add(1);
+    }
+}
+
+/// On the reader's thread.
+fn read(
+    mut ring: RingBuf<MapData>,
+    mut events: Events,
+    stop: &AtomicBool,
+) -> (RingBuf<MapData>, Events) {
+    // Without the right to it the reader waits its turn like everybody else.
+    let _refused = setpriority_process(None, NICE);
+    loop {
+        // Read the flag first: what was written before it was set is drained after.
+        let last = stop.load(Ordering::Acquire);
+        let drained = catch_unwind(AssertUnwindSafe(|| drain(&mut ring, &mut events)));
+        if let Err(panic) = drained {
+            events.fail(&*panic);
+            let_run(&mut ring, &mut events, stop);
+            return (ring, events);
         }
+        if last {
+            return (ring, events);
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// What is left to do for a reader that has failed: nobody waits for it.
+fn let_run(ring: &mut RingBuf<MapData>, events: &mut Events, stop: &AtomicBool) {
+    if let Some(payloads) = &mut events.payloads {
+        payloads.stopping().end();
+    }
+    loop {
+        let last = stop.load(Ordering::Acquire);
+        while let Some(record) = ring.next() {
+            events.unread = events.unread.saturating_add(1);
+            // Stopped before the kernel side was told not to.
+            if matches!(u32::read_from_prefix(&record), Ok((EVENT_STOP, _))) {
+                let_go(&record);
+            }
+        }
+        if last {
+            return;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn drain(ring: &mut RingBuf<MapData>, events: &mut Events) {
+    failure::stage("reader.drain");
+    while let Some(record) = ring.next() {
+        failure::stage("reader.event");
+        take(&record, events);
     }
     if let Some(payloads) = &mut events.payloads {
         payloads.hand_over();
+        payloads.stopping().look_after();
+    }
+}
+
+/// Adds what one record of the ring says.
+pub(super) fn take(record: &[u8], events: &mut Events) {
+    let Some((kind, _)) = u32::read_from_prefix(record).ok() else {
+        return;
+    };
+    match kind {
+        EVENT_CALL => {
+            if let Ok(event) = wire::CallEvent::read_from_bytes(record) {
+                events.ops.push(op(&event));
+            }
+        }
+        EVENT_REQUEST => {
+            if let Ok(event) = wire::RequestEvent::read_from_bytes(record) {
+                events.requests.push(request(&event));
+            }
+        }
+        EVENT_FEW => events.sums.calls(record),
+        EVENT_CACHE => events.sums.cache(record),
+        EVENT_TASK => events.history.task(record),
+        EVENT_TOUCHED => events.history.touched(record),
+        EVENT_REPORT => events.history.report(record),
+        EVENT_SITE => site(record, &mut events.sites),
+        _ => history(kind, record, events),
     }
 }
 
@@ -263,8 +330,7 @@ fn op(event: &wire::CallEvent) -> Op {
         started_ns: event.entered_ns,
         took_ns: event.took_ns,
         call,
-        outcome: u64::try_from(event.result)
-            .map_err(|_negative| i32::try_from(event.result.unsigned_abs()).unwrap_or(i32::MAX)),
+        outcome: outcome(event.result),
     }
 }
 

@@ -8,7 +8,7 @@ use std::hash::Hash;
 use zerocopy::FromBytes as _;
 
 use super::Limits;
-use super::wire::{CacheEvent, CacheValue, CallValue, FewEvent, FileKey};
+use super::wire::{CacheEvent, CacheValue, CallValue, FewEvent, FileKey, Submission, add};
 
 /// A call, by its number, on a file.
 pub(super) type CallOnFile = (u32, FileKey);
@@ -27,6 +27,8 @@ pub(super) struct Sums {
     pub(super) unattributed: u64,
     /// Sums of pages that found no room.
     pub(super) cache_lost: u64,
+    /// Operations of libaio whose results were not seen.
+    pub(super) without_result: u64,
 }
 
 impl Sums {
@@ -44,13 +46,24 @@ impl Sums {
         };
         let mut key = (event.nr, event.file);
         if !has_room(&self.calls, &key, self.most_calls) {
-            self.unattributed += u64::from(event.count);
+            add(&mut self.unattributed, event.count.into());
             key.1 = FileKey::default();
         }
         self.calls
             .entry(key)
             .or_insert(CallValue::ZERO)
             .add_few(&event);
+    }
+
+    pub(super) fn submission(&mut self, submission: &Submission) {
+        self.without_result += 1;
+        let mut key = (submission.number(), submission.file);
+        if !has_room(&self.calls, &key, self.most_calls) {
+            self.unattributed += 1;
+            key.1 = FileKey::default();
+        }
+        let sum = self.calls.entry(key).or_insert(CallValue::ZERO);
+        sum.add(&submission.value());
     }
 
     pub(super) fn cache(&mut self, record: &[u8]) {
@@ -72,15 +85,15 @@ fn has_room<K: Eq + Hash, V>(sums: &HashMap<K, V>, key: &K, most: usize) -> bool
 
 impl CallValue {
     fn add_few(&mut self, few: &FewEvent) {
-        self.count += u64::from(few.count);
-        self.errors += u64::from(few.errors);
-        self.returned += few.returned;
-        self.time_ns += few.time_ns;
-        self.blocked_ns += few.blocked_ns;
-        self.pairs += u64::from(few.pairs);
-        self.sequential += u64::from(few.sequential);
-        self.backward += u64::from(few.backward);
-        self.empty += u64::from(few.empty);
+        add(&mut self.count, u64::from(few.count));
+        add(&mut self.errors, u64::from(few.errors));
+        add(&mut self.returned, few.returned);
+        add(&mut self.time_ns, few.time_ns);
+        add(&mut self.blocked_ns, few.blocked_ns);
+        add(&mut self.pairs, u64::from(few.pairs));
+        add(&mut self.sequential, u64::from(few.sequential));
+        add(&mut self.backward, u64::from(few.backward));
+        add(&mut self.empty, u64::from(few.empty));
         self.furthest = self.furthest.max(few.furthest);
         let calls = usize::from(few.count);
         count(&mut self.histogram, few.buckets.iter().take(calls));
@@ -92,7 +105,7 @@ impl CallValue {
 fn count<'a>(histogram: &mut [u32], buckets: impl Iterator<Item = &'a u8>) {
     for bucket in buckets {
         if let Some(count) = histogram.get_mut(usize::from(*bucket)) {
-            *count += 1;
+            *count = count.saturating_add(1);
         }
     }
 }

@@ -13,10 +13,12 @@ pub(super) const PIECES: usize = 8;
 pub(super) const FEW: usize = 4;
 pub(super) const SYSCALLS: usize = 512;
 
-/// Where the numbers of io_uring operations begin, and those of files read from.
+/// Where the numbers of io_uring operations begin, those of what only the arguments of a call
+/// tell, and those of files read from, which stand above all others.
 pub(super) const RING_BASE: usize = SYSCALLS;
-pub(super) const SOURCE_BASE: usize = RING_BASE + 128;
-pub(super) const NUMBERS: usize = SOURCE_BASE + SYSCALLS;
+pub(crate) const TOLD_BASE: usize = RING_BASE + 128;
+pub(super) const SOURCE_BASE: usize = TOLD_BASE + 32;
+pub(super) const NUMBERS: usize = 2 * SOURCE_BASE;
 
 /// Bits of the call table (`CALL_*` in `bpf/wire.h`).
 pub(crate) mod call {
@@ -38,8 +40,11 @@ pub(crate) mod call {
     pub(crate) const STOPS: u32 = 32768;
     pub(crate) const TOUCHES: u32 = 1 << 20;
     pub(crate) const PLACES: u32 = 1 << 21;
-    pub(crate) const FLAGS: u32 = 1 << 22;
-    pub(crate) const COMMAND: u32 = 1 << 23;
+    pub(crate) const NODE: u32 = 1 << 22;
+    pub(crate) const TOLD: u32 = 65536;
+    pub(crate) const FLAGS: u32 = 131_072;
+    pub(crate) const SENDS: u32 = 1 << 23;
+    pub(crate) const COMMAND: u32 = 1 << 24;
 }
 
 /// Which arguments are paths (`PATH_*` in `bpf/wire.h`).
@@ -57,6 +62,25 @@ pub(crate) mod path {
 /// In the place of a length: the argument that has it (`EXTRA_LENGTH` in `bpf/wire.h`).
 pub(crate) const EXTRA_LENGTH: u16 = 0x80;
 
+/// What tells what a call is (`TOLD_BY_*` in `bpf/wire.h`).
+pub(crate) mod told_by {
+    pub(crate) const IOCTL: u8 = 1;
+    pub(crate) const SUBMITTING: u8 = 2;
+    pub(crate) const FETCHING: u8 = 3;
+    pub(crate) const HOW: u8 = 4;
+    pub(crate) const MAPPING: u8 = 5;
+    pub(crate) const PROTECTING: u8 = 6;
+    pub(crate) const KEYED_PROTECTING: u8 = 7;
+    pub(crate) const MOVING: u8 = 8;
+    pub(crate) const ADVICE: u8 = 9;
+}
+
+/// Bits of [`RunEvent::flags`] (`RUN_*` in `bpf/wire.h`).
+pub(super) mod run {
+    pub(crate) const DURABLE: u32 = 1;
+    pub(crate) const DATA_ONLY: u32 = 2;
+}
+
 /// Indices of the `losses` map.
 pub(super) mod loss {
     pub(crate) const CALLS: u32 = 0;
@@ -69,12 +93,26 @@ pub(super) mod loss {
     pub(crate) const HISTORY: u32 = 7;
     pub(crate) const PAYLOAD: u32 = 8;
     pub(crate) const MOMENTS: u32 = 9;
-    pub(crate) const ALL: u32 = 10;
+    pub(crate) const ARGUMENTS: u32 = 10;
+    pub(crate) const COMPLETIONS: u32 = 11;
+    pub(crate) const RESULTS: u32 = 12;
+    pub(crate) const ALL: u32 = 13;
 }
 
 /// `enum purpose` and `enum cause` in `bpf/wire.h`.
 pub(super) const PURPOSES: usize = 4;
 pub(super) const CAUSES: usize = 8;
+
+/// What was done to a device, and by whom (`enum use` in `bpf/wire.h`).
+pub(super) mod using {
+    pub(crate) const TREE_CHANGED: u32 = 0;
+    pub(crate) const OTHERS_CHANGED: u32 = 1;
+    pub(crate) const OTHERS_WROTE: u32 = 2;
+    pub(crate) const OTHERS_READ: u32 = 3;
+}
+
+/// Entries of the `uses` map: one that is full may lack some.
+pub(super) const USES: usize = 4096;
 
 /// Entries of `Config::end_io` (`enum end_io` in `bpf/wire.h`).
 pub(super) const END_IOS: usize = 8;
@@ -90,6 +128,7 @@ pub(super) const EVENT_STOP: u32 = 8;
 pub(super) const EVENT_FEW: u32 = 9;
 pub(super) const EVENT_CACHE: u32 = 10;
 pub(super) const EVENT_TOUCHED: u32 = 11;
+pub(super) const EVENT_REPORT: u32 = 12;
 
 /// How far up the names of a path go (`enum path_end` in `bpf/wire.h`).
 pub(super) mod path_end {
@@ -162,6 +201,9 @@ wire! {
     }
 }
 wire! {
+    struct UseKey(8) { device: u32, using: u32 }
+}
+wire! {
     struct BlockValue(24) { count: u64, bytes: u64, time_ns: u64 }
 }
 wire! {
@@ -223,9 +265,15 @@ wire! {
     }
 }
 wire! {
-    struct RunEvent(88) {
+    struct RunEvent(96) {
         kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
         file: FileKey, count: u64, bytes: u64, from: u64, to: u64, sequential: u64,
+        flags: u32, error: i32,
+    }
+}
+wire! {
+    struct ReportEvent(40) {
+        kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64, count: u64,
     }
 }
 wire! {
@@ -261,34 +309,48 @@ wire! {
     struct CacheEvent(56) { kind: u32, metadata: u32, file: FileKey, value: CacheValue }
 }
 wire! {
+    /// An operation of libaio whose result was not fetched by a call (`bpf/aio.h`).
+    struct Submission(64) {
+        entered_ns: u64, process: u32, thread: u32, opcode: u32, mode: u32, file: FileKey,
+        offset: i64, bytes: u64, flags: u32, pad: u32,
+    }
+}
+wire! {
+    struct SubmissionKey(16) { block: u64, process: u64 }
+}
+wire! {
+    /// An operation of io_uring that has not ended (`bpf/ring.h`).
+    struct Operation(64) {
+        entered_ns: u64, process: u32, thread: u32, opcode: u32, flags: u32, at: u64, bytes: u64,
+        closes: FileKey, closes_mode: u32, pad: u32,
+    }
+}
+wire! {
     struct StopEvent(16) { kind: u32, process: u32, thread: u32, error: i32 }
 }
 
-impl RunEvent {
-    /// Of an fsync by io_uring, whether it is one of the data only (`IORING_FSYNC_DATASYNC`,
-    /// `include/uapi/linux/io_uring.h`).
-    pub(super) fn is_data_sync(&self) -> bool {
-        self.sequential & 1 != 0
-    }
+/// Figures of the kernel side are added as far as they go: no sum of real ones comes to the end.
+pub(super) fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
 }
 
 impl CallValue {
     pub(super) fn add(&mut self, other: &Self) {
-        self.count += other.count;
-        self.errors += other.errors;
-        self.returned += other.returned;
-        self.time_ns += other.time_ns;
-        self.blocked_ns += other.blocked_ns;
-        self.pairs += other.pairs;
-        self.sequential += other.sequential;
-        self.backward += other.backward;
-        self.empty += other.empty;
+        add(&mut self.count, other.count);
+        add(&mut self.errors, other.errors);
+        add(&mut self.returned, other.returned);
+        add(&mut self.time_ns, other.time_ns);
+        add(&mut self.blocked_ns, other.blocked_ns);
+        add(&mut self.pairs, other.pairs);
+        add(&mut self.sequential, other.sequential);
+        add(&mut self.backward, other.backward);
+        add(&mut self.empty, other.empty);
         self.furthest = self.furthest.max(other.furthest);
         for (sum, count) in self.histogram.iter_mut().zip(other.histogram) {
-            *sum += count;
+            *sum = sum.saturating_add(count);
         }
         for (sum, count) in self.sizes.iter_mut().zip(other.sizes) {
-            *sum += count;
+            *sum = sum.saturating_add(count);
         }
     }
 
@@ -310,17 +372,17 @@ impl CallValue {
 
 impl CacheValue {
     pub(super) fn add(&mut self, other: &Self) {
-        self.lookups_pages += other.lookups_pages;
-        self.missed_pages += other.missed_pages;
-        self.filled_pages += other.filled_pages;
-        self.dirtied_bytes += other.dirtied_bytes;
+        add(&mut self.lookups_pages, other.lookups_pages);
+        add(&mut self.missed_pages, other.missed_pages);
+        add(&mut self.filled_pages, other.filled_pages);
+        add(&mut self.dirtied_bytes, other.dirtied_bytes);
     }
 }
 
 impl BlockValue {
     pub(super) fn add(&mut self, other: &Self) {
-        self.count += other.count;
-        self.bytes += other.bytes;
-        self.time_ns += other.time_ns;
+        add(&mut self.count, other.count);
+        add(&mut self.bytes, other.bytes);
+        add(&mut self.time_ns, other.time_ns);
     }
 }

@@ -1,19 +1,33 @@
 //! Which system calls are stopped at. What they mean is in [`crate::ebpf::calls`], the same
 //! table that the kernel side reads.
 
+use iostrata_core::trace::calls::{Effect, Following, group};
 use syscalls::Sysno;
 
-pub(super) use crate::ebpf::calls::{meaning, name, paths_of};
-pub(super) use crate::ebpf::wire::{call, path};
+pub(super) use crate::ebpf::calls::{CLONE, all, meaning, name, paths_of, told_by};
+pub(super) use crate::ebpf::told;
+pub(super) use crate::ebpf::wire::{TOLD_BASE, call, path, told_by};
 
 /// Whether calls of this name are seen.
 pub fn sees(call: &str) -> bool {
-    Sysno::iter().any(|number| number.name() == call && is_stopped_at(number))
+    // Of these only some calls are stopped at, those that are told by another name.
+    let is_in_part = matches!(call, "mprotect" | "pkey_mprotect" | "madvise");
+    let mut stopped_at = all().filter(|number| is_stopped_at(*number));
+    told::number(call).is_some() || !is_in_part && stopped_at.any(|number| number.name() == call)
 }
 
 /// Whether the recorder needs to see the call.
 pub(super) fn is_stopped_at(number: Sysno) -> bool {
-    meaning(number) != 0 || paths_of(number) != 0 || is_bookkeeping(number)
+    meaning(number) != 0 || paths_of(number) != 0 || has_effect(number) || is_bookkeeping(number)
+}
+
+/// Whether the call does something that a result tells of, by its class.
+fn has_effect(number: Sysno) -> bool {
+    group(number.name()).is_some_and(|class| match class.effect {
+        Effect::Nothing | Effect::Waits => false,
+        Effect::Handles | Effect::Maps => class.following != Following::NotNeeded,
+        _ => true,
+    })
 }
 
 /// Calls that are no I/O, but change what descriptors and paths stand for, or make tasks.

@@ -12,14 +12,20 @@ use super::request::ARCHITECTURE;
 // Offsets in struct seccomp_data (include/uapi/linux/seccomp.h).
 const NUMBER_AT: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
-/// The low half of argument 4, the descriptor of `mmap`.
+/// The low halves of arguments 2 and 4.
+const THIRD_ARGUMENT_AT: u32 = 16 + 2 * 8;
 const FIFTH_ARGUMENT_AT: u32 = 16 + 4 * 8;
 
-// include/uapi/linux/bpf_common.h: BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JEQ | BPF_K and
-// BPF_RET | BPF_K.
+// include/uapi/linux/bpf_common.h: BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JEQ | BPF_K,
+// BPF_JMP | BPF_JSET | BPF_K and BPF_RET | BPF_K.
 const LOAD: u16 = 0x20;
 const JUMP_IF_EQUAL: u16 = 0x15;
+const JUMP_IF_SET: u16 = 0x45;
 const RETURN: u16 = 0x06;
+
+/// include/uapi/asm-generic/mman-common.h
+const PROT_WRITE: u32 = 2;
+const MADV_REMOVE: u32 = 9;
 
 /// A filter that is ready to be installed.
 #[derive(Debug, Clone)]
@@ -38,18 +44,27 @@ impl Filter {
             answer(libc::SECCOMP_RET_ALLOW),
             load(NUMBER_AT),
         ];
-        for number in Sysno::iter().filter(|number| calls::is_stopped_at(*number)) {
+        for number in calls::all().filter(|number| calls::is_stopped_at(*number)) {
             let Ok(id) = u32::try_from(number.id()) else {
                 continue;
             };
-            if number == Sysno::mmap {
-                // Without a file, as memory allocators call it, it is no I/O.
+            // As memory allocators make them, these are no I/O: without a file, without making
+            // anything writable, without a hole in a file.
+            let of_files = match number {
+                Sysno::mmap => Some((FIFTH_ARGUMENT_AT, if_equal(u32::MAX, 1, 0))),
+                Sysno::mprotect | Sysno::pkey_mprotect => {
+                    Some((THIRD_ARGUMENT_AT, if_set(PROT_WRITE, 0, 1)))
+                }
+                Sysno::madvise => Some((THIRD_ARGUMENT_AT, if_equal(MADV_REMOVE, 0, 1))),
+                _ => None,
+            };
+            if let Some((argument_at, condition)) = of_files {
                 code.extend([
                     if_equal(id, 0, 4),
-                    load(FIFTH_ARGUMENT_AT),
-                    if_equal(u32::MAX, 0, 1),
-                    answer(libc::SECCOMP_RET_ALLOW),
+                    load(argument_at),
+                    condition,
                     answer(libc::SECCOMP_RET_TRACE),
+                    answer(libc::SECCOMP_RET_ALLOW),
                 ]);
             } else {
                 code.extend([if_equal(id, 0, 1), answer(libc::SECCOMP_RET_TRACE)]);
@@ -105,6 +120,11 @@ fn if_equal(value: u32, yes: u8, no: u8) -> libc::sock_filter {
     instruction(JUMP_IF_EQUAL, yes, no, value)
 }
 
+/// Skips `yes` instructions when the loaded word has one of these bits, otherwise `no`.
+fn if_set(bits: u32, yes: u8, no: u8) -> libc::sock_filter {
+    instruction(JUMP_IF_SET, yes, no, bits)
+}
+
 fn answer(action: u32) -> libc::sock_filter {
     instruction(RETURN, 0, 0, action)
 }
@@ -119,7 +139,7 @@ mod tests {
 
     /// What the filter answers, computed as the kernel's interpreter does
     /// (kernel/bpf/core.c): jumps are relative to the next instruction.
-    fn answer_to(number: u32, architecture: u32, fifth: u32) -> u32 {
+    fn answer_to(number: u32, architecture: u32, argument: u32) -> u32 {
         let Filter(code) = Filter::for_io();
         let (mut at, mut word) = (0, 0);
         loop {
@@ -130,12 +150,15 @@ mod tests {
                     word = match now.k {
                         NUMBER_AT => number,
                         ARCHITECTURE_AT => architecture,
-                        FIFTH_ARGUMENT_AT => fifth,
+                        THIRD_ARGUMENT_AT | FIFTH_ARGUMENT_AT => argument,
                         other => panic!("offset {other}"),
                     }
                 }
                 JUMP_IF_EQUAL => {
                     at += usize::from(if word == now.k { now.jt } else { now.jf });
+                }
+                JUMP_IF_SET => {
+                    at += usize::from(if word & now.k != 0 { now.jt } else { now.jf });
                 }
                 RETURN => return now.k,
                 other => panic!("code {other:#x}"),
@@ -143,8 +166,8 @@ mod tests {
         }
     }
 
-    fn of(number: Sysno, fifth: u32) -> u32 {
-        answer_to(u32::try_from(number.id()).unwrap(), ARCHITECTURE, fifth)
+    fn of(number: Sysno, argument: u32) -> u32 {
+        answer_to(u32::try_from(number.id()).unwrap(), ARCHITECTURE, argument)
     }
 
     #[test]
@@ -171,6 +194,12 @@ mod tests {
     fn memory_that_is_mapped_without_a_file_runs_free() {
         assert_eq!(of(Sysno::mmap, u32::MAX), libc::SECCOMP_RET_ALLOW);
         assert_eq!(of(Sysno::mmap, 3), libc::SECCOMP_RET_TRACE);
+        for protects in [Sysno::mprotect, Sysno::pkey_mprotect] {
+            assert_eq!(of(protects, 1 | PROT_WRITE), libc::SECCOMP_RET_TRACE);
+            assert_eq!(of(protects, 5), libc::SECCOMP_RET_ALLOW);
+        }
+        assert_eq!(of(Sysno::madvise, MADV_REMOVE), libc::SECCOMP_RET_TRACE);
+        assert_eq!(of(Sysno::madvise, 4), libc::SECCOMP_RET_ALLOW);
         // The calls that are compared after it are still found.
         assert_eq!(of(Sysno::openat2, 3), libc::SECCOMP_RET_TRACE);
     }

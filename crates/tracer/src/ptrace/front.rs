@@ -25,10 +25,19 @@ const PASSED_ON: [libc::c_int; 6] = [
 #[derive(Debug)]
 pub enum Side {
     /// The one that was there before and that the user sees; the other is done, or has said
-    /// that it has no more to show. All that is left is to exit with this code.
-    Front(u8),
+    /// that it has no more to show. All that is left is to exit.
+    Front(Told),
     /// The one that traces.
     Behind(Behind),
+}
+
+/// What the process in front knows of the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// The code to exit with.
+    Code(u8),
+    /// It was ended by this signal. The kernel has ended the program that it traced.
+    Killed(i32),
 }
 
 /// The way back to the process in front.
@@ -85,7 +94,7 @@ fn wait_in_front(
     behind: libc::pid_t,
     mut ends: PipeReader,
     signals: &libc::sigset_t,
-) -> io::Result<u8> {
+) -> io::Result<Told> {
     let arrive = signal_descriptor(signals)?;
     loop {
         let mut wanted = [
@@ -101,7 +110,7 @@ fn wait_in_front(
             let mut code = [0; 1];
             return match ends.read(&mut code)? {
                 0 => code_of(behind),
-                _ => Ok(code[0]),
+                _ => Ok(Told::Code(code[0])),
             };
         }
     }
@@ -122,8 +131,8 @@ fn pass_on(arrive: &OwnedFd, behind: libc::pid_t) -> io::Result<()> {
     Ok(())
 }
 
-/// The code of a process that ended without saying one.
-fn code_of(behind: libc::pid_t) -> io::Result<u8> {
+/// How a process ended that did not say a code.
+fn code_of(behind: libc::pid_t) -> io::Result<Told> {
     let mut status = 0;
     // SAFETY: the kernel writes one int to `status`.
     while unsafe { libc::waitpid(behind, &raw mut status, 0) } < 0 {
@@ -132,12 +141,12 @@ fn code_of(behind: libc::pid_t) -> io::Result<u8> {
             return Err(error);
         }
     }
-    let code = if libc::WIFEXITED(status) {
-        libc::WEXITSTATUS(status)
+    if libc::WIFEXITED(status) {
+        let code = u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(125);
+        Ok(Told::Code(code))
     } else {
-        128 + libc::WTERMSIG(status)
-    };
-    Ok(u8::try_from(code).unwrap_or(125))
+        Ok(Told::Killed(libc::WTERMSIG(status)))
+    }
 }
 
 fn signal_set() -> libc::sigset_t {

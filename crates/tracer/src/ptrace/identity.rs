@@ -1,16 +1,17 @@
 //! Which file a descriptor stands for.
-#![expect(unsafe_code, reason = "FS_IOC_GETVERSION is wrapped by no library")]
 
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use iostrata_core::op::FileId;
-use iostrata_core::trace::FileKind;
+use iostrata_core::trace::{FileKind, answers};
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags, fcntl_getfl, statx};
 
+use crate::identity::generation;
 use crate::stack::mountinfo::Mounts;
 
+use super::place;
 use super::request::Tid;
 
 /// What is known of an open file.
@@ -25,6 +26,11 @@ pub(super) struct Open {
     pub(super) size_bytes: u64,
     /// Whether its last name is gone.
     pub(super) is_unlinked: bool,
+    /// Whether it lies in a file system of the kernel's own, as `memfd_create(2)` makes files:
+    /// its inode says regular, but it is no file with a place.
+    pub(super) is_internal: bool,
+    /// Whether its file system stores what is written to it.
+    pub(super) is_stored: bool,
     /// Mount it was opened on, and `st_dev`: together they name its file system.
     pub(super) place: Place,
 }
@@ -38,11 +44,15 @@ pub(super) struct Place {
 
 impl Open {
     pub(super) fn kind(&self) -> FileKind {
-        FileKind::from_mode(self.mode)
+        match FileKind::from_mode(self.mode) {
+            FileKind::Regular if self.is_internal => FileKind::Anonymous,
+            kind => kind,
+        }
     }
 
+    /// Whether it has bytes at offsets.
     pub(super) fn is_regular(&self) -> bool {
-        self.kind() == FileKind::Regular
+        self.kind() == FileKind::Regular && self.is_stored
     }
 
     /// Whether it was opened so that it can be written to.
@@ -54,7 +64,8 @@ impl Open {
 /// Finds out what descriptors stand for. Remembers mounts.
 #[derive(Debug, Default)]
 pub(super) struct Identifier {
-    file_systems: HashMap<Place, (u32, String)>,
+    /// Whether a mount is one that the process sees, and the type of its file system.
+    file_systems: HashMap<Place, (bool, String)>,
     /// Files whose file system does not tell which life of an inode they are.
     pub(super) without_generation: u64,
 }
@@ -70,21 +81,35 @@ impl Identifier {
             device: FileId::kernel_device(found.stx_dev_major, found.stx_dev_minor),
         };
         let mode = u32::from(found.stx_mode);
-        let device = self.file_system(place, &found, tid);
+        let is_listed = self.is_listed(place, &found, tid);
         let kind = FileKind::from_mode(mode);
-        let has_lives = matches!(kind, FileKind::Regular | FileKind::Directory);
-        let generation = has_lives.then(|| generation(fd)).flatten();
+        let is_unlinked = found.stx_nlink == 0;
+        let shown =
+            || place::link(&format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
+        let is_internal = kind == FileKind::Regular
+            && !is_listed
+            && is_unlinked
+            && shown().starts_with(b"/memfd:");
+        let has_lives = matches!(kind, FileKind::Regular | FileKind::Directory) && !is_internal;
+        let generation = match kind {
+            FileKind::Anonymous => Some(kind_of_anonymous(&shown())),
+            _ => has_lives.then(|| generation(fd)).flatten(),
+        };
         self.without_generation += u64::from(has_lives && generation.is_none());
         Ok(Open {
             file: FileId {
-                device,
+                // By st_dev: btrfs shows another for each subvolume (fs/btrfs/inode.c,
+                // `btrfs_getattr`), and their inode numbers are alike.
+                device: place.device,
                 inode: found.stx_ino,
                 generation: generation.unwrap_or(0),
             },
+            is_internal,
             mode,
             flags,
             size_bytes: found.stx_size,
-            is_unlinked: found.stx_nlink == 0,
+            is_unlinked,
+            is_stored: !answers(self.kind_of(place)),
             place,
         })
     }
@@ -96,26 +121,24 @@ impl Identifier {
             .map_or("unknown", |(_, kind)| kind)
     }
 
-    /// The kernel's device number of the file system. `st_dev` is not enough: btrfs shows
-    /// another for each subvolume (fs/btrfs/inode.c, `btrfs_getattr`).
-    fn file_system(&mut self, place: Place, found: &Statx, tid: Tid) -> u32 {
-        self.file_systems
-            .entry(place)
-            .or_insert_with(|| listed(place, tid).unwrap_or_else(|| unlisted(place, found)))
-            .0
+    /// Whether the file's mount is one that the process sees. Remembers the type of its file
+    /// system.
+    fn is_listed(&mut self, place: Place, found: &Statx, tid: Tid) -> bool {
+        let known = self.file_systems.entry(place).or_insert_with(|| {
+            listed(place, tid).map_or_else(|| (false, unlisted(found)), |kind| (true, kind))
+        });
+        known.0
     }
 }
 
-fn listed(place: Place, tid: Tid) -> Option<(u32, String)> {
+fn listed(place: Place, tid: Tid) -> Option<String> {
     let table = std::fs::read(format!("/proc/{tid}/mountinfo")).ok()?;
     let mounts = Mounts::parse(&table);
-    let mount = mounts.with_id(place.mount)?;
-    let device = FileId::kernel_device(mount.device.major, mount.device.minor);
-    Some((device, mount.kind.clone()))
+    Some(mounts.with_id(place.mount)?.kind.clone())
 }
 
 /// What is mounted nowhere: the kernel's own file systems.
-fn unlisted(place: Place, found: &Statx) -> (u32, String) {
+fn unlisted(found: &Statx) -> String {
     let kind = match FileKind::from_mode(u32::from(found.stx_mode)) {
         FileKind::Pipe => "pipefs",
         FileKind::Socket => "sockfs",
@@ -123,19 +146,24 @@ fn unlisted(place: Place, found: &Statx) -> (u32, String) {
         FileKind::Regular => "tmpfs",
         _ => "unknown",
     };
-    (place.device, kind.to_owned())
+    kind.to_owned()
 }
 
-/// `_IOR('v', 1, long)` where a long has 8 bytes.
-const FS_IOC_GETVERSION: libc::c_ulong = 0x8008_7601;
-
-/// Which life of its inode number a file is (`FS_IOC_GETVERSION`, `include/uapi/linux/fs.h`).
-/// The request's number says long, but the kernel stores an int.
-fn generation(fd: BorrowedFd<'_>) -> Option<u32> {
-    let mut generation: libc::c_long = 0;
-    // SAFETY: the kernel stores at most a long at the address of a live long.
-    let outcome = unsafe { libc::ioctl(fd.as_raw_fd(), FS_IOC_GETVERSION, &raw mut generation) };
-    let bytes = generation.to_ne_bytes();
-    let low = bytes.first_chunk().map(|low| u32::from_ne_bytes(*low));
-    low.filter(|_| outcome == 0)
+/// Tells eventfd, epoll, timers and their like apart, which share one inode
+/// (`fs/anon_inodes.c`): by their name, in the way of the kernel side (`identify_anonymous`,
+/// `bpf/identity.h`).
+fn kind_of_anonymous(shown: &[u8]) -> u32 {
+    let Some(name) = shown.strip_prefix(b"anon_inode:") else {
+        return 0;
+    };
+    // With the NUL at its end, which a name that is too long loses letters for.
+    let mut words = [0; 16];
+    for (byte, letter) in words.iter_mut().take(15).zip(name) {
+        *byte = *letter;
+    }
+    let words: Vec<u32> = words
+        .chunks_exact(4)
+        .filter_map(|word| Some(u32::from_ne_bytes(word.try_into().ok()?)))
+        .collect();
+    words.iter().fold(0, |sum, word| sum ^ word)
 }

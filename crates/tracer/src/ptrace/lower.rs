@@ -56,7 +56,9 @@ impl Residencies {
                     file,
                     before_bytes: before.bytes,
                     after_bytes: stat.map(|stat| in_bytes(stat.cached_pages)),
-                    dirty_bytes: stat.map(|stat| in_bytes(stat.dirty_pages + stat.writeback_pages)),
+                    dirty_bytes: stat.map(|stat| {
+                        in_bytes(stat.dirty_pages.saturating_add(stat.writeback_pages))
+                    }),
                 }
             })
             .collect();
@@ -73,7 +75,7 @@ fn open_again(path: Vec<u8>) -> Option<rustix::fd::OwnedFd> {
 }
 
 fn in_bytes(pages: u64) -> u64 {
-    pages * rustix::param::page_size() as u64
+    pages.saturating_mul(rustix::param::page_size() as u64)
 }
 
 /// What the kernel has accounted to a process so far.

@@ -41,6 +41,14 @@ pub(super) fn word(tid: Tid, address: u64) -> Option<u64> {
     (read == bytes.len()).then(|| u64::from_ne_bytes(bytes))
 }
 
+/// Words that follow each other.
+pub(super) fn words<const N: usize>(tid: Tid, address: u64) -> Option<[u64; N]> {
+    let mut bytes = [[0; 8]; N];
+    let at = usize::try_from(address).ok()?;
+    let read = read(tid, at, bytes.as_flattened_mut()).ok()?;
+    (read == N * 8).then(|| bytes.map(u64::from_ne_bytes))
+}
+
 /// Writes a 64-bit word.
 pub(super) fn set_word(tid: Tid, address: u64, word: u64) -> io::Result<()> {
     let mut bytes = word.to_ne_bytes();
@@ -101,5 +109,8 @@ mod tests {
         assert_eq!(word(me, address), Some(5));
         set_word(me, address, 6).unwrap();
         assert_eq!(word(me, address), Some(6));
+        let three = std::hint::black_box([7_u64, 8, 9]);
+        assert_eq!(words(me, three.as_ptr().addr() as u64), Some([7, 8, 9]));
+        assert_eq!(words::<2>(me, 8), None);
     }
 }

@@ -16,6 +16,7 @@
 //! calls then costs two stops. Errors and panics of the recording end the recording alone.
 
 mod adopt;
+mod aio;
 mod calls;
 mod clones;
 mod descriptors;
@@ -24,14 +25,19 @@ pub mod front;
 mod history;
 mod identity;
 mod lower;
+mod mappings;
 mod memory;
+mod naming;
 mod notes;
+mod operations;
 mod place;
 mod record;
 mod recorder;
 mod request;
+mod resolve;
 mod start;
 mod tasks;
+mod told;
 mod tracing;
 mod usage;
 mod watch;
@@ -46,6 +52,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
 use iostrata_core::observe::Observation;
+use iostrata_core::op::Gap;
 use iostrata_core::trace::Lower;
 
 pub use calls::sees;
@@ -56,6 +63,7 @@ use start::Program;
 use tracing::{Left, Tracing};
 use watch::Watch;
 
+use crate::failure::{self, survive};
 use crate::program::StartError;
 
 /// Pairs of call and file that are told apart, and files that are named. What is beyond is
@@ -91,8 +99,8 @@ pub enum TraceError {
     #[error("cannot trace a program: {0}; run iostrata where ptrace and seccomp are permitted")]
     Kernel(#[source] io::Error),
     /// The recording was given up; the program was not touched by that.
-    #[error("the recording was given up by a defect of iostrata; please report it")]
-    GivenUp,
+    #[error("the recording was given up ({0}); please report it")]
+    GivenUp(String),
 }
 
 /// What was seen of one run.
@@ -162,7 +170,8 @@ impl Session {
             }),
             Err(_ended) => Err(match thread.join() {
                 Ok(Err(error)) => error,
-                _ => TraceError::GivenUp,
+                Ok(Ok(_)) => TraceError::GivenUp("it ended before the program began".to_owned()),
+                Err(panic) => TraceError::GivenUp(failure::words(&*panic)),
             }),
         }
     }
@@ -201,14 +210,21 @@ impl Session {
 
     fn conclude(self) -> Result<(Outcome, Rest), TraceError> {
         let Ok(record) = self.record.recv() else {
-            return Err(why(self.thread));
+            return self.without_record();
         };
         let mut rest = Rest(Some(self.thread));
+        let mut failed = Vec::new();
         if self.stops == Stops::All || self.watch.alive.load(Ordering::Acquire) == 0 {
             // At the thread's end the kernel lets go of all that it traced.
-            rest.join()?;
+            failed.extend(rest.join().err().map(|error| given_up(&error)));
         }
-        let (observation, lower) = record.finish(self.stops);
+        let stops = self.stops;
+        let finished = survive("the whole recording", &mut failed, || {
+            failure::stage("record.finish");
+            record.finish(stops)
+        });
+        let (mut observation, lower) = finished.unwrap_or_default();
+        observation.failed.extend(failed);
         let outcome = Outcome {
             observation,
             lower,
@@ -217,6 +233,34 @@ impl Session {
         };
         Ok((outcome, rest))
     }
+}
+
+impl Session {
+    /// The thread that traces has ended and left nothing.
+    fn without_record(self) -> Result<(Outcome, Rest), TraceError> {
+        let error = match self.thread.join() {
+            Ok(Err(error @ (TraceError::Start(_) | TraceError::Refused { .. }))) => {
+                return Err(error);
+            }
+            Ok(Err(error)) => error,
+            Ok(Ok(_)) => TraceError::GivenUp("it was lost at its end".to_owned()),
+            Err(panic) => TraceError::GivenUp(failure::words(&*panic)),
+        };
+        let outcome = Outcome {
+            observation: Observation {
+                failed: vec![given_up(&error)],
+                ..Observation::default()
+            },
+            lower: Lower::default(),
+            status: self.watch.status(),
+            stops: self.watch.stops.load(Ordering::Relaxed),
+        };
+        Ok((outcome, Rest(None)))
+    }
+}
+
+fn given_up(error: &TraceError) -> Gap {
+    Gap::new("the whole recording", error.to_string())
 }
 
 /// Processes behind a filter that go on when the observation has ended. They need this
@@ -240,16 +284,8 @@ impl Rest {
         match joined {
             None | Some(Ok(Ok(_))) => Ok(()),
             Some(Ok(Err(error))) => Err(error),
-            Some(Err(_panic)) => Err(TraceError::GivenUp),
+            Some(Err(panic)) => Err(TraceError::GivenUp(failure::words(&*panic))),
         }
-    }
-}
-
-/// Why a thread ended without a record.
-fn why(thread: JoinHandle<Result<Left, TraceError>>) -> TraceError {
-    match thread.join() {
-        Ok(Err(error)) => error,
-        Ok(Ok(_)) | Err(_) => TraceError::GivenUp,
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Notes {
     pub(super) rings: u64,
     /// Threads that were gone before their figures could be read.
     pub(super) without_figures: u64,
+    /// Operations of libaio whose results no call fetched.
+    pub(super) without_result: u64,
     /// Threads that may not be traced.
     pub(super) refused: u64,
     /// Programs of another architecture that were executed.
@@ -83,6 +85,7 @@ impl Notes {
                  it did may differ from a run without iostrata",
             );
         }
+        gaps.extend(crate::ebpf::without_result(self.without_result));
         gaps
     }
 }
@@ -143,12 +146,13 @@ mod tests {
         let all = Notes {
             rings: 1,
             without_figures: 2,
+            without_result: 5,
             refused: 1,
             foreign: 3,
             unprivileged: Some(b"/bin/su".to_vec()),
         };
         let gaps = all.gaps(Stops::Io, 4);
-        assert_eq!(gaps.len(), usual + 6);
+        assert_eq!(gaps.len(), usual + 7);
         assert!(
             gaps.iter()
                 .any(|gap| gap.what == "the privileges of /bin/su")

@@ -1,20 +1,20 @@
 //! Where paths lead that a traced program hands over.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+
+use rustix::fs::{FileType, Mode, OFlags, fstat};
 
 use super::calls::path;
 use super::memory;
 use super::request::Tid;
-use super::tasks::Tasks;
-use crate::paths;
+use super::resolve::{Last, resolve};
 
 /// A path as it was given, and where it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Given {
     directory: i32,
-    text: Vec<u8>,
+    pub(super) text: Vec<u8>,
 }
 
 /// The paths of a call, in the order of its arguments.
@@ -42,35 +42,54 @@ pub(super) fn descriptor(argument: u64) -> i32 {
     i32::from_le_bytes([a, b, c, d])
 }
 
+impl Given {
+    /// A path from the working directory.
+    #[cfg(test)]
+    pub(super) fn from_here(text: Vec<u8>) -> Self {
+        Self {
+            directory: libc::AT_FDCWD,
+            text,
+        }
+    }
+
+    /// An empty path, which stands for the descriptor (`AT_EMPTY_PATH`).
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+}
+
 /// The absolute path, in the names of the tracer's file system; `None` for an empty one,
 /// which stands for a descriptor.
-pub(super) fn absolute(given: &Given, tid: Tid, tasks: &mut Tasks) -> Option<Vec<u8>> {
-    match given.text.first()? {
-        b'/' => Some(paths::normal(&[tasks.root(tid), &given.text[..]].concat())),
-        _ => match link(&beginning(given, tid)) {
-            Some(base) => Some(paths::normal(&[&base[..], b"/", &given.text].concat())),
-            None => Some(given.text.clone()),
-        },
+pub(super) fn absolute(given: &Given, tid: Tid) -> Option<Vec<u8>> {
+    if given.is_empty() {
+        return None;
     }
+    let found = resolve(given, tid, Last::Kept);
+    // Of an unknown beginning, or by too many links: as it was asked for.
+    let path = found.and_then(|found| found.path());
+    Some(path.unwrap_or_else(|| given.text.clone()))
 }
 
 /// Whether the path leads to a file now, seen from where the program sees it.
 pub(super) fn exists(given: &Given, tid: Tid) -> bool {
-    std::fs::metadata(reachable(given, tid)).is_ok()
+    let found = resolve(given, tid, Last::Followed);
+    found.is_some_and(|found| found.file().is_some())
 }
 
-/// A path by which this process reaches the same file.
-pub(super) fn reachable(given: &Given, tid: Tid) -> PathBuf {
-    let base = if given.text.starts_with(b"/") {
-        format!("/proc/{tid}/root")
-    } else {
-        beginning(given, tid)
-    };
-    let path = [base.as_bytes(), b"/", &given.text].concat();
-    PathBuf::from(OsString::from_vec(path))
+/// The regular file that the path leads to. Others are not opened: they may block.
+pub(super) fn file(given: &Given, tid: Tid) -> Option<OwnedFd> {
+    let place = resolve(given, tid, Last::Followed)?.file()?;
+    let kind = FileType::from_raw_mode(fstat(&place).ok()?.st_mode);
+    if kind != FileType::RegularFile {
+        return None;
+    }
+    let path = format!("/proc/self/fd/{}", place.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    rustix::fs::open(path, flags, Mode::empty()).ok()
 }
 
-fn beginning(given: &Given, tid: Tid) -> String {
+/// Where a relative path begins.
+pub(super) fn beginning(given: &Given, tid: Tid) -> String {
     match given.directory {
         libc::AT_FDCWD => format!("/proc/{tid}/cwd"),
         directory => format!("/proc/{tid}/fd/{directory}"),
@@ -86,24 +105,19 @@ pub(super) fn link(path: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iostrata_core::trace::tally::Used;
+    use std::os::unix::ffi::OsStringExt as _;
 
     #[test]
     fn relative_paths_begin_where_the_program_is() {
         let me = std::process::id();
-        let mut tasks = Tasks::default();
-        tasks.begin(me, me, Used::default());
-        let mut at = |text: &[u8], directory| {
-            let given = Given {
-                directory,
-                text: text.to_vec(),
-            };
-            absolute(&given, me, &mut tasks)
+        let at = |text: &[u8], directory| {
+            let text = text.to_vec();
+            absolute(&Given { directory, text }, me)
         };
         let here = std::env::current_dir().unwrap();
         let expected = here.join("x/y").into_os_string().into_vec();
         assert_eq!(at(b"./x//y", libc::AT_FDCWD), Some(expected));
-        assert_eq!(at(b"/a/../b", 99), Some(b"/b".to_vec()));
+        assert_eq!(at(b"/absent-a/b", 99), Some(b"/absent-a/b".to_vec()));
         assert_eq!(at(b"", libc::AT_FDCWD), None);
         assert_eq!(at(b"x", 9_999), Some(b"x".to_vec()), "of unknown beginning");
     }

@@ -2,6 +2,7 @@
 
 use iostrata_core::evidence::{Losses, RawEvidence, Totals};
 use iostrata_core::observe::Observation;
+use iostrata_core::op::Gap;
 use iostrata_core::trace::tally::{Tally, Used};
 use iostrata_core::trace::{Lower, ProcessIo, Task};
 
@@ -22,6 +23,8 @@ pub(super) struct Record {
     pub(super) notes: Notes,
     /// Threads that go on: their process, and what they had used before.
     pub(super) left: Vec<(Tid, u32, Used)>,
+    /// What is missing since the recording has failed.
+    pub(super) failed: Vec<Gap>,
 }
 
 impl Record {
@@ -47,6 +50,7 @@ impl Record {
         let observation = Observation {
             raw,
             seen: Some(tallied.seen),
+            failed: self.failed,
             ..Observation::default()
         };
         let io = self.io;
@@ -55,7 +59,7 @@ impl Record {
 }
 
 fn totals(tasks: &[Task]) -> Totals {
-    let sum = |of: fn(&Task) -> u64| tasks.iter().map(of).sum();
+    let sum = |of: fn(&Task) -> u64| tasks.iter().map(of).fold(0, u64::saturating_add);
     Totals {
         on_cpu_ns: sum(|task| task.on_cpu_ns),
         minor_faults: sum(|task| task.minor_faults),

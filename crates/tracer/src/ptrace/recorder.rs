@@ -1,37 +1,46 @@
 //! Makes calls of stops: what was entered, on which file, and how it ended.
 
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 
-use iostrata_core::op::FileId;
+use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
-use iostrata_core::trace::{Direction, NamedFile, ProcessIo};
-use rustix::fs::OFlags;
+use iostrata_core::trace::{Direction, ProcessIo};
 use syscalls::Sysno;
 
+use super::aio::Queue;
 use super::calls::{self, call};
 use super::clones::{self, CLONE_FILES, CLONE_THREAD};
-use super::history::{creates, step};
+use super::history::{creates, is_durable, step};
 use super::identity::{Identifier, Open};
 use super::lower::{Residencies, accounts};
+use super::mappings::Mappings;
+use super::naming::named;
 use super::notes::Notes;
 use super::place::{self, descriptor};
 use super::record::Record;
 use super::request::Tid;
 use super::tasks::{Entered, Tasks, family};
+use super::told::{self, Told};
 use super::{memory, usage};
 use crate::clock::now_ns;
+use crate::paths;
+
+/// include/uapi/linux/fs.h
+const RWF_APPEND: u64 = 0x10;
 
 /// Records what the stops of one run tell.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    tally: Tally,
-    tasks: Tasks,
-    identifier: Identifier,
+    pub(super) tally: Tally,
+    pub(super) tasks: Tasks,
+    pub(super) identifier: Identifier,
     residencies: Residencies,
     io: Option<ProcessIo>,
     notes: Notes,
+    pub(super) queue: Queue,
+    pub(super) mappings: Mappings,
     /// Whether calls count: not before the program was executed.
-    counts: bool,
+    pub(super) counts: bool,
 }
 
 impl Recorder {
@@ -44,6 +53,8 @@ impl Recorder {
             residencies: Residencies::default(),
             io: None,
             notes: Notes::default(),
+            queue: Queue::default(),
+            mappings: Mappings::default(),
             counts: counts_at_once,
         }
     }
@@ -102,19 +113,17 @@ impl Recorder {
     }
 
     /// A thread enters a call.
-    pub(super) fn entered(&mut self, tid: Tid, number: u64, arguments: [u64; 6]) {
+    pub(super) fn entered(&mut self, tid: Tid, number: u64, mut arguments: [u64; 6]) {
         let Some(number) = calls::known(number) else {
             return;
         };
-        let meaning = calls::meaning(number);
+        let Told { counted, meaning } = told::at_entry(tid, number, &mut arguments);
         let style = calls::paths_of(number);
         let [first, second] = place::given(tid, style, &arguments);
         let creates = first
             .as_ref()
-            .is_some_and(|first| creates(number, &arguments, tid) && !place::exists(first, tid));
-        let mut absolute =
-            |given: Option<place::Given>| place::absolute(&given?, tid, &mut self.tasks);
-        let (first, second) = (absolute(first), absolute(second));
+            .is_some_and(|first| creates(number, &arguments) && !place::exists(first, tid));
+        let (first, second, unnamed) = self.names(tid, number, &arguments, (first, second));
         let fd = match meaning {
             _ if meaning & call::FD_FIRST != 0 => Some(descriptor(arguments[0])),
             _ if meaning & call::FD_THIRD != 0 => Some(descriptor(arguments[2])),
@@ -128,10 +137,13 @@ impl Recorder {
         };
         let file = fd.and_then(|fd| Some((fd, self.resolve(tid, fd)?)));
         let source = source.and_then(|fd| self.resolve(tid, fd));
+        self.submit(tid, number, &arguments);
         self.forget_closed(tid, number, &arguments);
+        let linked = self.linked(tid, number, first.as_deref(), &arguments);
         let untraced = clones::take_untraced(number, &arguments, tid);
         let entered = Entered {
             number,
+            counted,
             meaning,
             has_paths: style != 0,
             arguments,
@@ -139,6 +151,8 @@ impl Recorder {
             source,
             first,
             second,
+            unnamed,
+            linked,
             creates,
             untraced,
             started_ns: now_ns(),
@@ -162,9 +176,18 @@ impl Recorder {
         }
         self.forget_closed(tid, entered.number, &entered.arguments);
         self.note(process, &entered, result);
+        if let (Some(file), Some(path), 0) = (entered.unnamed, &entered.second, result) {
+            self.tally.name_again(file, path);
+        }
+        let result = told::result(tid, entered.counted, &entered.arguments, result);
+        let after = self.operations((process, tid), &entered, result, now_ns);
+        let entered = self.made_writable(tid, entered, result);
         if self.counts {
             let ended = self.ended(tid, process, entered, result, now_ns);
             self.tally.call(ended);
+            for ended in after {
+                self.tally.operation(ended);
+            }
         }
     }
 
@@ -194,23 +217,24 @@ impl Recorder {
             offset: outcome
                 .ok()
                 .and_then(|moved| self.offset(tid, &entered, moved)),
+            durable: is_durable(&entered),
         });
         let file_by_path = (entered.number == Sysno::truncate && outcome.is_ok())
             .then(|| self.file_by_path(tid, &entered))
             .flatten();
-        let number = u32::try_from(entered.number.id()).unwrap_or(0);
+        let number = entered.counted;
         Ended {
             process,
             thread: tid,
             number,
             name: calls::name(number),
-            file: entered.file.map(|(_, open)| open.file),
+            file: file_by_path.or(entered.file.map(|(_, open)| open.file)),
             source: entered.source.map(|open| open.file),
             started_ns: entered.started_ns,
             ended_ns: now_ns,
             outcome,
             transfer,
-            step: step(entered, outcome.is_err(), file_by_path),
+            step: step(entered, outcome, file_by_path),
         }
     }
 
@@ -223,6 +247,10 @@ impl Recorder {
         }
         // preadv2 and pwritev2 take -1 for the position.
         if entered.meaning & call::OFFSET != 0 && argument != u64::MAX {
+            if entered.meaning & call::FLAGS != 0 && entered.arguments[5] & RWF_APPEND != 0 {
+                let link = format!("/proc/{tid}/fd/{fd}");
+                return std::fs::metadata(link).ok()?.len().checked_sub(moved);
+            }
             return Some(argument);
         }
         if entered.meaning & (call::OFFSET | call::POSITION) == 0 {
@@ -234,7 +262,7 @@ impl Recorder {
     }
 
     /// What a descriptor stands for; a file that was not seen before is named.
-    fn resolve(&mut self, tid: Tid, fd: i32) -> Option<Open> {
+    pub(super) fn resolve(&mut self, tid: Tid, fd: i32) -> Option<Open> {
         let table = self.tasks.table(tid)?;
         let (tally, residencies) = (&mut self.tally, &mut self.residencies);
         table
@@ -250,12 +278,33 @@ impl Recorder {
             })
     }
 
+    /// The file that `linkat` names by a descriptor.
+    fn linked(
+        &mut self,
+        tid: Tid,
+        number: Sysno,
+        first: Option<&[u8]>,
+        arguments: &[u64; 6],
+    ) -> Option<Open> {
+        if number != Sysno::linkat {
+            return None;
+        }
+        let fd = match first {
+            Some(path) => i32::try_from(paths::descriptor(path)?).ok()?,
+            None => descriptor(arguments[0]),
+        };
+        self.resolve(tid, fd)
+    }
+
     fn file_by_path(&mut self, tid: Tid, entered: &Entered) -> Option<FileId> {
         let [given, _] = place::given(tid, calls::paths_of(entered.number), &entered.arguments);
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let path = place::reachable(&given?, tid);
-        let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?;
-        Some(self.identifier.identify(file.as_fd(), tid).ok()?.file)
+        let file = place::file(&given?, tid)?;
+        let open = self.identifier.identify(file.as_fd(), tid).ok()?;
+        if self.tally.is_new(open.file) {
+            self.tally
+                .name(named(file.as_fd(), &open, &self.identifier));
+        }
+        Some(open.file)
     }
 
     /// What a descriptor stands for changes while such a call runs: it is forgotten before
@@ -284,7 +333,6 @@ impl Recorder {
     fn note(&mut self, process: u32, entered: &Entered, result: i64) {
         use Sysno as N;
         match entered.number {
-            N::chroot | N::pivot_root | N::setns if result >= 0 => self.tasks.forget_roots(),
             N::unshare if result >= 0 && entered.arguments[0] & CLONE_FILES != 0 => {
                 self.tasks.unshare(process);
             }
@@ -323,9 +371,14 @@ impl Recorder {
     }
 
     /// Hands over. What is left to ask the kernel for is asked by [`Record::finish`], when
-    /// nobody is stopped any more.
-    pub(super) fn hand_over(self) -> Record {
+    /// nobody is stopped any more. `failed` says what could not be recorded.
+    pub(super) fn hand_over(mut self, failed: Vec<Gap>) -> Record {
+        for ended in self.queue.left() {
+            self.tally.operation(ended);
+        }
+        self.notes.without_result = self.queue.without_result;
         Record {
+            failed,
             left: self.tasks.left(),
             tally: self.tally,
             identifier: self.identifier,
@@ -336,21 +389,6 @@ impl Recorder {
     }
 }
 
-fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) -> NamedFile {
-    let mut path = place::link(&format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
-    // fs/d_path.c says so behind the path of a file that has no name any more.
-    if open.is_unlinked && path.ends_with(b" (deleted)") {
-        path.truncate(path.len() - b" (deleted)".len());
-    }
-    NamedFile {
-        file: open.file,
-        path,
-        kind: open.kind(),
-        filesystem: identifier.kind_of(open.place).to_owned(),
-        size_bytes: open.size_bytes,
-    }
-}
-
-fn low(argument: u64) -> u32 {
+pub(super) fn low(argument: u64) -> u32 {
     u32::try_from(argument & u64::from(u32::MAX)).unwrap_or(u32::MAX)
 }

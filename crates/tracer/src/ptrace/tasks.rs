@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use iostrata_core::op::FileId;
 use iostrata_core::trace::tally::Used;
 use syscalls::Sysno;
 
@@ -16,6 +17,8 @@ use super::usage;
 #[derive(Debug)]
 pub(super) struct Entered {
     pub(super) number: Sysno,
+    /// The number that it is counted as.
+    pub(super) counted: u32,
     /// Meaning of the call: [`super::calls::call`] bits.
     pub(super) meaning: u32,
     /// Whether some of its arguments are paths.
@@ -27,6 +30,10 @@ pub(super) struct Entered {
     pub(super) source: Option<Open>,
     pub(super) first: Option<Vec<u8>>,
     pub(super) second: Option<Vec<u8>>,
+    /// A file without a name that gets one.
+    pub(super) unnamed: Option<FileId>,
+    /// The file that `linkat` names by a descriptor.
+    pub(super) linked: Option<Open>,
     /// Whether a success creates the file.
     pub(super) creates: bool,
     /// `CLONE_UNTRACED` was taken out of it, and belongs back into it.
@@ -49,8 +56,6 @@ pub(super) struct Thread {
 pub(super) struct Process {
     pub(super) table: SharedTable,
     threads: u64,
-    /// Its root directory, once it was asked for; empty for `/`.
-    pub(super) root: Option<Vec<u8>>,
 }
 
 /// All that are traced.
@@ -81,7 +86,6 @@ impl Tasks {
         let entry = self.processes.entry(process).or_insert_with(|| Process {
             table: Table::of(process, kept),
             threads: 0,
-            root: None,
         });
         entry.threads += 1;
         let thread = Thread {
@@ -128,7 +132,6 @@ impl Tasks {
         }
         if let Some(process) = self.processes.get_mut(&tid) {
             process.threads = 1;
-            process.root = None;
             if Rc::strong_count(&process.table) > 1 {
                 // It is shared with another process no more.
                 process.table = Table::of(tid, &self.kept);
@@ -156,29 +159,10 @@ impl Tasks {
         }
     }
 
-    /// Root directories may have changed.
-    pub(super) fn forget_roots(&mut self) {
-        for process in self.processes.values_mut() {
-            process.root = None;
-        }
-    }
-
     /// The descriptors of a thread.
     pub(super) fn table(&self, tid: Tid) -> Option<SharedTable> {
         let process = self.threads.get(&tid)?.process;
         Some(Rc::clone(&self.processes.get(&process)?.table))
-    }
-
-    /// The root directory of a thread; empty for `/`.
-    pub(super) fn root(&mut self, tid: Tid) -> &[u8] {
-        let process = self.threads.get(&tid).map(|thread| thread.process);
-        let process = process.and_then(|process| self.processes.get_mut(&process));
-        process.map_or(&[], |process| {
-            process.root.get_or_insert_with(|| {
-                let root = super::place::link(&format!("/proc/{tid}/root"));
-                root.filter(|root| root != b"/").unwrap_or_default()
-            })
-        })
     }
 
     /// What is left of each thread that goes on: its process and what it had used before.

@@ -1,5 +1,6 @@
 //! The loop that answers stops, on the thread that traces.
 
+use std::any::Any;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitStatus;
@@ -8,17 +9,26 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use iostrata_core::op::Gap;
+
 use super::Stops;
 use super::record::Record;
 use super::recorder::Recorder;
 use super::request::{self, CallInfo, Resume, Stop, Tid};
+use super::start;
 use super::watch::Watch;
 use crate::clock::now_ns;
+use crate::failure;
 
 /// Traces until nobody is left to trace.
 pub(super) struct Tracing {
     /// `None` once the record was handed over, or could not be kept: what is traced goes on.
     recorder: Option<Recorder>,
+    /// One that has failed, with what it had recorded until then.
+    broken: Option<Recorder>,
+    failed: Vec<Gap>,
+    /// The stop that is being answered.
+    current: Option<(Tid, Stop)>,
     stops: Stops,
     /// Threads that are traced. The first is the program, or the process that was adopted.
     traced: HashSet<Tid>,
@@ -34,6 +44,9 @@ pub(super) struct Tracing {
 
 /// Longer than a program that only makes calls is on its own between two of them.
 const IMPATIENCE: Duration = Duration::from_micros(30);
+
+/// A tracer that fails more often than this fails at everything.
+const FAILURES: u32 = 100;
 
 /// None where the program could not run meanwhile.
 fn impatience() -> Duration {
@@ -64,6 +77,9 @@ impl Tracing {
     ) -> Self {
         Self {
             recorder: Some(recorder),
+            broken: None,
+            failed: Vec::new(),
+            current: None,
             stops,
             traced,
             root,
@@ -79,10 +95,25 @@ impl Tracing {
     /// Whatever goes wrong in recording, what is traced goes on: behind a filter a program
     /// cannot do without the tracer.
     pub(super) fn run(&mut self) -> std::io::Result<Left> {
+        for _ in 0..FAILURES {
+            let answered = catch_unwind(AssertUnwindSafe(|| self.answer_all()));
+            match answered {
+                Ok(left) => return left,
+                Err(panic) => self.go_on_after(&*panic),
+            }
+        }
+        Err(std::io::Error::other("the tracer failed again and again"))
+    }
+
+    fn answer_all(&mut self) -> std::io::Result<Left> {
         while let Some((tid, stop)) = request::next_stop(self.impatience)? {
             if tid == self.bell {
                 request::reap(tid);
                 if self.traced.is_empty() {
+                    continue;
+                }
+                if !self.watch.was_rung() {
+                    self.hang_again()?;
                     continue;
                 }
                 self.hand_over();
@@ -91,23 +122,47 @@ impl Tracing {
                 }
                 continue;
             }
+            self.current = Some((tid, stop));
+            failure::stage("tracer.loop");
             let now_ns = now_ns();
             self.watch.stops.fetch_add(1, Ordering::Relaxed);
-            let resume = catch_unwind(AssertUnwindSafe(|| self.record(tid, stop, now_ns)));
-            let resume = resume.unwrap_or_else(|_panic| {
-                self.recorder = None;
-                self.onward(tid)
-            });
-            let status = (stop == Stop::Gone).then(|| request::reap(tid)).flatten();
-            self.count(tid, stop, status);
-            answer(tid, stop, resume);
+            let resume = self.record(tid, stop, now_ns);
+            self.current = None;
+            self.let_on(tid, stop, resume);
         }
         self.hand_over();
         Ok(Left::Nobody)
     }
 
+    fn let_on(&mut self, tid: Tid, stop: Stop, resume: Resume) {
+        let status = (stop == Stop::Gone).then(|| request::reap(tid)).flatten();
+        self.count(tid, stop, status);
+        answer(tid, stop, resume);
+    }
+
+    /// The record ends here; whoever is stopped goes on without it.
+    fn go_on_after(&mut self, panic: &(dyn Any + Send)) {
+        let what = "what was traced after the recording had failed";
+        self.failed.push(Gap::new(what, failure::words(panic)));
+        self.broken = self.broken.take().or(self.recorder.take());
+        if let Some((tid, stop)) = self.current.take() {
+            self.let_on(tid, stop, self.onward(tid));
+        }
+    }
+
+    /// Somebody else has ended the child that is the bell.
+    fn hang_again(&mut self) -> std::io::Result<()> {
+        let (bell, quiet) = start::bell()?;
+        self.bell = bell;
+        self.watch.hang(quiet);
+        Ok(())
+    }
+
     /// Keeps count of who is traced. When nobody is, the bell is the last child to wait for.
     fn count(&mut self, tid: Tid, stop: Stop, status: Option<ExitStatus>) {
+        if stop == Stop::Executed && tid == self.root {
+            self.watch.executed.store(true, Ordering::Release);
+        }
         let ended = stop == Stop::Gone;
         let changed = if ended {
             self.traced.remove(&tid)
@@ -134,9 +189,12 @@ impl Tracing {
 
     fn hand_over(&mut self) {
         let executed = self.watch.executed.load(Ordering::Acquire);
-        if let Some(recorder) = self.recorder.take().filter(|_| executed) {
+        let recorder = self.recorder.take().or(self.broken.take());
+        if let Some(recorder) = recorder.filter(|_| executed) {
+            failure::stage("tracer.end");
+            let failed = std::mem::take(&mut self.failed);
             // Nobody listens when the session was given up.
-            drop(self.record.send(recorder.hand_over()));
+            drop(self.record.send(recorder.hand_over(failed)));
         }
     }
 
@@ -145,6 +203,7 @@ impl Tracing {
         let Some(recorder) = &mut self.recorder else {
             return self.onward(tid);
         };
+        failure::stage("tracer.record");
         match stop {
             Stop::Filtered | Stop::Call => match request::call_info(tid) {
                 Ok(CallInfo::Entry { number, arguments }) => {
@@ -161,9 +220,6 @@ impl Tracing {
             Stop::Executed => {
                 let former = request::message(tid).unwrap_or(0);
                 recorder.executed(tid, former, now_ns);
-                if tid == self.root {
-                    self.watch.executed.store(true, Ordering::Release);
-                }
             }
             Stop::Ending | Stop::Gone => recorder.ending(tid, now_ns),
             Stop::Trapped | Stop::GroupStopped | Stop::Signalled(_) => {

@@ -15,18 +15,35 @@ pub(super) struct Watch {
     /// Whether the program was executed.
     pub(super) executed: AtomicBool,
     status: Mutex<Option<ExitStatus>>,
-    bell: Mutex<Option<PipeWriter>>,
+    bell: Mutex<Bell>,
+}
+
+/// A child of the tracing thread that ends when its pipe is closed.
+#[derive(Debug, Default)]
+struct Bell {
+    pipe: Option<PipeWriter>,
+    rung: bool,
 }
 
 impl Watch {
-    /// The end of a pipe on whose closing a child of the tracing thread ends.
-    pub(super) fn hang(&self, bell: PipeWriter) {
-        *lock(&self.bell) = Some(bell);
+    /// The end of a pipe on whose closing a child of the tracing thread ends. Once it was
+    /// rung, that child ends at once.
+    pub(super) fn hang(&self, pipe: PipeWriter) {
+        let mut bell = lock(&self.bell);
+        bell.pipe = (!bell.rung).then_some(pipe);
     }
 
     /// Ends that child, which the tracing thread notices as it notices stops.
     pub(super) fn ring(&self) {
-        lock(&self.bell).take();
+        *lock(&self.bell) = Bell {
+            pipe: None,
+            rung: true,
+        };
+    }
+
+    /// Whether the child was ended by that, and not by somebody else.
+    pub(super) fn was_rung(&self) -> bool {
+        lock(&self.bell).rung
     }
 
     pub(super) fn root_ended(&self, status: ExitStatus) {

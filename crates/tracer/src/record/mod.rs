@@ -23,6 +23,7 @@ use std::thread::{self, JoinHandle};
 use iostrata_core::op::Gap;
 use iostrata_core::record::{Begin, Check, Completeness, End, Writer};
 
+use crate::failure;
 use batch::Batch;
 use order::Order;
 
@@ -50,6 +51,17 @@ pub enum RecordError {
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
+    },
+    /// The thread that writes it has failed.
+    #[error(
+        "the operation log {} is cut off: {why}; the program was not stopped by that. Please report it",
+        path.display()
+    )]
+    Defect {
+        /// The log.
+        path: PathBuf,
+        /// What it said.
+        why: String,
     },
 }
 
@@ -99,9 +111,13 @@ impl Recording {
         })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Hands over; waits while too much waits to be written.
     pub(crate) fn send(&self, batch: Batch) {
-        // The thread ends only when this sender is gone.
+        // The thread ends before this sender is gone only when it has failed.
         drop(self.sender.send(batch));
     }
 
@@ -119,10 +135,11 @@ impl Recording {
             source,
         };
         drop(self.sender);
-        let order = self
-            .writer
-            .join()
-            .map_err(|_panic| failed(io::Error::other("the thread that writes it ended early")))?;
+        failure::stage("writer.end");
+        let order = self.writer.join().map_err(|panic| RecordError::Defect {
+            path: path.clone(),
+            why: failure::words(&*panic),
+        })?;
         let (mut log, more) = order.and_then(Order::finish).map_err(failed)?;
         gaps.extend(more);
         log.write_out().map_err(failed)?;
@@ -158,7 +175,9 @@ impl Recording {
 /// Takes everything that comes; after an error it only throws it away.
 fn write(mut order: Order<File>, receiver: &Receiver<Batch>) -> io::Result<Order<File>> {
     let mut failed = None;
+    failure::stage("writer.begin");
     for batch in receiver {
+        failure::stage("writer.batch");
         if failed.is_none() {
             failed = order.take(batch).err();
         }

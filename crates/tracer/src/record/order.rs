@@ -254,7 +254,7 @@ impl<W: Write> Order<W> {
             }
             None => begun.payload.push(Piece::Unknown { bytes: part.bytes }),
         }
-        if part.at + part.bytes < part.whole {
+        if part.at.saturating_add(part.bytes) < part.whole {
             self.begun.insert(thread, begun);
             return Ok(());
         }

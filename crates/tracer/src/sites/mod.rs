@@ -119,7 +119,7 @@ impl Sites {
         }
         let sum = self.found.entry(key).or_default();
         sum.samples += 1;
-        sum.spent_ns += sample.spent_ns;
+        sum.spent_ns = sum.spent_ns.saturating_add(sample.spent_ns);
     }
 
     fn unwind(&mut self, sample: &Sample<'_>) -> Stack {
@@ -183,7 +183,7 @@ impl Sites {
             let shown = shown(&key.stack, &names);
             let row = rows.entry((key.call, key.file, shown)).or_default();
             row.samples += sum.samples;
-            row.spent_ns += sum.spent_ns;
+            row.spent_ns = row.spent_ns.saturating_add(sum.spent_ns);
         }
         rows.into_iter()
             .map(|((call, file, shown), sum)| SiteRow {

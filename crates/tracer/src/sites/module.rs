@@ -69,7 +69,7 @@ impl Module {
     /// What is added to an address of the program to get the one in memory. A mapping
     /// begins at a page, the segment in it somewhere behind.
     fn bias(&self, mapping: &Mapping) -> Option<u64> {
-        let length = mapping.end - mapping.start;
+        let length = mapping.end.saturating_sub(mapping.start);
         let inside = |segment: &&(Range<u64>, u64)| {
             let (range, _) = segment;
             range.start < mapping.offset.saturating_add(length) && range.end > mapping.offset

@@ -173,7 +173,7 @@ impl Process {
         let bytes = made.put_away_bytes(at.address())?;
         let behind = registers.sp().checked_add(bytes)?;
         let caller = from.read(behind).ok()?;
-        *registers = UnwindRegsX86_64::new(caller, behind + 8, registers.bp());
+        *registers = UnwindRegsX86_64::new(caller, behind.saturating_add(8), registers.bp());
         Some(caller)
     }
 

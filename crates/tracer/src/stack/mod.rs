@@ -16,7 +16,8 @@ mod fixtures;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use iostrata_core::doctor::Stack;
+use iostrata_core::FileId;
+use iostrata_core::doctor::{DeviceNumber, Stack};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use mountinfo::Mounts;
@@ -95,6 +96,19 @@ pub fn inspect(path: &Path, roots: &Roots) -> Result<Stack, StackError> {
             path: path.to_owned(),
         })?;
     Ok(Walk::new(roots, &mounts).layers_under(mount))
+}
+
+/// The layers under the file system with this number (`s_dev`). One that is mounted elsewhere, in
+/// another namespace, is told by its block device; `None` when it has none.
+pub fn under(device: u32, roots: &Roots) -> Option<Stack> {
+    let (major, minor) = FileId::device_numbers(device);
+    let number = DeviceNumber { major, minor };
+    let mounts = Mounts::read(roots).ok()?;
+    let walk = Walk::new(roots, &mounts);
+    match mounts.of_device(number) {
+        Some(mount) => Some(walk.layers_under(mount)),
+        None => Some(walk.layers_of(&block::by_number(roots, number)?)),
+    }
 }
 
 /// Id of the mount that holds `path`, as `mountinfo` shows it; `None` before

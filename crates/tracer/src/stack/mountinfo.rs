@@ -91,6 +91,11 @@ impl Mounts {
         self.mounts.iter().rev().filter(is_it).find_map(seen)
     }
 
+    /// A mount of the file system with this number.
+    pub(super) fn of_device(&self, device: DeviceNumber) -> Option<&Mount> {
+        self.mounts.iter().find(|mount| mount.device == device)
+    }
+
     /// Follows `path` from the root mount: of the mounts on the current one,
     /// the walk meets the shortest mount point first. What was mounted deeper
     /// before is hidden by it.

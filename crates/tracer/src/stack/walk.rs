@@ -43,6 +43,14 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// From a block device on.
+    pub(super) fn layers_of(mut self, block: &Block) -> Stack {
+        self.block(block, 0, Charge::Next, None);
+        Stack {
+            layers: self.layers,
+        }
+    }
+
     fn file_system(&mut self, mount: &Mount, depth: u32, charge: Charge, note: Option<String>) {
         let block = mount
             .on_block_device()

@@ -1,5 +1,6 @@
 //! Calls and bytes, equal to what the program did.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -166,6 +167,36 @@ fn counts_more_threads_than_there_are_places_for() {
             .iter()
             .filter(|task| task.written_bytes == 160);
         assert_eq!(threads.count() as u64, THREADS, "casts: {casts}");
+    }
+}
+
+/// Results that are offsets or addresses sum up to more than 64 bits, in the ring's reader and
+/// where its sums are added to those of the tables.
+#[test]
+fn sums_bytes_and_nothing_else() {
+    for (children, calls) in [("5", "1"), ("6", "1"), ("7", "5")] {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path = dir.path().join("far");
+        let mut observer = EbpfObserver::with_limits(Limits::trace()).unwrap();
+        let (seen, status) = observe(
+            &mut observer,
+            Stream::default(),
+            Command::new(workload("far"))
+                .arg(&path)
+                .args([children, calls]),
+            || (),
+        );
+        assert!(status.success());
+        assert_eq!(seen.raw.losses.total(), 0);
+        let (_, inode) = identity(&path);
+        let rows = seen.raw.syscalls.iter().flatten();
+        let sums: BTreeMap<_, _> = rows
+            .filter(|row| row.file.is_some_and(|file| file.inode == inode))
+            .map(|row| (row.name, (row.count, row.returned)))
+            .collect();
+        let seeks = children.parse::<u64>().unwrap() * calls.parse::<u64>().unwrap();
+        assert_eq!(sums["lseek"], (seeks, 0));
+        assert_eq!((sums["write"], sums["openat"]), ((1, 1), (1, 0)));
     }
 }
 

@@ -21,7 +21,7 @@ fn run(program: &mut Command) -> (Observation, Seen) {
     assert_eq!(seen.raw.losses.total(), 0);
     assert_eq!(seen.raw.missing, []);
     let history = seen.seen.take().unwrap();
-    assert_eq!(history.gaps, []);
+    assert_eq!(history.missing, []);
     (seen, history)
 }
 
@@ -131,7 +131,7 @@ fn names_are_those_of_the_directories_that_changed() {
     renamed.sort();
     assert_eq!(
         renamed,
-        ["/real/inner/c", "/real/moved/e", "/root/etc/other"]
+        ["/real/moved/c", "/real/moved/e", "/root/etc/other"]
     );
 }
 

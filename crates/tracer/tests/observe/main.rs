@@ -12,4 +12,5 @@ mod record_programs;
 mod session;
 mod sites;
 mod undisturbed;
+mod unseen;
 mod witness;

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use iostrata_core::observe::{Observation, Observer as _, Stream};
 use iostrata_core::op::FileId;
+use iostrata_core::trace::Shape;
 use iostrata_core::trace::timeline::Purpose;
-use iostrata_core::trace::{Shape, direction};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::program::Blocked;
 use iostrata_tracer::ptrace::{Session, Stops};
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::ground::{command, scratch, workload};
 
-/// A row without what differs from run to run: times, numbers of descriptors, addresses.
+/// A row without what differs from run to run: times.
 #[derive(Debug, PartialEq)]
 struct Row {
     count: u64,
@@ -69,11 +69,7 @@ fn below(dir: &Path, observation: &Observation) -> Seen {
         let rest = path.strip_prefix(&prefix[..])?;
         Some(String::from_utf8_lossy(rest).into_owned())
     };
-    let names: BTreeMap<FileId, String> = seen
-        .names
-        .iter()
-        .filter_map(|named| Some((named.file, inside(&named.path)?)))
-        .collect();
+    let names = names(seen, inside);
     let rows = observation.raw.syscalls.iter().flatten();
     let mut tasks: Vec<_> = seen
         .tasks
@@ -100,7 +96,7 @@ fn below(dir: &Path, observation: &Observation) -> Seen {
                 let row = Row {
                     count: row.count,
                     errors: row.errors,
-                    moved_bytes: direction(row.name).map_or(0, |_| row.returned),
+                    moved_bytes: row.returned,
                     shape: row.shape.clone().map(without_pairs),
                 };
                 Some((key, row))
@@ -131,6 +127,21 @@ fn below(dir: &Path, observation: &Observation) -> Seen {
             .collect(),
         tasks,
     }
+}
+
+/// Files that are inside, by their paths there.
+fn names(
+    seen: &iostrata_core::trace::Seen,
+    inside: impl Fn(&[u8]) -> Option<String>,
+) -> BTreeMap<FileId, String> {
+    let path_of = |named: &iostrata_core::trace::NamedFile| {
+        let path = inside(&named.path)?;
+        // What the kernel calls a file without a name has the number of its inode in it.
+        let linked = seen.followed.renamed_to.get(&named.file);
+        let linked = linked.filter(|_| path.starts_with('#'));
+        Some((named.file, linked.map_or(Some(path), |to| inside(to))?))
+    };
+    seen.names.iter().filter_map(path_of).collect()
 }
 
 fn purposes(seen: &iostrata_core::trace::Seen) -> BTreeMap<Purpose, (u64, u64)> {
@@ -205,13 +216,15 @@ fn assert_equal_parts(one: &Seen, other: &Seen, what: &str) {
 #[test]
 fn on_programs_whose_io_is_known() {
     let file = |dir: &Path| dir.join("f").to_str().unwrap().to_owned();
-    let cases: [(&str, &[&str]); 6] = [
+    let cases: [(&str, &[&str]); 8] = [
         ("append", &["FILE", "300", "1000", "fsync"]),
         ("append", &["FILE", "50", "5000", "fdatasync", "overwrite"]),
         ("execs", &["FILE", "4", "vfork"]),
         ("execs", &["FILE", "3", "thread"]),
         ("tree", &["DIR", "3", "4", "50", "100"]),
         ("threads", &["DIR", "4", "50"]),
+        ("detours", &["DIR"]),
+        ("nameless", &["DIR"]),
     ];
     for (program, arguments) in cases {
         let words = |dir: &Path| {
@@ -231,6 +244,23 @@ fn on_programs_whose_io_is_known() {
 }
 
 #[test]
+fn on_operations_of_libaio() {
+    let words = |dir: &Path| command(&workload("aio"), &[dir.to_str().unwrap()]);
+    assert_agreement(words, "aio");
+}
+
+#[test]
+fn on_what_only_the_arguments_tell() {
+    let words = |dir: &Path| {
+        for name in ["emptied", "shortened", "mapped"] {
+            std::fs::write(dir.join(name), [7; 8192]).unwrap();
+        }
+        command(&workload("told"), &[dir.to_str().unwrap()])
+    };
+    assert_agreement(words, "told");
+}
+
+#[test]
 fn on_tools_that_change_names() {
     let script = "cd \"$0\"; exec > out 2>&1; mkdir d; echo one > d/a; cp d/a b; mv b c; ln c e; ln -s c s; \
                   cat s missing e; truncate -s 100 c; dd if=c of=g bs=7 conv=fsync status=none; \
@@ -240,6 +270,51 @@ fn on_tools_that_change_names() {
         command(Path::new("/bin/sh"), &words)
     };
     assert_agreement(words, "the script");
+}
+
+#[test]
+fn on_what_was_durable_named_and_reported() {
+    let words = |dir: &Path| command(&workload("promises"), &[dir.to_str().unwrap()]);
+    assert_agreement(words, "promises");
+    let dir = scratch();
+    let observed = by_ebpf(&words(dir.path()));
+    let seen = observed.seen.unwrap();
+    let history = |name: &str| {
+        let path = dir.path().join(name);
+        let named = |it: &&iostrata_core::trace::NamedFile| it.path == path.as_os_str().as_bytes();
+        let renamed = seen.followed.renamed_to.iter();
+        let mut renamed = renamed.filter(|(_, to)| to.as_slice() == path.as_os_str().as_bytes());
+        let file = match seen.names.iter().find(named) {
+            Some(named) => named.file,
+            None => *renamed.next().unwrap().0,
+        };
+        &seen.followed.files[&file]
+    };
+    let log = history("log");
+    assert_eq!(
+        (log.writes, log.acknowledged.count, log.unsynced_bytes),
+        (5, 5, 50)
+    );
+    assert_eq!(
+        history("answers").acknowledged.count,
+        3,
+        "each sent on the socket"
+    );
+    for durable in ["dsync", "flagged"] {
+        let file = history(durable);
+        assert!(file.synchronous && !file.acknowledged.is_any(), "{durable}");
+        assert_eq!((file.writes, file.unsynced_bytes), (4, 0), "{durable}");
+    }
+    let half = history("half");
+    assert_eq!(
+        (half.synchronous, half.writes, half.unsynced_bytes),
+        (false, 4, 20)
+    );
+    for published in ["by-path", "by-descriptor"] {
+        let file = history(published);
+        assert!(file.created && !file.unlinked, "{published}");
+        assert_eq!(file.renamed_unsynced.count, 1, "{published}");
+    }
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub struct Judged<'a> {
     pub budget: &'a Budget,
     /// What was used; `None` when it was not seen.
     pub used: Option<Amount>,
+    /// The most that it may be, where other programs shared the disk; `used` is the least then.
+    pub at_most: Option<Amount>,
     /// What follows.
     pub outcome: Outcome,
 }
@@ -40,25 +42,32 @@ pub fn judge<'a>(
             _ => used(result, budget),
         };
         let outcome = match &used {
-            Ok(used) => outcome(result, budget, *used),
+            Ok((least, most)) => outcome(result, budget, *least, *most),
             Err(why) => Outcome::Unknown(why.clone()),
         };
+        let (used, most) = used.ok().unzip();
         Judged {
             budget,
-            used: used.ok(),
+            used,
+            at_most: most.filter(|_| used != most),
             outcome,
         }
     });
     judged.collect()
 }
 
-fn outcome(result: &TraceResult, budget: &Budget, used: Amount) -> Outcome {
-    if !keeps(budget, used, 0) {
+fn outcome(result: &TraceResult, budget: &Budget, least: Amount, most: Amount) -> Outcome {
+    if !keeps(budget, least, 0) {
         return Outcome::Exceeded;
     }
     // The clock loses no events; all else may be more than was seen.
-    if budget.of == Of::Wall || keeps_whatever_was_lost(result, budget, used) {
+    if budget.of == Of::Wall || keeps_whatever_was_lost(result, budget, most) {
         return Outcome::Kept;
+    }
+    if !keeps(budget, most, 0) {
+        return Outcome::Unknown(
+            "requests without a file may be those of others on the same disk".to_owned(),
+        );
     }
     Outcome::Unknown(format!(
         "{} events were lost, and with them it may be exceeded",
@@ -69,7 +78,7 @@ fn outcome(result: &TraceResult, budget: &Budget, used: Amount) -> Outcome {
 /// A lost event is at most one call more; its bytes and its time can be anything.
 fn keeps_whatever_was_lost(result: &TraceResult, budget: &Budget, used: Amount) -> bool {
     match (result.lost_events, used) {
-        (0, _) => true,
+        (0, _) => keeps(budget, used, 0),
         (lost, Amount::Count(_)) => keeps(budget, used, lost),
         (_, Amount::Bytes(_) | Amount::Seconds(_)) => false,
     }
@@ -90,21 +99,32 @@ fn keeps(budget: &Budget, used: Amount, lost: u64) -> bool {
     }
 }
 
-/// What was used, or why that is not known.
-fn used(result: &TraceResult, budget: &Budget) -> Result<Amount, String> {
+/// The least and the most that was used, or why that is not known.
+fn used(result: &TraceResult, budget: &Budget) -> Result<(Amount, Amount), String> {
+    let measure = budget.measure;
+    match &budget.of {
+        Of::DeviceReads => requests(result, measure, |device| device.reads),
+        Of::DeviceWrites => requests(result, measure, DeviceCounts::writes),
+        Of::Flushes => requests(result, measure, |device| RequestCount {
+            count: device.flushes,
+            bytes: 0,
+            time_s: device.flush_time_s,
+        }),
+        _ => exactly(result, budget).map(|used| (used, used)),
+    }
+}
+
+/// What is never shared with others.
+fn exactly(result: &TraceResult, budget: &Budget) -> Result<Amount, String> {
     match &budget.of {
         Of::Call(name) => calls(result, budget.measure, |row| row.name == *name),
         Of::Reads => group(result, budget.measure, CallGroup::reads),
         Of::Writes => group(result, budget.measure, CallGroup::writes),
         Of::Syncs => group(result, budget.measure, |group| group == CallGroup::Syncs),
         Of::Opens => group(result, budget.measure, |group| group == CallGroup::Opens),
-        Of::DeviceReads => requests(result, budget.measure, |device| device.reads),
-        Of::DeviceWrites => requests(result, budget.measure, DeviceCounts::writes),
-        Of::Flushes => requests(result, budget.measure, |device| RequestCount {
-            count: device.flushes,
-            bytes: 0,
-            time_s: device.flush_time_s,
-        }),
+        Of::DeviceReads | Of::DeviceWrites | Of::Flushes => {
+            Err(not_seen(result, "device requests"))
+        }
         Of::DirtyAtExit => result
             .bytes
             .dirty_at_exit_bytes
@@ -145,14 +165,17 @@ fn requests(
     result: &TraceResult,
     measure: Measure,
     of: impl Fn(&DeviceCounts) -> RequestCount,
-) -> Result<Amount, String> {
-    let device = result.evidence.device.as_ref();
-    let counted = of(device.ok_or_else(|| not_seen(result, "device requests"))?);
-    Ok(match measure {
+) -> Result<(Amount, Amount), String> {
+    let range = result.evidence.device_range();
+    let (least, most) = range
+        .ok_or_else(|| not_seen(result, "device requests"))?
+        .of(of);
+    let amount = |counted: RequestCount| match measure {
         Measure::Calls | Measure::Errors => Amount::Count(counted.count),
         Measure::Bytes => Amount::Bytes(counted.bytes),
         Measure::Time => Amount::Seconds(counted.time_s),
-    })
+    };
+    Ok((amount(least), amount(most)))
 }
 
 fn sum(counts: impl Iterator<Item = u64>) -> u64 {
@@ -170,6 +193,7 @@ fn not_seen(result: &TraceResult, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::DeviceRange;
     use crate::trace::{budget, fixture};
 
     const CALLS: [&str; 4] = ["fsync", "write", "copy_file_range", "read"];
@@ -248,6 +272,49 @@ mod tests {
         assert!(used.is_none() && matches!(outcome, Outcome::Unknown(_)));
         let (used, outcome) = outcome_of(&result, "dirty_at_exit<=9");
         assert!(used.is_none() && matches!(outcome, Outcome::Unknown(_)));
+    }
+
+    /// At least 2 and at most 3 flushes, at least 8 and at most 16 KiB.
+    #[test]
+    fn what_may_be_others_neither_keeps_nor_exceeds() {
+        use Outcome::{Exceeded, Kept};
+        let mut result = run();
+        let at_most = result.evidence.device.take().unwrap();
+        let at_least = DeviceCounts {
+            data: at_most.data,
+            flushes: 2,
+            ..DeviceCounts::default()
+        };
+        result.evidence.device_shared = Some(DeviceRange { at_least, at_most });
+        for (text, outcome) in [
+            ("flushes<=1", Exceeded),
+            ("flushes<2", Exceeded),
+            ("flushes<=3", Kept),
+            ("device.writes.bytes<8KiB", Exceeded),
+            ("device.writes.bytes<=16KiB", Kept),
+            ("device.writes.time<0.5s", Exceeded),
+            ("device.reads<=0", Kept),
+        ] {
+            assert_eq!(outcome_of(&result, text).1, outcome, "{text}");
+        }
+        let because = "requests without a file may be those of others on the same disk";
+        let unknown = Outcome::Unknown(because.to_owned());
+        for text in [
+            "flushes<=2",
+            "device.writes<=3",
+            "device.writes.bytes<10KiB",
+        ] {
+            assert_eq!(outcome_of(&result, text).1, unknown, "{text}");
+        }
+        let budgets = [budget::parse("flushes<=2", CALLS).unwrap()];
+        let judged = judge(&result, &budgets, |_| true).remove(0);
+        assert_eq!(judged.used, Some(Amount::Count(2)));
+        assert_eq!(judged.at_most, Some(Amount::Count(3)));
+        result.lost_events = 1;
+        assert!(matches!(
+            outcome_of(&result, "flushes<=3").1,
+            Outcome::Unknown(_)
+        ));
     }
 
     #[test]

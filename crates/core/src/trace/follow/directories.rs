@@ -1,8 +1,9 @@
 //! Directories in which names were changed.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
-use super::names::Path;
+use super::names::{Path, parent};
 use super::pending::{Change, Pending};
 use crate::trace::DirectoryRow;
 
@@ -28,6 +29,16 @@ struct Directory {
     device: Option<u32>,
     /// When its latest sync that succeeded began, nanoseconds; 0 for none.
     covered_ns: u64,
+    /// The process of the run that made it, and when it had.
+    made_by: Option<(u32, u64)>,
+}
+
+impl Directory {
+    /// Whether anything happened to the names in it.
+    fn has_changed(&self) -> bool {
+        let row = &self.row;
+        row.made + row.renamed + row.removed + row.syncs > 0
+    }
 }
 
 /// All directories with changes or syncs.
@@ -76,6 +87,45 @@ impl Directories {
         }
     }
 
+    /// A process made a directory; the call ended at `ended_ns`.
+    pub(super) fn made(&mut self, path: &[u8], process: u32, ended_ns: u64) {
+        if let Some(directory) = self.get(path) {
+            directory.made_by = Some((process, ended_ns));
+        }
+    }
+
+    /// A directory was removed.
+    pub(super) fn removed(&mut self, path: &[u8]) {
+        if let Some(directory) = self.directories.get_mut(path) {
+            directory.made_by = None;
+        }
+    }
+
+    /// Whether the run made it: nothing in it is older than the run.
+    pub(super) fn is_own(&self, path: &[u8]) -> bool {
+        self.directories
+            .get(path)
+            .is_some_and(|directory| directory.made_by.is_some())
+    }
+
+    /// A directory got another name: so did all below it.
+    pub(super) fn moved(&mut self, from: &[u8], to: &[u8]) {
+        let is_below = |path: &Path| path.get(from.len()).is_none_or(|&byte| byte == b'/');
+        let moved: Vec<Path> = self
+            .directories
+            .range::<[u8], _>((Bound::Included(from), Bound::Unbounded))
+            .map(|(path, _)| Path::clone(path))
+            .take_while(|path| path.starts_with(from))
+            .filter(is_below)
+            .collect();
+        for old in moved {
+            if let Some(directory) = self.directories.remove(&old) {
+                let new: Path = [to, &old[from.len()..]].concat().into();
+                self.directories.insert(new, directory);
+            }
+        }
+    }
+
     /// A directory was synced; the call began at `started_ns` and succeeded.
     pub(super) fn synced(&mut self, path: &[u8], started_ns: u64) {
         if let Some(directory) = self.get(path) {
@@ -99,18 +149,51 @@ impl Directories {
             .map_or(0, |directory| directory.covered_ns)
     }
 
-    /// The rows; `whole_ns` gives the start of the latest sync of a whole file system.
-    pub(super) fn finish(self, whole_ns: impl Fn(Option<u32>) -> u64) -> Vec<DirectoryRow> {
+    /// The rows; `whole_ns` gives the start of the latest sync of a whole file system,
+    /// `reported_ns` the end of a process's latest report.
+    pub(super) fn finish(
+        mut self,
+        whole_ns: impl Fn(Option<u32>) -> u64,
+        reported_ns: impl Fn(u32) -> u64,
+    ) -> Vec<DirectoryRow> {
+        for path in self.empty_and_reported(reported_ns) {
+            if let Some(parent) = self.directories.get_mut(parent(&path)) {
+                parent.row.unsynced_directory = Some(String::from_utf8_lossy(&path).into_owned());
+            }
+        }
         let mut rows = Vec::with_capacity(self.directories.len());
         for (path, mut directory) in self.directories {
+            if !directory.has_changed() {
+                continue;
+            }
             directory.pending.cover(whole_ns(directory.device));
+            let unsynced_names = directory.pending.amount();
+            let unsynced_directory = directory.row.unsynced_directory.take();
             rows.push(DirectoryRow {
                 path: String::from_utf8_lossy(&path).into_owned(),
-                unsynced_names: directory.pending.amount(),
+                unsynced_names,
+                unsynced_directory: unsynced_directory.filter(|_| unsynced_names > 0),
                 ..directory.row
             });
         }
         rows
+    }
+
+    /// Directories that the run made and left empty, whose maker reported something after that,
+    /// and in whose parent nothing was synced since.
+    fn empty_and_reported(&self, reported_ns: impl Fn(u32) -> u64) -> Vec<Path> {
+        let is_lost = |path: &Path, directory: &Directory| {
+            directory.made_by.is_some_and(|(process, ended_ns)| {
+                !directory.has_changed()
+                    && reported_ns(process) > ended_ns
+                    && self.covered_ns(parent(path)) < ended_ns
+            })
+        };
+        self.directories
+            .iter()
+            .filter(|(path, directory)| is_lost(path, directory))
+            .map(|(path, _)| Path::clone(path))
+            .collect()
     }
 }
 
@@ -126,7 +209,7 @@ mod tests {
         directories.synced(b"/d", 25);
         directories.change(b"/d", NameChange::Removed, None, (40, 50));
         assert_eq!(directories.covered_ns(b"/d"), 25);
-        let rows = directories.finish(|_| 0);
+        let rows = directories.finish(|_| 0, |_| 0);
         let expected = DirectoryRow {
             path: "/d".to_owned(),
             made: 1,
@@ -135,6 +218,7 @@ mod tests {
             removed: 1,
             syncs: 1,
             unsynced_names: 2,
+            unsynced_directory: None,
         };
         assert_eq!(rows, [expected]);
     }
@@ -144,7 +228,7 @@ mod tests {
         let mut directories = Directories::default();
         directories.change(b"/here", NameChange::Made, Some(1), (0, 10));
         directories.change(b"/there", NameChange::Made, Some(2), (0, 10));
-        let rows = directories.finish(|device| if device == Some(1) { 10 } else { 0 });
+        let rows = directories.finish(|device| if device == Some(1) { 10 } else { 0 }, |_| 0);
         let unsynced: Vec<u64> = rows.iter().map(|row| row.unsynced_names).collect();
         assert_eq!(unsynced, [0, 1]);
     }
@@ -157,6 +241,36 @@ mod tests {
             directories.change(path.as_bytes(), NameChange::Made, None, (0, 1));
         }
         assert_eq!(directories.left_out, 3);
-        assert_eq!(directories.finish(|_| 0).len(), ROOM);
+        assert_eq!(directories.finish(|_| 0, |_| 0).len(), ROOM);
+    }
+
+    #[test]
+    fn an_empty_directory_that_was_reported_is_named_unless_its_parent_was_synced() {
+        let told = |synced: bool, reported_ns: u64| {
+            let mut directories = Directories::default();
+            directories.change(b"/d", NameChange::Made, Some(1), (0, 10));
+            directories.made(b"/d/done", 7, 10);
+            if synced {
+                directories.synced(b"/d", 20);
+            }
+            let rows = directories.finish(|_| 0, |process| u64::from(process == 7) * reported_ns);
+            assert_eq!(rows.len(), 1, "in the new one nothing has changed");
+            rows[0].unsynced_directory.clone()
+        };
+        assert_eq!(told(false, 30).as_deref(), Some("/d/done"));
+        assert_eq!(told(false, 5), None);
+        assert_eq!(told(true, 30), None);
+    }
+
+    #[test]
+    fn what_is_known_of_directories_moves_with_them() {
+        let mut directories = Directories::default();
+        directories.made(b"/d/new", 7, 10);
+        directories.synced(b"/d/new/x", 20);
+        directories.synced(b"/d/newer", 30);
+        directories.moved(b"/d/new", b"/d/final");
+        assert!(directories.is_own(b"/d/final") && !directories.is_own(b"/d/new"));
+        assert_eq!(directories.covered_ns(b"/d/final/x"), 20);
+        assert_eq!(directories.covered_ns(b"/d/newer"), 30);
     }
 }

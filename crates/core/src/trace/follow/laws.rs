@@ -105,13 +105,16 @@ fn any_step() -> impl Strategy<Value = Step> {
             synchronous: flags[2],
             direct: flags[3],
         }),
-        (file.clone(), any::<[u64; 5]>()).prop_map(|(file, n)| Step::Wrote {
-            file,
-            count: n[0],
-            bytes: n[1],
-            from: n[2],
-            to: n[3],
-            sequential: n[4],
+        (file.clone(), any::<[u64; 5]>(), any::<bool>()).prop_map(|(file, n, durable)| {
+            Step::Wrote {
+                file,
+                count: n[0],
+                bytes: n[1],
+                from: n[2],
+                to: n[3],
+                sequential: n[4],
+                durable,
+            }
         }),
         (prop::option::of(file.clone()), scope)
             .prop_map(|(file, scope)| Step::Synced { file, scope }),
@@ -121,7 +124,13 @@ fn any_step() -> impl Strategy<Value = Step> {
         file.prop_map(|file| Step::Mapped { file, bytes: 1 }),
         (path.clone(), path.clone(), any::<bool>())
             .prop_map(|(from, to, exchange)| Step::Renamed { from, to, exchange }),
-        (path.clone(), path.clone()).prop_map(|(from, to)| Step::Linked { from, to }),
+        (
+            prop::option::of((0_u64..4).prop_map(id)),
+            path.clone(),
+            path.clone()
+        )
+            .prop_map(|(file, from, to)| Step::Linked { file, from, to }),
+        Just(Step::Reported { count: 1 }),
         (path.clone(), any::<bool>())
             .prop_map(|(path, directory)| Step::Unlinked { path, directory }),
         (path.clone(), any::<bool>()).prop_map(|(path, directory)| Step::Made { path, directory }),

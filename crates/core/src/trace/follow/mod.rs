@@ -13,6 +13,7 @@ mod mappings;
 mod names;
 mod pending;
 mod rename;
+mod reports;
 mod syncs;
 #[cfg(test)]
 mod tests;
@@ -27,8 +28,9 @@ use crate::op::{FileId, Gap};
 use directories::{Directories, NameChange};
 use life::{Life, Writes};
 use mappings::Mappings;
-use names::{Name, Names, Path, parent};
+use names::{Name, Names, Path, is_nameless, parent};
 use rename::Kind;
+use reports::Reports;
 use whole::Whole;
 
 /// Files that are known by name.
@@ -38,7 +40,9 @@ const CHANGED: usize = 1 << 15;
 /// Paths looked for in vain that are counted apart.
 const SEARCHED: usize = 1 << 13;
 /// `ENOENT` and `ENOTDIR` (include/uapi/asm-generic/errno-base.h).
-const NOT_FOUND: [i32; 2] = [2, 20];
+const NOT_FOUND: [i32; 2] = [2, NOT_DIRECTORY];
+/// `ENOTDIR`
+const NOT_DIRECTORY: i32 = 20;
 
 /// What is missing when files found no room, as [`Gap::what`].
 pub const HISTORY: &str = "history of some files";
@@ -109,6 +113,8 @@ impl Span {
 #[derive(Debug)]
 struct Known {
     path: Path,
+    /// Whether it was another one when the file was named.
+    moved: bool,
     kind: FileKind,
     size_bytes: u64,
     /// What was known about its name before it took it.
@@ -127,6 +133,9 @@ pub struct Follower {
     whole: Whole,
     not_found: HashMap<Path, u64>,
     mappings: Mappings,
+    reports: Reports,
+    /// Of each file system, the latest change that is in its journal for certain, nanoseconds.
+    journalled: HashMap<u32, u64>,
     events: u64,
     left_out: LeftOut,
 }
@@ -146,6 +155,7 @@ impl Follower {
         let before = self.names.set(&path, Name::File(file.file));
         let known = Known {
             path,
+            moved: false,
             kind: file.kind,
             size_bytes: file.size_bytes,
             before,
@@ -160,7 +170,7 @@ impl Follower {
         match (&event.step, event.error) {
             (Step::Synced { file, scope }, _) => self.synced(event, *file, *scope),
             (Step::Looked { path }, Some(error)) if NOT_FOUND.contains(&error) => {
-                self.searched(path);
+                self.searched(path, error);
             }
             (Step::Renamed { from, to, exchange }, None) => {
                 let kind = match (exchange, event.call) {
@@ -170,16 +180,17 @@ impl Follower {
                     (false, "renameat2") => Kind::Fresh,
                     (false, _) => Kind::Replacing,
                 };
-                self.renamed(Span::of(event), from, to, kind);
+                self.renamed(event, from, to, kind);
             }
             (Step::Renamed { to, .. } | Step::Linked { to, .. }, Some(error)) => {
                 self.refused(to, error);
             }
-            (Step::Linked { from, to }, None) => self.linked(Span::of(event), from, to),
+            (Step::Linked { file, from, to }, None) => self.linked(event, *file, from, to),
             (Step::Unlinked { path, directory }, None) => {
-                self.unlinked(Span::of(event), path, *directory);
+                self.unlinked(event, path, *directory);
             }
-            (Step::Made { path, .. }, None) => self.made(Span::of(event), path),
+            (Step::Made { path, directory }, None) => self.made(event, path, *directory),
+            (Step::Reported { .. }, _) => self.reported(event),
             (step, None) => self.changed(event, step),
             (_, Some(_)) => {}
         }
@@ -189,13 +200,14 @@ impl Follower {
     fn changed(&mut self, event: &Event, step: &Step) {
         let span = Span::of(event);
         match *step {
-            Step::Opened { file, .. } => self.opened(span, file, step),
+            Step::Opened { file, .. } => self.opened(event, file, step),
             Step::Wrote {
                 file,
                 count,
                 bytes,
                 from,
                 to,
+                durable,
                 ..
             } if count > 0 => {
                 let whole = self.whole.of(Some(file.device));
@@ -206,8 +218,10 @@ impl Follower {
                     bytes,
                     from,
                     to,
+                    durable,
                 };
                 self.with(file, |life| life.wrote(&writes, whole));
+                self.may_be_reported(event, file);
             }
             Step::Resized { file, bytes } => self.with(file, |life| life.resized(span, bytes)),
             Step::Allocated { file } => self.with(file, |life| life.allocated(span)),
@@ -218,17 +232,16 @@ impl Follower {
             Step::Mapped { file, .. } => {
                 self.with(file, |life| life.mapped(span, event.process));
                 self.mappings.add(event.process, file);
+                self.may_be_reported(event, file);
             }
             _ => {}
         }
     }
 
-    fn opened(&mut self, span: Span, file: FileId, step: &Step) {
+    fn opened(&mut self, event: &Event, file: FileId, step: &Step) {
+        let span = Span::of(event);
         let Step::Opened {
-            created,
-            truncated,
-            synchronous,
-            ..
+            created, truncated, ..
         } = *step
         else {
             return;
@@ -237,21 +250,27 @@ impl Follower {
         let path = known.map(|known| Path::clone(&known.path));
         let before = known.and_then(|known| known.before);
         let directory: Path = path.as_deref().map_or(&b""[..], parent).into();
-        if created && path.is_some() {
+        let is_nameless = path.as_deref().is_some_and(|path| is_nameless(path, file));
+        if created && !is_nameless && path.is_some() {
             let times = (span.started_ns, span.ended_ns);
             let device = Some(file.device);
             self.directories
                 .change(&directory, NameChange::Made, device, times);
         }
         self.with(file, |life| {
-            if created {
+            if is_nameless {
+                life.nameless();
+            } else if created {
                 life.created(span, directory);
                 if let Some(Name::Removed { at_ns }) = before {
                     life.history.recreated.add(at_ns, at_ns);
                 }
             }
-            life.opened(span, truncated && !created, synchronous);
+            life.opened(span, truncated && !created);
         });
+        if created {
+            self.may_be_reported(event, file);
+        }
     }
 
     /// Gives the state of a file to `change`, if there is room for it.
@@ -303,9 +322,14 @@ impl Follower {
                 }
                 let whole = self.whole.of(Some(file.device));
                 let data_only = scope == Scope::Data;
+                let mut journalled = None;
                 self.with(file, |life| {
-                    life.synced((span, event.process), data_only, event.error, whole);
+                    journalled = life.synced((span, event.process), data_only, event.error, whole);
                 });
+                if let Some(at_ns) = journalled {
+                    let known = self.journalled.entry(file.device).or_default();
+                    *known = at_ns.max(*known);
+                }
             }
             (Scope::Data | Scope::File, None) if event.error.is_none() => {
                 self.mapping_synced(event.process);
@@ -326,7 +350,13 @@ impl Follower {
         }
     }
 
-    fn searched(&mut self, path: &[u8]) {
+    fn searched(&mut self, path: &[u8], error: i32) {
+        // O_DIRECTORY and a trailing slash find what is there, and is no directory (openat(2)).
+        if error == NOT_DIRECTORY
+            && matches!(self.names.get(path), Some(Name::File(_) | Name::Present))
+        {
+            return;
+        }
         let shared: Path = path.into();
         if !matches!(self.names.get(path), Some(Name::Removed { .. })) {
             self.names.set(&shared, Name::Absent);
@@ -355,20 +385,27 @@ impl Follower {
             for (directory, times) in std::mem::take(&mut life.replaced_in) {
                 self.directories.renamed_unsynced(&directory, times);
             }
-            if let Some(path) = life.renamed_to.take() {
+            let moved = self.known.get(&file).filter(|known| known.moved);
+            let moved = moved.map(|known| Path::clone(&known.path));
+            if let Some(path) = life.renamed_to.take().or(moved) {
                 followed.renamed_to.insert(file, path.to_vec());
             }
             let named = life.named.as_ref();
             let directory_ns = named.map_or(0, |(path, ..)| self.directories.covered_ns(path));
+            let removed = life.removed.as_ref();
+            let removed_ns = removed.map_or(0, |(path, _)| self.directories.covered_ns(path));
+            let journalled_ns = self.journalled.get(&file.device).copied().unwrap_or(0);
             let whole = self.whole.of(Some(file.device));
-            followed
-                .files
-                .insert(file, life.finish(whole, directory_ns));
+            followed.files.insert(
+                file,
+                life.finish(whole, (directory_ns, removed_ns), journalled_ns),
+            );
         }
         let whole = self.whole;
-        followed.directories = self
-            .directories
-            .finish(|device| whole.of(device).map_or(0, |span| span.started_ns));
+        followed.directories = self.directories.finish(
+            |device| whole.of(device).map_or(0, |span| span.started_ns),
+            |process| self.reports.last_ns(process),
+        );
         followed.not_found = not_found(self.not_found);
         followed
     }

@@ -114,6 +114,12 @@ pub(super) fn parent(path: &[u8]) -> &[u8] {
     }
 }
 
+/// Whether the kernel made up the name, for a file that has none (`d_mark_tmpfile`, `fs/dcache.c`).
+pub(super) fn is_nameless(path: &[u8], file: FileId) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next();
+    name.and_then(|name| name.strip_prefix(b"#")) == Some(file.inode.to_string().as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +173,12 @@ mod tests {
         }
         assert_eq!(names.left_out, 0);
         assert!(names.bytes() <= ROOM_BYTES);
+    }
+
+    #[test]
+    fn files_without_a_name_have_one_made_of_their_inode() {
+        assert!(is_nameless(b"/d/#7", file(7)) && is_nameless(b"/#7", file(7)));
+        assert!(!is_nameless(b"/d/#8", file(7)) && !is_nameless(b"/d/7", file(7)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::directories::NameChange;
 use super::names::{Name, Path, parent};
 use super::{Follower, Span, shared};
 use crate::op::FileId;
-use crate::trace::{FileKind, Target};
+use crate::trace::{Event, FileKind, Target};
 
 /// `EEXIST` (include/uapi/asm-generic/errno-base.h): what `RENAME_NOREPLACE` and `link` say
 /// when the name is in use.
@@ -22,9 +22,13 @@ pub(super) enum Kind {
 }
 
 impl Follower {
-    pub(super) fn made(&mut self, span: Span, path: &[u8]) {
+    pub(super) fn made(&mut self, event: &Event, path: &[u8], directory: bool) {
+        let span = Span::of(event);
         self.names.set(&shared(path), Name::Present);
         self.change_name(path, NameChange::Made, None, span);
+        if directory {
+            self.directories.made(path, event.process, span.ended_ns);
+        }
     }
 
     pub(super) fn refused(&mut self, to: &[u8], error: i32) {
@@ -33,19 +37,24 @@ impl Follower {
         }
     }
 
-    pub(super) fn linked(&mut self, span: Span, from: &[u8], to: &[u8]) {
+    pub(super) fn linked(&mut self, event: &Event, file: Option<FileId>, from: &[u8], to: &[u8]) {
+        let span = Span::of(event);
         let (path, directory) = (shared(to), shared(parent(to)));
-        let name = self.names.get(from);
-        let file = file_of(name);
+        let file = file.or_else(|| file_of(self.names.get(from)));
         self.names
             .set(&path, file.map_or(Name::Present, Name::File));
-        if let Some(life) = file.and_then(|file| self.lives.get_mut(&file)) {
-            life.linked(span, &path, directory);
+        if let Some(file) = file {
+            let whole = self.whole.of(Some(file.device));
+            if let Some(life) = self.lives.get_mut(&file) {
+                life.linked(span, &path, directory, whole);
+            }
+            self.may_be_reported(event, file);
         }
         self.change_name(to, NameChange::Made, file, span);
     }
 
-    pub(super) fn unlinked(&mut self, span: Span, path: &[u8], directory: bool) {
+    pub(super) fn unlinked(&mut self, event: &Event, path: &[u8], directory: bool) {
+        let span = Span::of(event);
         let file = file_of(self.names.get(path)).filter(|_| !directory);
         let is_own = file.is_some_and(|file| self.is_own(file));
         let name = if directory || is_own {
@@ -56,7 +65,11 @@ impl Follower {
             }
         };
         self.names.set(&shared(path), name);
+        if directory {
+            self.directories.removed(path);
+        }
         if let Some(file) = file {
+            self.with(file, |life| life.removed(event, shared(parent(path))));
             self.lost_name(file);
         }
         self.change_name(path, NameChange::Removed, file, span);
@@ -78,7 +91,8 @@ impl Follower {
         }
     }
 
-    pub(super) fn renamed(&mut self, span: Span, from: &[u8], to: &[u8], kind: Kind) {
+    pub(super) fn renamed(&mut self, event: &Event, from: &[u8], to: &[u8], kind: Kind) {
+        let span = Span::of(event);
         if from == to {
             return;
         }
@@ -87,6 +101,7 @@ impl Follower {
         if file.is_some() && file == other {
             return; // two names of one file: rename(2) does nothing
         }
+        let target = self.target_of(new, to, kind);
         let (from_path, to_path) = (shared(from), shared(to));
         self.names
             .set(&to_path, file.map_or(Name::Present, Name::File));
@@ -100,12 +115,11 @@ impl Follower {
             if let Some(other) = other {
                 self.lost_name(other);
             }
-            self.move_below(file, from, to);
-            let target = match target_of(new) {
-                (Target::Unknown, removed) if kind == Kind::Fresh => (Target::Vacant, removed),
-                target => target,
-            };
+            self.move_below(span, file, from, to);
             self.move_file(span, file, &to_path, target);
+        }
+        if let Some(file) = file {
+            self.may_be_reported(event, file);
         }
         self.change_name(to, NameChange::Renamed, file, span);
         if parent(from) != parent(to) {
@@ -114,15 +128,35 @@ impl Follower {
     }
 
     /// What is below a directory moves with it.
-    fn move_below(&mut self, moved: Option<FileId>, from: &[u8], to: &[u8]) {
+    fn move_below(&mut self, span: Span, moved: Option<FileId>, from: &[u8], to: &[u8]) {
         let kind = moved.and_then(|file| self.known.get(&file).map(|known| known.kind));
         if kind == Some(FileKind::Regular) {
             return;
         }
         for (file, path) in self.names.move_below(from, to) {
+            let whole = self.whole.of(Some(file.device));
+            if let Some(life) = self.lives.get_mut(&file) {
+                life.moved_along(span, &path, shared(parent(&path)), whole);
+            }
             if let Some(known) = self.known.get_mut(&file) {
                 known.path = path;
+                known.moved = true;
             }
+        }
+        self.directories.moved(from, to);
+    }
+
+    /// What has the name `to`, as `new` says, and when the run had removed what had it.
+    fn target_of(&self, new: Option<Name>, to: &[u8], kind: Kind) -> (Target, Option<u64>) {
+        match new {
+            Some(Name::File(file)) if self.is_own(file) => (Target::Own, None),
+            Some(Name::File(_) | Name::Present) => (Target::Existing, None),
+            Some(Name::Absent) => (Target::Vacant, None),
+            Some(Name::Removed { at_ns }) => (Target::Vacant, Some(at_ns)),
+            None if kind == Kind::Fresh || self.directories.is_own(parent(to)) => {
+                (Target::Vacant, None)
+            }
+            None => (Target::Unknown, None),
         }
     }
 
@@ -136,6 +170,7 @@ impl Follower {
         let Some(file) = file else { return };
         if let Some(known) = self.known.get_mut(&file) {
             known.path = Path::clone(to);
+            known.moved = true;
         }
         let whole = self.whole.of(Some(file.device));
         let directory = shared(parent(to));
@@ -155,15 +190,5 @@ fn file_of(name: Option<Name>) -> Option<FileId> {
     match name {
         Some(Name::File(file)) => Some(file),
         _ => None,
-    }
-}
-
-/// Whether a name was in use, and when the run had removed what had it.
-fn target_of(name: Option<Name>) -> (Target, Option<u64>) {
-    match name {
-        Some(Name::File(_) | Name::Present) => (Target::Existing, None),
-        Some(Name::Absent) => (Target::Vacant, None),
-        Some(Name::Removed { at_ns }) => (Target::Vacant, Some(at_ns)),
-        None => (Target::Unknown, None),
     }
 }

@@ -101,6 +101,18 @@ impl Syncs {
         }
     }
 
+    /// The latest change before a sync at `moment_ns` that is in the journal, which the sync has
+    /// then made the file system write: of `fdatasync`, one of the length (`ext4_sync_file`,
+    /// `fs/ext4/fsync.c`; `xfs_file_fsync`, `fs/xfs/xfs_file.c`).
+    pub(super) fn journalled(&self, moment_ns: u64, data_only: bool) -> Option<u64> {
+        let changed_ns = if data_only {
+            self.resized_ns
+        } else {
+            self.change_ns
+        };
+        changed_ns.filter(|&at_ns| at_ns <= moment_ns)
+    }
+
     /// A sync that succeeded. `is_mapped`: stores may change the file, which nobody sees.
     pub(super) fn synced(
         &mut self,

@@ -58,6 +58,7 @@ pub(super) fn wrote(inode: u64, from: u64, bytes: u64) -> Step {
         from,
         to: from + bytes,
         sequential: 0,
+        durable: false,
     }
 }
 
@@ -120,6 +121,22 @@ fn what_was_written_before_the_sync_is_durable() {
     assert_eq!(followed.directories[0].path, "/d");
     assert_eq!(followed.directories[0].unsynced_names, 1);
     assert_eq!(followed.events, 5);
+}
+
+#[test]
+fn files_below_a_renamed_directory_have_its_name_in_their_last_one() {
+    let mut follower = Follower::default();
+    name(&mut follower, 1, "/d/m", FileKind::Directory, 0);
+    name(&mut follower, 2, "/d/m/a", FileKind::Regular, 0);
+    name(&mut follower, 3, "/d/m/b", FileKind::Regular, 0);
+    follower.event(&event(1, wrote(2, 0, 10)));
+    follower.event(&event(2, renamed("/d/m", "/d/n")));
+    // Changed only after that: its name was another one when it was first used, all the same.
+    follower.event(&event(3, wrote(3, 0, 10)));
+    let followed = follower.finish();
+    assert_eq!(followed.renamed_to[&id(2)], b"/d/n/a");
+    assert_eq!(followed.renamed_to[&id(3)], b"/d/n/b");
+    assert_eq!(followed.files.len(), 2);
 }
 
 #[test]
@@ -315,7 +332,28 @@ fn writes_through_a_synchronous_descriptor_are_durable() {
         synchronous: true,
         direct: false,
     };
-    let steps = [open, wrote(3, 0, 10), renamed("/d/new", "/d/old")];
+    let Step::Wrote {
+        file,
+        count,
+        bytes,
+        from,
+        to,
+        sequential,
+        ..
+    } = wrote(3, 0, 10)
+    else {
+        unreachable!()
+    };
+    let durable = Step::Wrote {
+        file,
+        count,
+        bytes,
+        from,
+        to,
+        sequential,
+        durable: true,
+    };
+    let steps = [open, durable, renamed("/d/new", "/d/old")];
     let history = &follow(&steps).files[&id(3)];
     assert!(history.synchronous && !history.synced_since_named);
     assert_eq!(history.unsynced_bytes, 0);

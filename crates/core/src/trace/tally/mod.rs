@@ -10,7 +10,7 @@ mod thread;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::{Direction, Event, Follower, NamedFile, Seen, Step, Task};
+use super::{Direction, Event, Follower, NamedFile, Seen, Step, Task, direction};
 use crate::evidence::SyscallRow;
 use crate::op::FileId;
 use moments::Clock;
@@ -25,6 +25,8 @@ pub struct Transfer {
     pub direction: Direction,
     /// Where it began; only of a regular file, and only when it is known.
     pub offset: Option<u64>,
+    /// Whether what was written was durable when the call returned.
+    pub durable: bool,
 }
 
 /// One call from its entry to its exit.
@@ -59,8 +61,10 @@ impl Ended {
         self.ended_ns.saturating_sub(self.started_ns)
     }
 
+    /// 0 when what it returned is no number of bytes.
     fn moved_bytes(&self) -> u64 {
-        self.outcome.unwrap_or(0)
+        let moves = direction(self.name).is_some();
+        self.outcome.ok().filter(|_| moves).unwrap_or(0)
     }
 }
 
@@ -137,6 +141,13 @@ impl Tally {
         self.names.insert(named.file, named);
     }
 
+    /// A file that was opened without a name has got one, and is called by it.
+    pub fn name_again(&mut self, file: FileId, path: &[u8]) {
+        if let Some(named) = self.names.get_mut(&file) {
+            path.clone_into(&mut named.path);
+        }
+    }
+
     /// A thread is observed from now on.
     pub fn begin_task(&mut self, thread: u32, process: u32, parent: u32, started_ns: u64) {
         self.moments.begin(started_ns);
@@ -190,6 +201,20 @@ impl Tally {
         self.follow(ended);
     }
 
+    /// An operation that another call handed over has ended: it is counted, but it is no call of
+    /// its thread, and in no run of writes.
+    pub fn operation(&mut self, ended: Ended) {
+        let file = ended.file.and_then(|file| self.names.get(&file));
+        self.moments.call(&ended, file);
+        let key = Key {
+            number: ended.number,
+            file: ended.file,
+            is_source: false,
+        };
+        self.add(key, &ended, None);
+        self.follow(ended);
+    }
+
     fn follow(&mut self, ended: Ended) {
         let Some(step) = ended.step else {
             return;
@@ -222,7 +247,7 @@ impl Tally {
             Entry::Occupied(sum) => sum.into_mut(),
             Entry::Vacant(room) => room.insert(Sum::new(ended.name)),
         };
-        sum.add(ended.outcome, ended.took_ns());
+        sum.add(ended);
         if let Some((offset, previous_end)) = shaped {
             sum.shape(offset, ended.moved_bytes(), previous_end);
         }
@@ -262,7 +287,7 @@ impl Tally {
                 followed: self.follower.finish(),
                 sites: Vec::new(),
                 moments: self.moments.finish(),
-                gaps: Vec::new(),
+                missing: Vec::new(),
             },
             unattributed_calls: self.unattributed_calls,
             unnamed_files: self.unnamed_files,

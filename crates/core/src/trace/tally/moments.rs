@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Ended, NamedFile};
-use crate::trace::FileKind;
 use crate::trace::timeline::{CallMoment, Moments, Purpose, moment_of};
+use crate::trace::{FileKind, answers};
 
 /// Sums up calls by the moment of their end.
 #[derive(Debug, Default)]
@@ -25,10 +25,10 @@ impl Clock {
         let Some(purpose) = Purpose::of(ended.name) else {
             return;
         };
-        let stored = matches!(
-            file.map(|file| file.kind),
-            Some(FileKind::Regular | FileKind::BlockDevice)
-        );
+        let stored = file.is_some_and(|file| {
+            matches!(file.kind, FileKind::Regular | FileKind::BlockDevice)
+                && !answers(&file.filesystem)
+        });
         if purpose.moves() && !stored {
             return;
         }
@@ -43,9 +43,9 @@ impl Clock {
             time_ns: 0,
         });
         sum.count += 1;
-        sum.time_ns += ended.took_ns();
+        sum.time_ns = sum.time_ns.saturating_add(ended.took_ns());
         if purpose.moves() {
-            sum.bytes += ended.moved_bytes();
+            sum.bytes = sum.bytes.saturating_add(ended.moved_bytes());
         }
     }
 

@@ -1,5 +1,6 @@
 //! One row while it is summed.
 
+use super::Ended;
 use crate::evidence::SyscallRow;
 use crate::op::FileId;
 use crate::trace::Shape;
@@ -32,14 +33,12 @@ impl Sum {
         }
     }
 
-    pub(super) fn add(&mut self, outcome: Result<u64, i32>, took_ns: u64) {
+    pub(super) fn add(&mut self, ended: &Ended) {
+        let took_ns = ended.took_ns();
         self.count += 1;
-        match outcome {
-            // Addresses, as mmap returns them, may sum up to more than 64 bits.
-            Ok(returned) => self.returned = self.returned.wrapping_add(returned),
-            Err(_) => self.errors += 1,
-        }
-        self.time_ns += took_ns;
+        self.errors += u64::from(ended.outcome.is_err());
+        self.returned = self.returned.saturating_add(ended.moved_bytes());
+        self.time_ns = self.time_ns.saturating_add(took_ns);
         let power = took_ns.checked_ilog2().unwrap_or(0) as usize;
         self.histogram[power.min(TIME_BUCKETS - 1)] += 1;
     }

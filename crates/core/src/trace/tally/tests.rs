@@ -23,6 +23,7 @@ fn write(at_ns: u64, offset: u64, bytes: u64) -> Ended {
         transfer: Some(Transfer {
             direction: Direction::Write,
             offset: Some(offset),
+            durable: false,
         }),
         step: None,
     }
@@ -126,6 +127,7 @@ fn a_transfer_without_offset_has_no_shape_and_is_in_no_run() {
         transfer: Some(Transfer {
             direction: Direction::Write,
             offset: None,
+            durable: false,
         }),
         ..write(0, 0, 10)
     });
@@ -146,6 +148,7 @@ fn what_is_read_from_has_a_row_of_its_own() {
         transfer: Some(Transfer {
             direction: Direction::Write,
             offset: None,
+            durable: false,
         }),
         ..write(0, 0, 4096)
     };
@@ -193,6 +196,7 @@ fn writes_that_follow_each_other_are_one_run_that_a_step_ends() {
                 from: 0,
                 to: 70,
                 sequential: 1,
+                durable: false,
             },
             error: None,
         })

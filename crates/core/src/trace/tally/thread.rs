@@ -9,7 +9,7 @@ use crate::trace::{Direction, Event, Step, Task};
 const SLOTS: usize = 8;
 
 /// First number of the rows of files that were read from (`SOURCE_BASE`, `bpf/wire.h`).
-const SOURCE_BASE: u32 = 512 + 128;
+const SOURCE_BASE: u32 = 512 + 128 + 32;
 
 /// What a thread had used when it ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,6 +53,7 @@ struct Run {
     to: u64,
     end: u64,
     sequential: u64,
+    durable: bool,
 }
 
 /// One thread that is observed.
@@ -83,23 +84,24 @@ impl Thread {
     pub(super) fn account(&mut self, ended: &Ended) -> Option<u64> {
         self.task.calls += 1;
         if ended.file.is_some() {
-            self.task.time_ns += ended.took_ns();
+            self.task.time_ns = self.task.time_ns.saturating_add(ended.took_ns());
         }
         let previous_end = self.slot(ended.number, ended.file).end;
         let Ok(bytes) = ended.outcome else {
             return previous_end;
         };
         if let Some(transfer) = ended.transfer {
-            match transfer.direction {
-                Direction::Read => self.task.read_bytes += bytes,
-                Direction::Write => self.task.written_bytes += bytes,
-            }
+            let sum = match transfer.direction {
+                Direction::Read => &mut self.task.read_bytes,
+                Direction::Write => &mut self.task.written_bytes,
+            };
+            *sum = sum.saturating_add(bytes);
             if let Some(offset) = transfer.offset {
                 self.slot(ended.number, ended.file).end = Some(offset.saturating_add(bytes));
             }
         }
         if ended.source.is_some() {
-            self.task.read_bytes += bytes;
+            self.task.read_bytes = self.task.read_bytes.saturating_add(bytes);
             self.slot(SOURCE_BASE + ended.number, ended.source);
         }
         previous_end
@@ -122,17 +124,17 @@ impl Thread {
     /// Lengthens the run of writes by this call. Returns the run that it ends, if the call
     /// writes to another file, or by another name.
     pub(super) fn lengthen_run(&mut self, ended: &Ended) -> Option<Event> {
-        let (offset, bytes, file) = written(ended)?;
+        let (offset, bytes, file, durable) = written(ended)?;
         let goes_on = self
             .run
             .as_ref()
-            .is_some_and(|run| run.file == file && run.call == ended.name);
+            .is_some_and(|run| (run.file, run.call, run.durable) == (file, ended.name, durable));
         let before = if goes_on { None } else { self.end_run() };
         let end = offset.saturating_add(bytes);
         if let Some(run) = &mut self.run {
             run.ended_ns = ended.ended_ns;
             run.count += 1;
-            run.bytes += bytes;
+            run.bytes = run.bytes.saturating_add(bytes);
             run.from = run.from.min(offset);
             run.to = run.to.max(end);
             run.sequential += u64::from(offset == run.end);
@@ -149,6 +151,7 @@ impl Thread {
                 to: end,
                 end,
                 sequential: 0,
+                durable,
             });
         }
         before
@@ -170,6 +173,7 @@ impl Thread {
                 from: run.from,
                 to: run.to,
                 sequential: run.sequential,
+                durable: run.durable,
             },
             error: None,
         })
@@ -184,10 +188,10 @@ impl Thread {
     }
 }
 
-/// Offset, bytes and file of a write that belongs to a run.
-fn written(ended: &Ended) -> Option<(u64, u64, FileId)> {
+/// Offset, bytes and file of a write that belongs to a run, and whether it is durable by itself.
+fn written(ended: &Ended) -> Option<(u64, u64, FileId, bool)> {
     let transfer = ended.transfer?;
     let bytes = ended.outcome.ok().filter(|bytes| *bytes > 0)?;
     (transfer.direction == Direction::Write).then_some(())?;
-    Some((transfer.offset?, bytes, ended.file?))
+    Some((transfer.offset?, bytes, ended.file?, transfer.durable))
 }

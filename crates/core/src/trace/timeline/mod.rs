@@ -8,7 +8,7 @@ mod purpose;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::Cause;
+use crate::evidence::{Cause, Claim};
 use crate::op::Gap;
 pub use purpose::Purpose;
 
@@ -104,6 +104,10 @@ pub struct Timeline {
     pub requests: Option<Vec<RequestSeries>>,
     /// Flushes that the device was asked for; `null` when not seen.
     pub flushes: Option<Vec<u64>>,
+    /// Whether requests without a file (journal, commit, metadata, flushes) may be other
+    /// programs'.
+    #[serde(default)]
+    pub shared: bool,
 }
 
 /// Calls of one purpose over time.
@@ -130,13 +134,29 @@ pub struct RequestSeries {
     pub bytes: Vec<u64>,
 }
 
-/// Folds what was seen of a run of so many nanoseconds, with the requests to these disks.
+/// Folds what was seen of a run of so many nanoseconds, with the requests to `disks`. `claim`
+/// tells what those without a file are to the run.
 /// `None` when no call on a file was made and no request issued.
-pub fn timeline(seen: &Moments, wall_ns: u64, disks: &[u32]) -> Option<Timeline> {
+pub fn timeline(
+    seen: &Moments,
+    wall_ns: u64,
+    disks: &[u32],
+    claim: impl Fn(u32, Cause) -> Claim,
+) -> Option<Timeline> {
+    let claim_of = |one: &RequestMoment| match one.cause {
+        // Those of files, but for the file system's own trees.
+        Cause::Read | Cause::Data => Claim::All,
+        cause => claim(one.disk, cause),
+    };
     let requests = seen.requests.as_ref().map(|requests| {
         let charged = requests.iter().filter(|one| disks.contains(&one.disk));
+        let charged = charged.filter(|one| claim_of(one) != Claim::None);
         charged.copied().collect::<Vec<_>>()
     });
+    let shared = requests
+        .iter()
+        .flatten()
+        .any(|one| claim_of(one) == Claim::Some);
     if seen.calls.is_empty() && requests.as_ref().is_none_or(Vec::is_empty) {
         return None;
     }
@@ -154,6 +174,7 @@ pub fn timeline(seen: &Moments, wall_ns: u64, disks: &[u32]) -> Option<Timeline>
         calls: calls.collect(),
         requests: requests.map(|requests| buckets.requests(&requests)),
         flushes,
+        shared,
     })
 }
 
@@ -193,7 +214,8 @@ impl Buckets {
         for (moment, value) in of {
             // What ended after the end was measured is in the last bucket.
             let bucket = usize::try_from(begins_ns(moment) / self.length_ns);
-            sums[bucket.unwrap_or(usize::MAX).min(self.count - 1)] += value;
+            let sum: &mut u64 = &mut sums[bucket.unwrap_or(usize::MAX).min(self.count - 1)];
+            *sum = sum.saturating_add(value);
         }
         sums
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::trace::CallGroup;
+use crate::trace::calls::{Effect, effect};
 
 /// What a call on files is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,19 +22,25 @@ impl Purpose {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Sync, Self::Metadata];
 
-    /// What a call is for by its name, `io_uring.<operation>` like the call of that name.
-    /// `None` for calls that are not on files.
+    /// What a call is for by its name. `None` for calls that are not on files.
     pub fn of(name: &str) -> Option<Self> {
-        match CallGroup::of(name) {
-            Some(CallGroup::Reads) => Some(Self::Read),
-            Some(CallGroup::Writes | CallGroup::Copies) => Some(Self::Write),
-            Some(CallGroup::Syncs) => Some(Self::Sync),
-            Some(CallGroup::Opens) => Some(Self::Metadata),
-            Some(CallGroup::Waits | CallGroup::Ring) => None,
-            None => {
-                let call = name.strip_prefix("io_uring.").unwrap_or(name);
-                is_metadata(call).then_some(Self::Metadata)
-            }
+        match effect(name)? {
+            Effect::Reads => Some(Self::Read),
+            Effect::Writes | Effect::Copies => Some(Self::Write),
+            Effect::Syncs => Some(Self::Sync),
+            Effect::Opens
+            | Effect::Closes
+            | Effect::Resizes
+            | Effect::Names
+            | Effect::Attributes
+            | Effect::Looks => Some(Self::Metadata),
+            Effect::Maps
+            | Effect::Handles
+            | Effect::Mounts
+            | Effect::Delegates
+            | Effect::Queues
+            | Effect::Waits
+            | Effect::Nothing => None,
         }
     }
 
@@ -43,60 +49,4 @@ impl Purpose {
     pub fn moves(self) -> bool {
         matches!(self, Self::Read | Self::Write)
     }
-}
-
-fn is_metadata(call: &str) -> bool {
-    matches!(
-        call,
-        "access"
-            | "chmod"
-            | "chown"
-            | "close"
-            | "faccessat"
-            | "faccessat2"
-            | "fallocate"
-            | "fchmod"
-            | "fchmodat"
-            | "fchmodat2"
-            | "fchown"
-            | "fchownat"
-            | "fgetxattr"
-            | "fsetxattr"
-            | "fstat"
-            | "fstatfs"
-            | "ftruncate"
-            | "futimesat"
-            | "getdents"
-            | "getdents64"
-            | "getxattr"
-            | "lchown"
-            | "lgetxattr"
-            | "link"
-            | "linkat"
-            | "lsetxattr"
-            | "lstat"
-            | "mkdir"
-            | "mkdirat"
-            | "mknod"
-            | "mknodat"
-            | "newfstatat"
-            | "readlink"
-            | "readlinkat"
-            | "rename"
-            | "renameat"
-            | "renameat2"
-            | "rmdir"
-            | "setxattr"
-            | "stat"
-            | "statfs"
-            | "statx"
-            | "symlink"
-            | "symlinkat"
-            | "truncate"
-            | "unlink"
-            | "unlinkat"
-            | "utime"
-            | "utimensat"
-            | "utimes"
-    )
 }

@@ -41,7 +41,7 @@ proptest! {
         let wall_ns = *ends.iter().max().unwrap();
         let calls = ends.iter().map(|end| call(*end, Purpose::Write)).collect();
         let seen = Moments { calls, ..Moments::default() };
-        let folded = timeline(&seen, wall_ns, &[]).unwrap();
+        let folded = timeline(&seen, wall_ns, &[], |_, _| Claim::All).unwrap();
         prop_assert_eq!(folded.calls[0].counts.iter().sum::<u64>(), ends.len() as u64);
         let bucket_ns = Buckets::of(wall_ns).length_ns;
         for (bucket, count) in folded.calls[0].counts.iter().enumerate() {
@@ -88,7 +88,7 @@ fn series_by_purpose_and_cause() {
         ]),
         missing: Vec::new(),
     };
-    let folded = timeline(&seen, 2 * bucket + 1, &[DISK]).unwrap();
+    let folded = timeline(&seen, 2 * bucket + 1, &[DISK], |_, _| Claim::All).unwrap();
     assert!((folded.bucket_s - 131.072e-6).abs() < 1e-12);
     assert_eq!(
         folded.calls,
@@ -123,9 +123,12 @@ fn strata_that_were_not_seen_are_not_empty() {
         calls: vec![call(0, Purpose::Read)],
         ..Moments::default()
     };
-    let folded = timeline(&seen, 1000, &[DISK]).unwrap();
+    let folded = timeline(&seen, 1000, &[DISK], |_, _| Claim::All).unwrap();
     assert_eq!((folded.requests, folded.flushes), (None, None));
-    assert_eq!(timeline(&Moments::default(), 1000, &[DISK]), None);
+    assert_eq!(
+        timeline(&Moments::default(), 1000, &[DISK], |_, _| Claim::All),
+        None
+    );
 }
 
 #[test]
@@ -144,5 +147,31 @@ fn calls_have_purposes() {
         ("mmap", None),
     ] {
         assert_eq!(Purpose::of(name), purpose, "{name}");
+    }
+}
+
+#[test]
+fn requests_that_are_others_are_left_out_and_shared_ones_are_said() {
+    let request = |cause, count| RequestMoment {
+        moment: 0,
+        disk: DISK,
+        cause,
+        count,
+        bytes: 4096 * count,
+    };
+    let seen = Moments {
+        requests: Some(vec![request(Cause::Data, 2), request(Cause::Flush, 3)]),
+        ..Moments::default()
+    };
+    let folded = |claim| timeline(&seen, 1000, &[DISK], |_, _| claim).unwrap();
+    for (claim, flushes, shared) in [
+        (Claim::All, 3, false),
+        (Claim::Some, 3, true),
+        (Claim::None, 0, false),
+    ] {
+        let folded = folded(claim);
+        assert_eq!(folded.flushes, Some(vec![flushes]));
+        assert_eq!(folded.requests.unwrap()[0].counts, [2]);
+        assert_eq!(folded.shared, shared);
     }
 }

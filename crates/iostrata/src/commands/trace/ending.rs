@@ -1,15 +1,18 @@
 //! What signals mean while a program is observed.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use iostrata_core::op::Gap;
+use iostrata_tracer::failure::{self, survive};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::iterator::exfiltrator::origin::Origin;
 
 use crate::error::Failure;
 use crate::ui;
@@ -27,6 +30,8 @@ pub(super) struct Ending {
     asked: Arc<AtomicBool>,
     /// The program that signals go to; 0 for none.
     program: Arc<AtomicU32>,
+    /// What the thread that takes signals said when it failed.
+    failed: Arc<OnceLock<Gap>>,
 }
 
 impl Ending {
@@ -45,23 +50,48 @@ impl Ending {
         let ending = Self {
             asked: Arc::new(AtomicBool::new(false)),
             program: Arc::new(AtomicU32::new(pid)),
+            failed: Arc::new(OnceLock::new()),
         };
-        let (asked, program) = (Arc::clone(&ending.asked), Arc::clone(&ending.program));
+        let told = ending.clone();
         thread::Builder::new()
             .name("signals".to_owned())
-            .spawn(move || {
-                for arrived in &mut signals {
-                    let to = program.load(Ordering::Acquire);
-                    if to == 0 {
-                        asked.store(true, Ordering::Release);
-                    } else if arrived.process.is_some() {
-                        // From a process: only iostrata has got it. The kernel's own come
-                        // from the terminal, which has sent them to the program as well.
-                        pass_on(to, arrived.signal);
-                    }
-                }
-            })?;
+            .spawn(move || told.listen(&mut signals))?;
         Ok(ending)
+    }
+
+    /// Takes signals as long as this process lives, also after one of them was too much.
+    fn listen(&self, signals: &mut SignalsInfo<WithOrigin>) {
+        let mut failed = Vec::new();
+        loop {
+            let closed = survive("a signal", &mut failed, || {
+                failure::stage("signals.begin");
+                for arrived in &mut *signals {
+                    failure::stage("signals.arrived");
+                    self.take(&arrived);
+                }
+            });
+            match failed.pop() {
+                Some(gap) => drop(self.failed.set(gap)),
+                None if closed.is_some() => return,
+                None => {}
+            }
+        }
+    }
+
+    fn take(&self, arrived: &Origin) {
+        let to = self.program.load(Ordering::Acquire);
+        if to == 0 {
+            self.asked.store(true, Ordering::Release);
+        } else if arrived.process.is_some() {
+            // From a process: only iostrata has got it. The kernel's own come
+            // from the terminal, which has sent them to the program as well.
+            pass_on(to, arrived.signal);
+        }
+    }
+
+    /// What of the signals was lost, if anything was.
+    pub(super) fn failed(&self) -> Option<Gap> {
+        self.failed.get().cloned()
     }
 
     /// From now on signals mean the observation.
@@ -84,12 +114,13 @@ fn pass_on(pid: u32, signal: i32) {
 
 /// What the program has started may outlive it: waits for it too. Returns whether anything
 /// did.
-pub(super) fn wait_for_others(
+pub(super) fn wait_for_others<E>(
     ending: &Ending,
-    alive: impl Fn() -> Result<u64, Failure>,
-) -> Result<bool, Failure> {
+    alive: impl Fn() -> Result<u64, E>,
+) -> Result<bool, E> {
     let mut waited = 0_u32;
     loop {
+        failure::stage("main.others");
         let alive = alive()?;
         if alive == 0 || ending.is_asked_for() {
             return Ok(waited > 0);
@@ -106,13 +137,14 @@ pub(super) fn wait_for_others(
 
 /// Until nothing of an adopted process is left, the time is over, or the user has seen
 /// enough.
-pub(super) fn wait_until_enough(
+pub(super) fn wait_until_enough<E>(
     ending: &Ending,
     limit: Option<Duration>,
-    alive: impl Fn() -> Result<u64, Failure>,
-) -> Result<(), Failure> {
+    alive: impl Fn() -> Result<u64, E>,
+) -> Result<(), E> {
     let begun = Instant::now();
     loop {
+        failure::stage("main.enough");
         let enough = limit.is_some_and(|limit| begun.elapsed() >= limit);
         if enough || ending.is_asked_for() || alive()? == 0 {
             return Ok(());

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use iostrata_core::op::{FileId, Gap};
-use iostrata_core::rules;
+use iostrata_core::rules::{self, Bound};
 use iostrata_core::trace::{Cited, Draft, TraceResult, worth_s};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::replay::{Wanted, replay};
@@ -14,8 +14,13 @@ use crate::WORKLOAD;
 use crate::ui;
 
 /// Lets the rules look at the run, and measures the savings they promise by doing the same
-/// work both ways. `stop` ends the measuring.
-pub(super) fn find(result: &mut TraceResult, ignored: &[String], stop: &dyn Fn() -> bool) {
+/// work both ways, unless they are to stay `computed`. `stop` ends the measuring alone.
+pub(super) fn find(
+    result: &mut TraceResult,
+    ignored: &[String],
+    computed: bool,
+    stop: &dyn Fn() -> bool,
+) {
     let drafts = rules::look(result, ignored);
     let wall_s = result.wall_s;
     // What costs less than a saving must be is not worth measuring.
@@ -31,7 +36,7 @@ pub(super) fn find(result: &mut TraceResult, ignored: &[String], stop: &dyn Fn()
         .iter()
         .enumerate()
         .filter_map(|(number, draft)| {
-            let (_, directory) = draft.remedy.as_ref()?;
+            let (_, directory) = draft.remedy.as_ref().filter(|_| !computed)?;
             Some((number, PathBuf::from(OsStr::from_bytes(directory))))
         })
         .collect();
@@ -69,7 +74,8 @@ pub(super) fn find(result: &mut TraceResult, ignored: &[String], stop: &dyn Fn()
         }
     }
     let settled = drafts.into_iter().zip(measured);
-    let settled = settled.filter_map(|(draft, measured)| rules::settle(draft, measured, wall_s));
+    let bound = Bound::of(result);
+    let settled = settled.filter_map(|(draft, measured)| rules::settle(draft, measured, &bound));
     result.findings = settled.collect();
     rules::sort(&mut result.findings);
 }

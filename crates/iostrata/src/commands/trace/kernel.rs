@@ -1,18 +1,25 @@
 //! Observed by eBPF.
 
+use std::io;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use iostrata_core::environment::Backend;
 use iostrata_core::observe::{Observer as _, Stream};
+use iostrata_core::op::Gap;
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::EbpfObserver;
+use iostrata_tracer::failure;
 use iostrata_tracer::program::Blocked;
 
 use super::ending::{self, Ending, PAUSE};
+use super::failed::or_missing;
 use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
+
+/// What is missing when waiting for the end of something has failed.
+const LATER: &str = "what came after the observation had failed";
 
 /// Starts the program and observes it to its end, and that of all it started.
 pub(super) fn start(options: &Trace, observer: &mut EbpfObserver) -> Result<Run, Failure> {
@@ -23,12 +30,30 @@ pub(super) fn start(options: &Trace, observer: &mut EbpfObserver) -> Result<Run,
         .map_err(|error| itself(&error))?;
     let started_ns = now_ns();
     let mut child = blocked.go()?;
-    let status = wait(&mut child, &ending, options.time)?;
+    let mut failed = Vec::new();
+    let waited = or_missing(LATER, &mut failed, || {
+        wait(&mut child, &ending, options.time)
+    });
+    // The program is waited for whatever has failed.
+    let status = waited.unwrap_or_else(|| child.wait().ok());
     let mut ended_ns = now_ns();
-    if status.is_some() && wait_for_others(observer, &ending)? {
-        ended_ns = now_ns();
+    if status.is_some() {
+        ending.program_has_ended();
+        let alive = || observer.alive();
+        let waited = or_missing(LATER, &mut failed, || {
+            ending::wait_for_others(&ending, alive)
+        });
+        if waited == Some(true) {
+            ended_ns = now_ns();
+        }
     }
-    finish(observer, ending, status, (started_ns, ended_ns))
+    Ok(finish(
+        observer,
+        ending,
+        status,
+        (started_ns, ended_ns),
+        failed,
+    ))
 }
 
 /// Until the program has ended, or the user has seen enough of it.
@@ -36,24 +61,19 @@ fn wait(
     child: &mut Child,
     ending: &Ending,
     limit: Option<Duration>,
-) -> Result<Option<ExitStatus>, Failure> {
+) -> io::Result<Option<ExitStatus>> {
+    failure::stage("main.wait");
     let Some(limit) = limit else {
-        return child.wait().map(Some).map_err(|error| itself(&error));
+        return child.wait().map(Some);
     };
     let begun = Instant::now();
     while begun.elapsed() < limit && !ending.is_asked_for() {
-        if let Some(status) = child.try_wait().map_err(|error| itself(&error))? {
+        if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
         std::thread::sleep(PAUSE);
     }
     Ok(None)
-}
-
-/// What the program has started may outlive it. Returns whether anything did.
-fn wait_for_others(observer: &EbpfObserver, ending: &Ending) -> Result<bool, Failure> {
-    ending.program_has_ended();
-    ending::wait_for_others(ending, || observer.alive().map_err(|error| itself(&error)))
 }
 
 /// Observes a process that runs already.
@@ -68,22 +88,38 @@ pub(super) fn adopt(
         .start(pid, Stream::default())
         .map_err(|error| itself(&error))?;
     let started_ns = now_ns();
-    ending::wait_until_enough(&ending, limit, || {
-        observer.alive().map_err(|error| itself(&error))
-    })?;
-    finish(observer, ending, None, (started_ns, now_ns()))
+    let mut failed = Vec::new();
+    or_missing(LATER, &mut failed, || {
+        ending::wait_until_enough(&ending, limit, || observer.alive())
+    });
+    Ok(finish(
+        observer,
+        ending,
+        None,
+        (started_ns, now_ns()),
+        failed,
+    ))
 }
 
+/// What cannot be had any more is missing.
 fn finish(
     observer: &mut EbpfObserver,
     ending: Ending,
     status: Option<ExitStatus>,
     (started_ns, ended_ns): (u64, u64),
-) -> Result<Run, Failure> {
+    mut failed: Vec<Gap>,
+) -> Run {
     ending.program_has_ended();
-    observer.program_ended().map_err(|error| itself(&error))?;
-    let observation = observer.stop().map_err(|error| itself(&error))?;
-    Ok(Run {
+    or_missing("the program's end among requests", &mut failed, || {
+        observer.program_ended()
+    });
+    let seen = or_missing("all that was seen", &mut failed, || {
+        failure::stage("main.stop");
+        observer.stop()
+    });
+    let mut observation = seen.unwrap_or_default();
+    observation.failed.append(&mut failed);
+    Run {
         observation,
         backend: Backend::Ebpf,
         lower: None,
@@ -92,5 +128,5 @@ fn finish(
         status,
         started_ns,
         ended_ns,
-    })
+    }
 }

@@ -2,12 +2,14 @@
 
 mod checked;
 mod ending;
+mod failed;
 mod findings;
 mod kernel;
 mod recording;
 mod result;
 mod stops;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{ExitCode, ExitStatus};
 
 use iostrata_core::environment::Backend;
@@ -17,7 +19,8 @@ use iostrata_core::trace::{Lower, TraceResult};
 use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::{EbpfObserver, Unfinished};
-use iostrata_tracer::ptrace::front::{self, Side};
+use iostrata_tracer::failure::{self, survive};
+use iostrata_tracer::ptrace::front::{self, Side, Told};
 
 use self::ending::Ending;
 use super::html::Page;
@@ -52,8 +55,10 @@ enum Watcher {
 
 /// Runs or adopts a program, saves the result and draws what was saved.
 pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
-    trace(options).map_err(|failure| match failure {
-        // The codes of other commands may be the program's own.
+    // The codes of other commands, and that of a defect, may be the program's own.
+    let traced = catch_unwind(AssertUnwindSafe(|| trace(options)));
+    let traced = traced.unwrap_or_else(|panic| Err(failed::nothing_saved(&*panic)));
+    traced.map_err(|failure| match failure {
         Failure::Cannot(message) => itself(&message),
         other => other,
     })
@@ -62,7 +67,8 @@ pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
 fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let watcher = choose(options)?;
     let behind = match stand_behind(options, &watcher)? {
-        Some(Side::Front(code)) => return Ok(ExitCode::from(code)),
+        Some(Side::Front(Told::Code(code))) => return Ok(ExitCode::from(code)),
+        Some(Side::Front(Told::Killed(signal))) => return Err(failed::killed_behind(signal)),
         Some(Side::Behind(behind)) => Some(behind),
         None => None,
     };
@@ -72,12 +78,12 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let recorded = run.recorded.take();
     let code = code_of(run.status);
     let ending = run.ending.clone();
-    let mut result = result::assemble(options, run)?;
+    let mut failed = std::mem::take(&mut run.observation.failed);
+    let mut result = result::assemble(options, run, &mut failed)?;
     result.missing.extend(gap);
     let recorded = recording::told(options, recorded, &mut result);
-    findings::find(&mut result, &options.checks.ignore, &|| {
-        ending.is_asked_for()
-    });
+    failed.extend(ending.failed());
+    look(options, &mut result, &ending, &mut failed);
     let text = json(&result)?;
     // Who kills iostrata does not wait for its text.
     let alone = behind.is_some_and(|behind| behind.is_alone());
@@ -95,7 +101,30 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     saved?;
     drawn?;
     recorded?;
+    failed::told(&failed)?;
     checked::judge(&result, &options.checks, code)
+}
+
+/// Findings of the whole run, or none: what a part of it would show is not known.
+fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut Vec<Gap>) {
+    if failed.is_empty() {
+        survive("findings", failed, || {
+            failure::stage("main.findings");
+            let stop = || ending.is_asked_for();
+            findings::find(result, &options.checks.ignore, options.no_measure, &stop);
+        });
+    } else {
+        failed.push(Gap::new("findings", "the run was not seen whole"));
+    }
+    if !failed.is_empty() {
+        // What was not seen for that is not counted, and is at least one event. The program is
+        // one process in any case.
+        result.processes = result.processes.max(1);
+        result.threads = result.threads.max(1);
+        result.lost_events = result.lost_events.max(1);
+        result.evidence.lost_events = result.evidence.lost_events.max(1);
+    }
+    result.missing.extend(failed.iter().cloned());
 }
 
 /// By eBPF where that is permitted, otherwise by ptrace, and why.

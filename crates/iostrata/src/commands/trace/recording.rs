@@ -2,6 +2,7 @@
 
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
+use iostrata_core::op::Gap;
 use iostrata_core::record::{Begin, Check, Completeness};
 use iostrata_core::trace::{RecordingRow, TraceResult};
 use iostrata_tracer::clock::now_ns;
@@ -45,10 +46,18 @@ pub(super) fn told(
     recorded: Option<Unfinished>,
     result: &mut TraceResult,
 ) -> Result<(), Failure> {
-    let (Some(path), Some(recorded)) = (&options.record, recorded) else {
+    let Some(path) = &options.record else {
         return Ok(());
     };
-    let recorded = recorded.finish().map_err(|error| itself(&error))?;
+    let cut_off = || format!("the operation log {} was cut off", path.display());
+    let recorded = recorded
+        .ok_or_else(cut_off)
+        .and_then(|recorded| recorded.finish().map_err(|error| error.to_string()));
+    let recorded = recorded.map_err(|error| {
+        let missing = Gap::new("a whole operation log", error.clone());
+        result.missing.push(missing);
+        itself(&error)
+    })?;
     let incomplete_because = match recorded.completeness {
         Completeness::Complete => Vec::new(),
         Completeness::Incomplete { because } => because,

@@ -4,7 +4,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
-use iostrata_core::trace::{Facts, TraceResult, assemble as join};
+use iostrata_core::evidence::RawEvidence;
+use iostrata_core::op::Gap;
+use iostrata_core::trace::{Facts, Seen, TraceResult, assemble as join};
+use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::{aftermath, machine};
 
 use super::Run;
@@ -12,13 +15,25 @@ use crate::cli::Trace;
 use crate::error::Failure;
 
 /// Joins what was observed with what is left to ask the kernel for.
-pub(super) fn assemble(options: &Trace, run: Run) -> Result<TraceResult, Failure> {
+///
+/// What fails here is missing, and the rest of the result is there.
+pub(super) fn assemble(
+    options: &Trace,
+    run: Run,
+    failed: &mut Vec<Gap>,
+) -> Result<TraceResult, Failure> {
     let raw = run.observation.raw;
     let mut seen = run.observation.seen.unwrap_or_default();
-    aftermath::name_mapped(&mut seen, raw.cache.as_deref().unwrap_or(&[]));
-    // First of all: the kernel writes it back meanwhile.
-    let dirty_bytes = aftermath::dirty_bytes(&seen, raw.cache.as_deref().unwrap_or(&[]));
-    let residency = aftermath::residency(&seen, raw.syscalls.as_deref().unwrap_or(&[]));
+    let cache = raw.cache.as_deref().unwrap_or(&[]);
+    let asked = survive("what is in the page cache at the end", failed, || {
+        failure::stage("main.aftermath");
+        aftermath::name_mapped(&mut seen, cache);
+        // First of all: the kernel writes it back meanwhile.
+        let dirty_bytes = aftermath::dirty_bytes(&seen, cache);
+        let calls = raw.syscalls.as_deref().unwrap_or(&[]);
+        (dirty_bytes, aftermath::residency(&seen, calls))
+    });
+    let (dirty_bytes, residency) = asked.unwrap_or_default();
     let facts = Facts {
         environment: machine::environment(Path::new("."), run.backend)?,
         command: command(options),
@@ -26,14 +41,18 @@ pub(super) fn assemble(options: &Trace, run: Run) -> Result<TraceResult, Failure
         exit_code: run.status.and_then(|status| status.code()),
         signal: run.status.and_then(|status| status.signal()),
         started_ns: run.started_ns,
-        wall_s: (run.ended_ns - run.started_ns) as f64 / 1e9,
-        disks: aftermath::disks(&seen.names),
+        wall_s: run.ended_ns.saturating_sub(run.started_ns) as f64 / 1e9,
+        storage: aftermath::storage(&seen.names, raw.sharing.as_ref()),
         dirty_bytes,
         residency,
         lower: run.lower,
         missing: Vec::new(),
     };
-    Ok(join(&raw, &seen, facts))
+    let joined = survive("all that was seen", failed, || {
+        failure::stage("main.assemble");
+        join(&raw, &seen, facts.clone())
+    });
+    Ok(joined.unwrap_or_else(|| join(&RawEvidence::default(), &Seen::default(), facts)))
 }
 
 /// As it was typed, or as `/proc` shows it.

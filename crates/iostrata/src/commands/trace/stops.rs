@@ -1,16 +1,23 @@
 //! Observed by stopping it at its calls: ptrace.
 
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use iostrata_core::environment::Backend;
+use iostrata_core::op::Gap;
 use iostrata_tracer::clock::now_ns;
+use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::ptrace::{Outcome, Session, Stops, TraceError};
 
 use super::ending::{self, Ending, PAUSE};
+use super::failed::or_missing;
 use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
 use crate::ui;
+
+/// What is missing when waiting for the end of something has failed.
+const LATER: &str = "what came after the observation had failed";
 
 /// Starts the program and observes it to its end, and that of all it started.
 pub(super) fn start(options: &Trace) -> Result<Run, Failure> {
@@ -20,21 +27,42 @@ pub(super) fn start(options: &Trace) -> Result<Run, Failure> {
         Stops::Io
     };
     let started_ns = now_ns();
-    let session = Session::start(&options.command, stops).map_err(failure)?;
-    let ending = Ending::of_program(session.pid()).map_err(|error| itself(&error))?;
-    let begun = Instant::now();
-    while session.status().is_none() {
-        let enough = options.time.is_some_and(|limit| begun.elapsed() >= limit);
-        if enough || session.alive() == 0 {
-            break;
+    let session = Session::start(&options.command, stops).map_err(failure_of)?;
+    let ending = match Ending::of_program(session.pid()) {
+        Ok(ending) => ending,
+        Err(error) => {
+            // The program cannot do without this process.
+            drop(session.wait());
+            return Err(itself(&error));
         }
-        std::thread::sleep(PAUSE);
+    };
+    let mut failed = Vec::new();
+    let waited = survive(LATER, &mut failed, || {
+        failure::stage("main.wait");
+        wait(&session, options.time);
+    });
+    if waited.is_none() {
+        wait(&session, None);
     }
     ending.program_has_ended();
     if session.status().is_some() {
-        ending::wait_for_others(&ending, || Ok(session.alive()))?;
+        let alive = || Ok::<_, Infallible>(session.alive());
+        or_missing(LATER, &mut failed, || {
+            ending::wait_for_others(&ending, alive)
+        });
     }
-    finish(session, ending, started_ns)
+    finish(session, ending, started_ns, failed)
+}
+
+/// Until the program has ended, or the user has seen enough of it.
+fn wait(session: &Session, limit: Option<Duration>) {
+    let begun = Instant::now();
+    while session.status().is_none() && session.alive() > 0 {
+        if limit.is_some_and(|limit| begun.elapsed() >= limit) {
+            return;
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// Observes a process that runs already.
@@ -42,21 +70,32 @@ pub(super) fn adopt(pid: u32, limit: Option<Duration>) -> Result<Run, Failure> {
     ending::check_adoptable(pid)?;
     let ending = Ending::of_adopted().map_err(|error| itself(&error))?;
     let started_ns = now_ns();
-    let session = Session::adopt(pid).map_err(failure)?;
-    ending::wait_until_enough(&ending, limit, || Ok(session.alive()))?;
-    finish(session, ending, started_ns)
+    let session = Session::adopt(pid).map_err(failure_of)?;
+    let mut failed = Vec::new();
+    let alive = || Ok::<_, Infallible>(session.alive());
+    or_missing(LATER, &mut failed, || {
+        ending::wait_until_enough(&ending, limit, alive)
+    });
+    finish(session, ending, started_ns, failed)
 }
 
-fn finish(session: Session, ending: Ending, started_ns: u64) -> Result<Run, Failure> {
+fn finish(
+    session: Session,
+    ending: Ending,
+    started_ns: u64,
+    failed: Vec<Gap>,
+) -> Result<Run, Failure> {
     let stopped_ns = now_ns();
-    let (outcome, rest) = session.stop().map_err(failure)?;
+    let (mut outcome, rest) = session.stop().map_err(failure_of)?;
     ending.program_has_ended();
-    let run = run_of(outcome, ending, started_ns, stopped_ns);
+    outcome.observation.failed.extend(failed);
+    let mut run = run_of(outcome, ending, started_ns, stopped_ns);
     if !rest.is_empty() {
         ui::say(
             "the observation has ended; iostrata stays until the program ends, which could not make its calls without it",
         );
-        rest.wait().map_err(failure)?;
+        let failed = &mut run.observation.failed;
+        or_missing("the program's end", failed, || rest.wait());
     }
     Ok(run)
 }
@@ -84,7 +123,7 @@ fn run_of(outcome: Outcome, ending: Ending, started_ns: u64, stopped_ns: u64) ->
     }
 }
 
-fn failure(error: TraceError) -> Failure {
+fn failure_of(error: TraceError) -> Failure {
     match error {
         TraceError::Start(error) => error.into(),
         other => itself(&other),

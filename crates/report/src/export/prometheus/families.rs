@@ -27,7 +27,8 @@ impl From<i32> for Number {
 
 impl From<f64> for Number {
     fn from(real: f64) -> Self {
-        Self::Real(real)
+        // The sum of nothing is -0.0.
+        Self::Real(real + 0.0)
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use iostrata_core::evidence::DeviceCounts;
+use iostrata_core::evidence::DeviceRange;
 use iostrata_core::trace::{Descent, FileRow, TraceResult};
 
 use super::super::column::json_name;
 use super::super::trace::CAUSES;
 use super::MOST_FILES;
-use super::families::Families;
+use super::families::{Families, Label, Number};
 
 pub(super) fn add(families: &mut Families, result: &str, trace: &TraceResult) {
     let label = ("result", result);
@@ -18,12 +18,12 @@ pub(super) fn add(families: &mut Families, result: &str, trace: &TraceResult) {
     calls(families, label, trace);
     let evidence = &trace.evidence;
     let phases = [
-        ("running", &evidence.device),
-        ("after_exit", &evidence.device_after_exit),
+        ("running", evidence.device_range()),
+        ("after_exit", evidence.device_after_exit_range()),
     ];
     for (phase, device) in phases {
         if let Some(device) = device {
-            requests(families, label, phase, device);
+            requests(families, label, phase, &device);
         }
     }
     for row in trace.files.iter().take(MOST_FILES) {
@@ -154,31 +154,56 @@ fn calls(families: &mut Families, label: (&str, &str), trace: &TraceResult) {
     }
 }
 
-fn requests(families: &mut Families, label: (&str, &str), phase: &str, device: &DeviceCounts) {
-    const COUNT: (&str, &str) = (
-        "trace_device_requests",
-        "Requests to devices by their cause",
-    );
-    const SECONDS: (&str, &str) = (
-        "trace_device_request_seconds",
-        "From issue to completion of the requests",
-    );
+const REQUESTS: (&str, &str) = (
+    "trace_device_requests",
+    "Requests to devices by their cause",
+);
+const REQUEST_BYTES: (&str, &str) = ("trace_device_request_bytes", "Bytes of requests to devices");
+const REQUEST_SECONDS: (&str, &str) = (
+    "trace_device_request_seconds",
+    "From issue to completion of the requests",
+);
+
+/// What is exact has a sample; of what other programs may share, the least and the most.
+fn requests(families: &mut Families, label: (&str, &str), phase: &str, device: &DeviceRange) {
     for (cause, part) in CAUSES {
-        let requests = part(device);
-        let labels = &[label, ("cause", cause), ("phase", phase)];
-        families.add(COUNT, labels, Some(requests.count));
-        families.add(
-            ("trace_device_request_bytes", "Bytes of requests to devices"),
-            labels,
-            Some(requests.bytes),
+        let labels = [label, ("cause", cause), ("phase", phase)];
+        add_range(families, REQUESTS, &labels, device.of(|it| part(it).count));
+        add_range(
+            families,
+            REQUEST_BYTES,
+            &labels,
+            device.of(|it| part(it).bytes),
         );
-        families.add(SECONDS, labels, Some(requests.time_s));
+        add_range(
+            families,
+            REQUEST_SECONDS,
+            &labels,
+            device.of(|it| part(it).time_s),
+        );
     }
-    let labels = &[label, ("cause", "flush"), ("phase", phase)];
-    families.add(COUNT, labels, Some(device.flushes));
-    families.add(SECONDS, labels, Some(device.flush_time_s));
-    let labels = &[label, ("cause", "discard"), ("phase", phase)];
-    families.add(COUNT, labels, Some(device.discards));
+    let labels = [label, ("cause", "flush"), ("phase", phase)];
+    add_range(families, REQUESTS, &labels, device.of(|it| it.flushes));
+    let seconds = device.of(|it| it.flush_time_s);
+    add_range(families, REQUEST_SECONDS, &labels, seconds);
+    let labels = [label, ("cause", "discard"), ("phase", phase)];
+    add_range(families, REQUESTS, &labels, device.of(|it| it.discards));
+}
+
+fn add_range<N: Into<Number> + PartialEq>(
+    families: &mut Families,
+    metric: (&'static str, &'static str),
+    labels: &[Label<'_>],
+    (least, most): (N, N),
+) {
+    if least == most {
+        families.add(metric, labels, Some(least));
+    } else {
+        for (bound, value) in [("at_least", least), ("at_most", most)] {
+            let labels = [labels, &[("bound", bound)]].concat();
+            families.add(metric, &labels, Some(value));
+        }
+    }
 }
 
 /// A path can be another file's later, and two files can have had the same one.

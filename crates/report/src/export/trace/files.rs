@@ -58,6 +58,12 @@ fn history<'a>() -> Columns<'a, &'a FileHistory> {
         .count("writes_after_failed_sync", |history| {
             history.writes_after_failed_sync
         })
+        .count("first_written_ns", |history| history.first_written_ns)
+        .count("overwritten_bytes", |history| history.overwritten_bytes)
+        .flag("name_acknowledged", |history| history.name_acknowledged)
+        .flag("name_journalled", |history| history.name_journalled)
+        .count("removed_by", |history| history.removed_by.map(u64::from))
+        .flag("removal_unsynced", |history| history.removal_unsynced)
         .count("unsynced_bytes", |history| history.unsynced_bytes)
         .flag("synchronous", |history| history.synchronous)
         .flag("mapping_synced", |history| history.mapping_synced)
@@ -75,7 +81,10 @@ fn history<'a>() -> Columns<'a, &'a FileHistory> {
 /// One kind of occurrence.
 type Part = fn(&FileHistory) -> Option<&Happened>;
 
-const HAPPENED: [(&str, Part); 13] = [
+const HAPPENED: [(&str, Part); 16] = [
+    ("overwritten_", |history| Some(&history.overwritten)),
+    ("acknowledged_", |history| Some(&history.acknowledged)),
+    ("removed_", |history| Some(&history.removed)),
     ("emptied_", |history| Some(&history.emptied)),
     ("rewritten_", |history| Some(&history.rewritten)),
     ("syncs_", |history| Some(&history.syncs)),

@@ -6,12 +6,12 @@ mod time;
 
 use iostrata_core::evidence::{DeviceCounts, Evidence, RequestCount};
 use iostrata_core::trace::{
-    CallRow, Cited, Descent, DirectoryRow, Finding, NotFound, ProcessIo, RecordingRow, TaskRow,
-    TraceResult,
+    Bounds, CallRow, Cited, Descent, DirectoryRow, Finding, NotFound, ProcessIo, RecordingRow,
+    TaskRow, TraceResult,
 };
 
 use super::column::{Columns, json_name};
-use super::evidence::evidence;
+use super::evidence::{evidence, shared};
 use super::table::Table;
 
 /// Trace results with their numbers.
@@ -89,6 +89,7 @@ fn run<'a>() -> Columns<'a, &'a TraceResult> {
         .count("other_requests", |result| result.other_requests)
         .within("", descent(), |result| Some(&result.bytes))
         .within("", evidence(), |result| Some(&result.evidence))
+        .within("", shared(), |result| Some(&result.evidence))
         .within("accounts_", accounts(), |result| result.accounts.as_ref())
         .within("recording_", recording(), |result| {
             result.recording.as_ref()
@@ -101,8 +102,20 @@ fn descent<'a>() -> Columns<'a, &'a Descent> {
         .count("written_bytes", |bytes| bytes.written_bytes)
         .count("dirtied_bytes", |bytes| bytes.dirtied_bytes)
         .count("device_read_bytes", |bytes| bytes.device_read_bytes)
+        .within("device_read_bytes_shared_", bounds(), |bytes| {
+            bytes.device_read_bytes_shared
+        })
         .count("device_written_bytes", |bytes| bytes.device_written_bytes)
+        .within("device_written_bytes_shared_", bounds(), |bytes| {
+            bytes.device_written_bytes_shared
+        })
         .count("dirty_at_exit_bytes", |bytes| bytes.dirty_at_exit_bytes)
+}
+
+fn bounds<'a>() -> Columns<'a, Bounds> {
+    Columns::<Bounds>::new()
+        .count("at_least", |bounds| bounds.at_least)
+        .count("at_most", |bounds| bounds.at_most)
 }
 
 fn accounts<'a>() -> Columns<'a, &'a ProcessIo> {
@@ -162,6 +175,7 @@ fn finding<'a>() -> Columns<'a, &'a Finding> {
         .text("title", |finding| &finding.title)
         .maybe_text("file", |finding| finding.file.as_deref())
         .real("cost_s", |finding| finding.cost_s)
+        .count("cost_threads", |finding| finding.cost_threads)
         .real("saving_s", |finding| finding.saving_s)
         .named("saving_basis", |finding| finding.saving_basis)
         .text("advice", |finding| &finding.advice)
@@ -202,9 +216,13 @@ fn directory<'a>() -> Columns<'a, &'a DirectoryRow> {
         .count("removed", |row| row.removed)
         .count("syncs", |row| row.syncs)
         .count("unsynced_names", |row| row.unsynced_names)
+        .maybe_text("unsynced_directory", |row| {
+            row.unsynced_directory.as_deref()
+        })
 }
 
-/// Requests of one cause.
+/// Requests of one cause: the least and the most of each figure, which are the same where it is
+/// exact.
 struct Requested {
     result: u64,
     /// `None` for the whole run.
@@ -213,9 +231,20 @@ struct Requested {
     cause: &'static str,
     /// `None` when the device was not observed; flushes and discards carry no bytes, and
     /// discards are not timed.
-    count: Option<u64>,
-    bytes: Option<u64>,
-    time_s: Option<f64>,
+    count: Option<(u64, u64)>,
+    bytes: Option<(u64, u64)>,
+    time_s: Option<(f64, f64)>,
+}
+
+fn exact<T: PartialEq + Copy>(figure: Option<(T, T)>) -> Option<T> {
+    figure
+        .filter(|(least, most)| least == most)
+        .map(|(least, _)| least)
+}
+
+/// The least and the most of what is not exact.
+fn shared_of<T: PartialEq + Copy>(figure: Option<(T, T)>) -> (Option<T>, Option<T>) {
+    figure.filter(|(least, most)| least != most).unzip()
 }
 
 /// Device requests by cause, of each run and each file, while it ran and after its end.
@@ -225,9 +254,15 @@ fn requests<'a>(results: &'a Numbered<'a>) -> Table<'a> {
         .count("file", |row| row.file)
         .flag("after_exit", |row| row.after_exit)
         .text("cause", |row| row.cause)
-        .count("count", |row| row.count)
-        .count("bytes", |row| row.bytes)
-        .real("time_s", |row| row.time_s);
+        .count("count", |row| exact(row.count))
+        .count("bytes", |row| exact(row.bytes))
+        .real("time_s", |row| exact(row.time_s))
+        .count("count_at_least", |row| shared_of(row.count).0)
+        .count("count_at_most", |row| shared_of(row.count).1)
+        .count("bytes_at_least", |row| shared_of(row.bytes).0)
+        .count("bytes_at_most", |row| shared_of(row.bytes).1)
+        .real("time_at_least_s", |row| shared_of(row.time_s).0)
+        .real("time_at_most_s", |row| shared_of(row.time_s).1);
     let rows = results.iter().flat_map(|(number, result)| {
         let files = result.files.iter().zip(1..);
         let files = files.map(|(file, place)| (Some(place), &file.evidence));
@@ -239,8 +274,8 @@ fn requests<'a>(results: &'a Numbered<'a>) -> Table<'a> {
 
 fn requested(result: u64, file: Option<u64>, evidence: &Evidence) -> Vec<Requested> {
     let phases = [
-        (false, evidence.device.as_ref()),
-        (true, evidence.device_after_exit.as_ref()),
+        (false, evidence.device_range()),
+        (true, evidence.device_after_exit_range()),
     ];
     let row = |after_exit, cause, count, bytes, time_s| Requested {
         result,
@@ -255,21 +290,16 @@ fn requested(result: u64, file: Option<u64>, evidence: &Evidence) -> Vec<Request
         let mut rows: Vec<_> = CAUSES
             .iter()
             .map(|(cause, part)| {
-                let part = device.map(part);
-                let (count, bytes) = (part.map(|part| part.count), part.map(|part| part.bytes));
-                row(
-                    after_exit,
-                    *cause,
-                    count,
-                    bytes,
-                    part.map(|part| part.time_s),
-                )
+                let count = device.map(|device| device.of(|it| part(it).count));
+                let bytes = device.map(|device| device.of(|it| part(it).bytes));
+                let time_s = device.map(|device| device.of(|it| part(it).time_s));
+                row(after_exit, *cause, count, bytes, time_s)
             })
             .collect();
-        let flush_s = device.map(|device| device.flush_time_s);
-        let flushes = device.map(|device| device.flushes);
+        let flushes = device.map(|device| device.of(|it| it.flushes));
+        let flush_s = device.map(|device| device.of(|it| it.flush_time_s));
         rows.push(row(after_exit, "flush", flushes, None, flush_s));
-        let discards = device.map(|device| device.discards);
+        let discards = device.map(|device| device.of(|it| it.discards));
         rows.push(row(after_exit, "discard", discards, None, None));
         rows
     });

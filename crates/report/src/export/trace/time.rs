@@ -38,22 +38,23 @@ struct Counted {
 
 /// Buckets in which something was; all others are left out.
 pub(super) fn timeline<'a>(results: &'a Numbered<'a>) -> Table<'a> {
-    type Bucket = (u64, f64, Counted);
-    let columns = Columns::<Bucket>::new()
+    type Bucket<'a> = (u64, &'a Timeline, Counted);
+    let columns = Columns::<Bucket<'a>>::new()
         .count("result", |row| row.0)
         .text("what", |row| row.2.what)
         .made_text("kind", |row| row.2.kind.clone())
         .count("bucket", |row| row.2.bucket as u64)
-        .real("start_s", |row| row.1 * row.2.bucket as f64)
-        .real("length_s", |row| row.1)
+        .real("start_s", |row| row.1.bucket_s * row.2.bucket as f64)
+        .real("length_s", |row| row.1.bucket_s)
         .count("count", |row| row.2.count)
         .count("bytes", |row| row.2.bytes)
-        .real("time_s", |row| row.2.time_s);
+        .real("time_s", |row| row.2.time_s)
+        .flag("shared", |row| row.1.shared);
     let rows = results.iter().flat_map(|(number, result)| {
         let line = |result: &'a TraceResult| result.timeline.as_ref();
         line(result).into_iter().flat_map(move |line| {
             let counted = counted(line).into_iter();
-            counted.map(move |one| (*number, line.bucket_s, one))
+            counted.map(move |one| (*number, line, one))
         })
     });
     Table::new("timeline", columns, rows)

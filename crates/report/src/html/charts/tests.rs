@@ -250,6 +250,7 @@ fn calls_stand_over_requests() {
             bytes: vec![0, 8192],
         }]),
         flushes: Some(vec![0, 1]),
+        shared: false,
     };
     let lanes = trace::over_time(&timeline).each;
     let lanes: Vec<_> = lanes
@@ -278,6 +279,7 @@ fn a_timeline_without_requests_says_so() {
         }],
         requests: None,
         flushes: None,
+        shared: false,
     };
     let lanes = trace::over_time(&timeline).each;
     assert_eq!(lanes.len(), 2);

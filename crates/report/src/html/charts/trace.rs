@@ -1,7 +1,7 @@
 //! Charts of a trace: which values of a result stand where.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::evidence::{Cause, DeviceCounts};
+use iostrata_core::evidence::{Cause, DeviceCounts, DeviceRange};
 use iostrata_core::trace::timeline::{Purpose, Timeline};
 use iostrata_core::trace::{CallRow, TraceResult};
 
@@ -9,18 +9,18 @@ use super::distribution::{self, Distributions};
 use super::flow::{Arrow, Part, Stratum, Times, Way};
 use super::lanes::{Lane, Lanes};
 use super::strips::Strip;
-use crate::format::{counted, or_not_seen, size};
-use crate::view::trace::of_calls;
+use crate::format::{between, counted, or_not_seen, size};
+use crate::view::trace::{device_read, device_written, of_calls};
 
 /// Bytes down and up through the strata; a way on which nothing went is left out.
 pub(super) fn ways(result: &TraceResult) -> Vec<Way> {
     let bytes = &result.bytes;
     let went = |calls: u64, device: Option<u64>| calls > 0 || device.unwrap_or(0) > 0;
     let mut ways = Vec::new();
-    if went(bytes.written_bytes, bytes.device_written_bytes) {
+    if went(bytes.written_bytes, device_written(bytes).most()) {
         ways.push(written(result));
     }
-    if went(bytes.read_bytes, bytes.device_read_bytes) {
+    if went(bytes.read_bytes, device_read(bytes).most()) {
         ways.push(read(result));
     }
     ways
@@ -28,7 +28,7 @@ pub(super) fn ways(result: &TraceResult) -> Vec<Way> {
 
 fn written(result: &TraceResult) -> Way {
     let bytes = &result.bytes;
-    let device = result.evidence.device.as_ref();
+    let device = result.evidence.device_range();
     let mut cached = stratum("page cache", bytes.dirtied_bytes, "cache", "made dirty");
     // Beside what the device took: the rest is still there.
     let left = bytes.dirty_at_exit_bytes.filter(|left| *left > 0);
@@ -56,8 +56,8 @@ fn written(result: &TraceResult) -> Way {
             cached,
             Stratum {
                 name: "device",
-                words: or_not_seen(bytes.device_written_bytes, size),
-                parts: device.map(causes),
+                words: device_written(bytes).text(),
+                parts: device.as_ref().map(causes),
             },
         ],
         arrows: vec![
@@ -67,7 +67,10 @@ fn written(result: &TraceResult) -> Way {
             },
             Arrow {
                 by: "write-back, syncs",
-                times: times(bytes.device_written_bytes),
+                times: match times(device_written(bytes).most()) {
+                    Times::Are(_) => result.amplification().map_or(Times::None, Times::Are),
+                    other => other,
+                },
             },
         ],
     }
@@ -76,7 +79,11 @@ fn written(result: &TraceResult) -> Way {
 fn read(result: &TraceResult) -> Way {
     let bytes = &result.bytes;
     let cache = &result.evidence.cache;
-    let device = stratum("device", bytes.device_read_bytes, "reads", "read");
+    let read = device_read(bytes);
+    let device = Stratum {
+        words: read.text(),
+        ..stratum("device", read.least(), "reads", "read")
+    };
     let pages = [
         ("resident", "resident", cache.resident_pages()),
         ("prefetched", "prefetched", cache.prefetched_pages),
@@ -162,34 +169,28 @@ fn stratum(
     }
 }
 
-/// What the device wrote, by cause.
-fn causes(device: &DeviceCounts) -> Vec<Part> {
-    let causes = [
-        ("data", device.data),
-        ("journal", device.journal),
-        ("commit", device.commit),
-        ("metadata", device.metadata),
-        ("unknown", device.unknown),
-    ];
+/// What the device wrote, by cause: as wide as what is certainly the run's.
+fn causes(device: &DeviceRange) -> Vec<Part> {
+    let causes = DeviceCounts::WRITES.map(|(name, part)| (name, device.of(part)));
     causes
         .into_iter()
-        .filter(|(_, requests)| requests.count > 0)
-        .map(|(name, requests)| Part {
+        .filter(|(_, (_, most))| most.count > 0)
+        .map(|(name, (least, most))| Part {
             name,
             class: name,
-            bytes: requests.bytes,
+            bytes: least.bytes,
             words: format!(
                 "{name} {}, {}",
-                size(requests.bytes),
-                requests_of(requests.count)
+                between(least.bytes, most.bytes, size),
+                requests_of(least.count, most.count)
             ),
         })
         .collect()
 }
 
-fn requests_of(count: u64) -> String {
-    let noun = if count == 1 { "request" } else { "requests" };
-    format!("{} {noun}", grouped(count))
+fn requests_of(least: u64, most: u64) -> String {
+    let noun = if most == 1 { "request" } else { "requests" };
+    format!("{} {noun}", between(least, most, grouped))
 }
 
 /// Calls of which the times are drawn: those that take most of the time.
@@ -268,7 +269,11 @@ pub(super) fn over_time(timeline: &Timeline) -> Lanes {
         });
     }
     if let Some(first) = lanes.get_mut(before) {
-        first.title = Some("device requests");
+        first.title = Some(if timeline.shared {
+            "device requests (journal, metadata and flushes: other programs' too)"
+        } else {
+            "device requests"
+        });
     }
     Lanes {
         bucket_s: timeline.bucket_s,

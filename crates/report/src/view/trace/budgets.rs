@@ -17,9 +17,13 @@ pub(crate) fn show(page: &mut Page, judged: &[Judged<'_>]) {
         return;
     }
     let budgets = failed.iter().map(|judged| judged.budget.to_string());
-    let used = failed
-        .iter()
-        .map(|judged| or_not_seen(judged.used, |used| used.to_string()));
+    let used = failed.iter().map(|judged| {
+        let used = or_not_seen(judged.used, |used| used.to_string());
+        match judged.at_most {
+            Some(most) => format!("{used} to {most}"),
+            None => used,
+        }
+    });
     let outcomes = failed.iter().map(|judged| match &judged.outcome {
         Outcome::Kept => String::new(),
         Outcome::Exceeded => "exceeded".to_owned(),

@@ -1,21 +1,22 @@
 //! Bytes from stratum to stratum, and what was left to write-back.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::evidence::DeviceCounts;
-use iostrata_core::trace::TraceResult;
+use iostrata_core::evidence::{DeviceCounts, DeviceRange};
+use iostrata_core::trace::{Bounds, Descent, TraceResult};
 
 use super::View;
 use super::wall::COLUMN;
-use crate::format::{counted, number, or_not_seen, size};
+use crate::format::{between, counted, number, or_not_seen, size};
 use crate::view::page::{Page, Tone};
 
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let bytes = &view.result.bytes;
-    let nothing_written = bytes.written_bytes == 0 && bytes.device_written_bytes.unwrap_or(0) == 0;
+    let nothing = |calls: u64, device: Device| calls == 0 && device.most().unwrap_or(0) == 0;
+    let nothing_written = nothing(bytes.written_bytes, device_written(bytes));
     if !nothing_written {
         page.entry("  written", Tone::Plain, COLUMN, &written(view));
     }
-    let nothing_read = bytes.read_bytes == 0 && bytes.device_read_bytes.unwrap_or(0) == 0;
+    let nothing_read = nothing(bytes.read_bytes, device_read(bytes));
     if !nothing_read {
         page.entry("  read", Tone::Plain, COLUMN, &read(view));
     }
@@ -24,13 +25,65 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
         page.entry("  bytes", Tone::Plain, COLUMN, text);
     }
     page.entry("  unpaid", Tone::Plain, COLUMN, &unpaid(view));
-    if let Some(requests) = view.result.other_requests.filter(|count| *count > 0) {
-        let text = format!(
-            "{} requests of other programs went to the same disks: journal, metadata and \
-             flushes may have theirs among them",
-            grouped(requests)
-        );
+    if let Some(text) = others(view.result) {
         page.entry("  others", Tone::Plain, COLUMN, &text);
+    }
+}
+
+/// What other programs did on the same disks, and what follows for the figures.
+fn others(result: &TraceResult) -> Option<String> {
+    let requests = result.other_requests.filter(|count| *count > 0);
+    let requests = requests.map(|count| format!("{} requests of other programs", grouped(count)));
+    if result.evidence.device_shared.is_none() {
+        return requests.map(|requests| {
+            format!("{requests} went to the same disks; they are in none of these figures")
+        });
+    }
+    let requests = requests.map_or_else(String::new, |requests| format!(" ({requests})"));
+    Some(format!(
+        "the disk was shared{requests}: a journal commits and a device flushes for everyone, so \
+         figures given as \"x to y\" are at least and at most the run's"
+    ))
+}
+
+/// Bytes that a device moved: exactly, between two figures, or not seen.
+#[derive(Clone, Copy)]
+pub(crate) struct Device {
+    exact: Option<u64>,
+    shared: Option<Bounds>,
+}
+
+pub(crate) fn device_written(bytes: &Descent) -> Device {
+    Device {
+        exact: bytes.device_written_bytes,
+        shared: bytes.device_written_bytes_shared,
+    }
+}
+
+pub(crate) fn device_read(bytes: &Descent) -> Device {
+    Device {
+        exact: bytes.device_read_bytes,
+        shared: bytes.device_read_bytes_shared,
+    }
+}
+
+impl Device {
+    /// All that may be the run's.
+    pub(crate) fn most(self) -> Option<u64> {
+        self.exact.or(self.shared.map(|bounds| bounds.at_most))
+    }
+
+    /// What is certainly the run's.
+    pub(crate) fn least(self) -> Option<u64> {
+        self.exact.or(self.shared.map(|bounds| bounds.at_least))
+    }
+
+    /// `3.1 MiB`, `1.2 MiB to 6.2 MiB`, `n/a`.
+    pub(crate) fn text(self) -> String {
+        match (self.exact, self.shared) {
+            (None, Some(bounds)) => between(bounds.at_least, bounds.at_most, size),
+            (exact, _) => or_not_seen(exact, size),
+        }
     }
 }
 
@@ -46,13 +99,11 @@ pub(crate) fn of_calls(result: &TraceResult, bytes: u64) -> String {
 
 fn written(view: &View<'_>) -> String {
     let bytes = &view.result.bytes;
-    let device = view.result.evidence.device.as_ref();
+    let device = view.result.evidence.device_range();
     let mut facts = Vec::new();
-    let amplification = bytes
-        .amplification()
-        .filter(|_| view.result.other_calls == 0);
+    let amplification = view.result.amplification();
     facts.extend(amplification.map(|times| format!("×{}", number(times))));
-    let causes = device.map(causes).unwrap_or_default();
+    let causes = device.as_ref().map(causes).unwrap_or_default();
     if !causes.is_empty() {
         facts.push(causes);
     }
@@ -65,30 +116,21 @@ fn written(view: &View<'_>) -> String {
         "application {} → page cache {} → device {}{facts}",
         of_calls(view.result, bytes.written_bytes),
         or_not_seen(bytes.dirtied_bytes, size),
-        or_not_seen(bytes.device_written_bytes, size),
+        device_written(bytes).text(),
     )
 }
 
-/// `data 6.1 MiB, journal 12.6 MiB`, and flushes.
-fn causes(device: &DeviceCounts) -> String {
-    let causes = [
-        ("data", device.data),
-        ("journal", device.journal),
-        ("commit", device.commit),
-        ("metadata", device.metadata),
-        ("unknown", device.unknown),
-    ];
-    let causes = causes.iter().filter(|(_, counted)| counted.count > 0);
+/// `data 6.1 MiB, journal 0 B to 12.6 MiB`, and flushes.
+fn causes(device: &DeviceRange) -> String {
+    let causes = DeviceCounts::WRITES.map(|(cause, part)| (cause, device.of(part)));
+    let causes = causes.iter().filter(|(_, (_, most))| most.count > 0);
     let mut words: Vec<String> = causes
-        .map(|(cause, counted)| format!("{cause} {}", size(counted.bytes)))
+        .map(|(cause, (least, most))| format!("{cause} {}", between(least.bytes, most.bytes, size)))
         .collect();
-    if device.flushes > 0 {
-        let noun = if device.flushes == 1 {
-            "flush"
-        } else {
-            "flushes"
-        };
-        words.push(format!("{} {noun}", grouped(device.flushes)));
+    let (least, most) = device.of(|device| device.flushes);
+    if most > 0 {
+        let noun = if most == 1 { "flush" } else { "flushes" };
+        words.push(format!("{} {noun}", between(least, most, grouped)));
     }
     words.join(", ")
 }
@@ -109,7 +151,7 @@ fn read(view: &View<'_>) -> String {
     };
     format!(
         "device {} → {pages} → application {}",
-        or_not_seen(bytes.device_read_bytes, size),
+        device_read(bytes).text(),
         of_calls(view.result, bytes.read_bytes),
     )
 }
@@ -123,8 +165,10 @@ fn unpaid(view: &View<'_>) -> String {
             size(bytes)
         ),
     };
-    let after = view.result.evidence.device_after_exit.as_ref();
-    let Some(later) = after.map(DeviceCounts::writes).filter(|all| all.count > 0) else {
+    // Certainly for it.
+    let after = view.result.evidence.device_after_exit_range();
+    let later = after.map(|after| after.at_least.writes());
+    let Some(later) = later.filter(|all| all.count > 0) else {
         return dirty;
     };
     let requests = usize::try_from(later.count).unwrap_or(usize::MAX);

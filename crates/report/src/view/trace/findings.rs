@@ -30,7 +30,11 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, room: Room) {
     let groups = grouped(&view.result.findings);
     page.blank();
     if groups.is_empty() {
-        page.paragraph(0, "findings: none");
+        let text = match not_given(view) {
+            Some(why) => format!("findings: not given, {why}"),
+            None => "findings: none".to_owned(),
+        };
+        page.paragraph(0, &text);
         return;
     }
     page.styled(0, "findings", Tone::Strong);
@@ -56,7 +60,10 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, room: Room) {
 
 /// Every finding with what it rests on.
 pub(super) fn all(page: &mut Page, view: &View<'_>) {
-    let count = bytes::grouped(view.result.findings.len() as u64);
+    let count = match not_given(view) {
+        Some(why) => format!("not given, {why}"),
+        None => bytes::grouped(view.result.findings.len() as u64),
+    };
     page.heading("findings", &format!("all findings: {count}"));
     for finding in &view.result.findings {
         page.blank();
@@ -71,6 +78,13 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) {
         page.blank();
         page.paragraph(0, "`iostrata explain RULE` prints the page of a rule");
     }
+}
+
+/// Why nothing is said about the run, where that is so.
+fn not_given<'v>(view: &'v View<'_>) -> Option<&'v str> {
+    let mut missing = view.result.missing.iter();
+    let gap = missing.find(|gap| gap.what == "findings");
+    gap.map(|gap| gap.why.as_str())
 }
 
 fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
@@ -119,7 +133,13 @@ fn severity(severity: Severity) -> (&'static str, Tone) {
 /// The title, the cost, the saving and where that comes from.
 fn sentence(finding: &Finding) -> String {
     let mut words = vec![finding.title.clone()];
-    words.extend(finding.cost_s.map(|cost| format!("cost {}", time(cost))));
+    words.extend(finding.cost_s.map(|cost| match finding.cost_threads {
+        Some(threads) => {
+            let threads = usize::try_from(threads).unwrap_or(usize::MAX);
+            format!("cost {} over {}", time(cost), counted(threads, "thread"))
+        }
+        None => format!("cost {}", time(cost)),
+    }));
     words.extend(finding.saving_s.map(|saving| {
         let basis = match finding.saving_basis {
             Some(Basis::Measured) => ", measured here",

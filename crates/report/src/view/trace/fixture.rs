@@ -225,6 +225,7 @@ pub(super) fn finding(rule: &str, severity: Severity, file: &str) -> Finding {
             at_s: Some(0.5),
         }],
         cost_s: None,
+        cost_threads: None,
         saving_s: None,
         saving_basis: None,
         advice: "do it otherwise".to_owned(),
@@ -259,6 +260,7 @@ pub(crate) fn full() -> TraceResult {
         device_read_bytes: Some(12 * MIB),
         device_written_bytes: Some(14_794_752),
         dirty_at_exit_bytes: Some(8192),
+        ..Descent::default()
     };
     result.evidence.on_cpu_s = Some(0.6);
     result.evidence.cache = result.files[2].evidence.cache;
@@ -277,6 +279,7 @@ fn findings() -> Vec<Finding> {
         Finding {
             title: "903 fsyncs, one for each write".to_owned(),
             cost_s: Some(2.9),
+            cost_threads: None,
             saving_s: Some(2.5),
             saving_basis: Some(Basis::Measured),
             advice: "write ten records, then call fsync once".to_owned(),
@@ -304,6 +307,7 @@ fn findings() -> Vec<Finding> {
         Finding {
             title: "10,000 writes of 1 B".to_owned(),
             cost_s: Some(0.31),
+            cost_threads: None,
             saving_s: Some(0.3),
             saving_basis: Some(Basis::Computed),
             advice: "gather 64 KiB before each write".to_owned(),

@@ -17,7 +17,7 @@ use iostrata_core::trace::TraceResult;
 use super::page::Page;
 use super::table::LeftOut;
 pub(crate) use budgets::show as show_budgets;
-pub(crate) use descent::of_calls;
+pub(crate) use descent::{device_read, device_written, of_calls};
 
 /// What the drawing may use and should hold besides the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,3 +1,4 @@
+use iostrata_core::evidence::{DeviceCounts, DeviceRange};
 use iostrata_core::trace::budget;
 use iostrata_core::trace::{NotFound, Site};
 
@@ -37,6 +38,18 @@ fn assert_narrow(text: &str, width: usize) {
 #[test]
 fn a_summary_of_100_columns() {
     insta::assert_snapshot!(summary(&full(), 100));
+}
+
+#[test]
+fn findings_that_are_not_given_are_not_none() {
+    let mut result = empty();
+    assert!(summary(&result, 100).contains("findings: none"));
+    let gap = Gap::new("findings", "the run was not seen whole");
+    result.missing.push(gap);
+    let says = "findings: not given, the run was not seen whole";
+    assert!(summary(&result, 100).contains(says));
+    let all = draw(&result, 100, ALL);
+    assert!(all.contains("all findings: not given, the run"), "{all}");
 }
 
 #[test]
@@ -139,6 +152,29 @@ fn requests_of_others_are_told() {
     );
     result.other_requests = Some(0);
     assert!(!summary(&result, 100).contains("  others "));
+}
+
+#[test]
+fn what_may_be_others_is_a_range_and_no_amplification() {
+    let mut result = full();
+    let at_most = result.evidence.device.take().unwrap();
+    let at_least = DeviceCounts {
+        reads: at_most.reads,
+        data: at_most.data,
+        ..DeviceCounts::default()
+    };
+    let range = DeviceRange { at_least, at_most };
+    result.evidence.device_shared = Some(range);
+    result.bytes.device_written_bytes = None;
+    let (least, most) = range.of(|device| device.writes().bytes);
+    result.bytes.device_written_bytes_shared = Some((least, most).into());
+    let words = summary(&result, 160).replace('\u{a0}', " ");
+    let text = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("0 to 1,806 flushes"), "{text}");
+    assert!(text.contains("others the disk was shared:"), "{text}");
+    assert!(!text.contains('×'), "{text}");
+    let device = text.split("device ").nth(1).unwrap();
+    assert!(device.contains(" to 14.1 MiB (data "), "{text}");
 }
 
 #[test]

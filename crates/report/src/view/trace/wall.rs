@@ -87,7 +87,7 @@ fn named(blocked: &Blocked) -> Vec<(f64, &'static str)> {
         (blocked.syncs_s, "in syncs"),
         (blocked.reads_s, "in reads"),
         (blocked.writes_s, "in writes"),
-        (blocked.ring_s, "in io_uring"),
+        (blocked.ring_s, "in io_uring or libaio"),
         (blocked.other_s, "in other calls"),
         (blocked.waiting_s, "waiting for others"),
     ]

@@ -1,17 +1,15 @@
 //! One file that was changed or synced: its state between two events.
 
+mod named;
+
 use std::collections::VecDeque;
 
 use super::Span;
 use super::names::Path;
 use super::pending::{Change, Pending};
 use super::syncs::{Growth, Syncs};
-use crate::trace::{FileHistory, Naming, Target};
-
-/// Names taken that a late run of writes may still concern.
-const KEPT: usize = 4;
-/// Directories of one file whose renames are counted apart.
-const PLACES: usize = 4;
+use crate::trace::{FileHistory, Naming};
+use named::Taken;
 
 /// Errors that say that storage failed; others say that the call was not possible
 /// (include/uapi/asm-generic/errno-base.h, errno.h: `EIO`, `ENOSPC`, `EDQUOT`).
@@ -27,24 +25,8 @@ pub(super) struct Writes {
     pub(super) from: u64,
     /// 0 when offsets are not known.
     pub(super) to: u64,
-}
-
-/// Why the contents should have been durable at a moment.
-#[derive(Debug, Clone)]
-enum Need {
-    /// The file was renamed then, in this directory.
-    Rename(Target, Path),
-    /// The file whose name it took was removed then.
-    Removal,
-}
-
-#[derive(Debug, Clone)]
-struct Taken {
-    at_ns: u64,
-    /// Writes that ended later were not durable then.
-    covered_ns: u64,
-    need: Need,
-    counted: bool,
+    /// Whether each was durable when it returned.
+    pub(super) durable: bool,
 }
 
 /// What is known about a file that was changed or synced.
@@ -54,10 +36,18 @@ pub(super) struct Life {
     pub(super) renamed_to: Option<Path>,
     /// The directory of its newest name, how it came to it, and when.
     pub(super) named: Option<(Path, Naming, u64)>,
+    /// When a report to the outside ended that came after that.
+    name_reported_ns: u64,
+    /// The directory that a name of it was removed from last, and when.
+    pub(super) removed: Option<(Path, u64)>,
     /// Directories in which it replaced another file while it was not durable.
     pub(super) replaced_in: Vec<(Path, u64)>,
     /// Length; `None` when unknown.
     length: Option<u64>,
+    /// Bytes at its beginning that are older than the run.
+    old_bytes: u64,
+    /// Part of these that was written over.
+    overwritten: Option<(u64, u64)>,
     /// Names it has.
     links: u32,
     syncs: Syncs,
@@ -65,10 +55,13 @@ pub(super) struct Life {
     /// When the latest sync that succeeded began, nanoseconds; 0 for none.
     covered_ns: u64,
     write_ns: u64,
+    /// Of the latest write that was durable by itself.
+    durable_write_ns: u64,
+    durable_writes: u64,
+    mapped_ns: Option<u64>,
     taken: VecDeque<Taken>,
     failed_ns: Option<u64>,
     emptied_at: Option<Span>,
-    synchronous_opens: u64,
 }
 
 impl Life {
@@ -76,20 +69,19 @@ impl Life {
     pub(super) fn new(length: Option<u64>) -> Self {
         Self {
             length,
+            old_bytes: length.unwrap_or(0),
             links: 1,
             ..Self::default()
         }
     }
 
-    /// Something about it changed; `bytes` of its contents.
-    fn changed(&mut self, span: Span, bytes: u64, growth: Growth, whole: Option<Span>) {
-        self.syncs.changed(span, growth, &mut self.history);
+    /// Contents were written that no call has made durable yet.
+    fn wait_for_sync(&mut self, span: Span, bytes: u64, whole: Option<Span>) {
         if bytes == 0 {
             return;
         }
         self.write_ns = self.write_ns.max(span.ended_ns);
-        let covered_ns = self.covered(whole);
-        if span.ended_ns > covered_ns && !self.is_synchronous() {
+        if span.ended_ns > self.covered(whole) {
             self.pending.add(Change {
                 started_ns: span.started_ns,
                 ended_ns: span.ended_ns,
@@ -104,61 +96,23 @@ impl Life {
     }
 
     fn is_synchronous(&self) -> bool {
-        self.synchronous_opens > 0 && self.synchronous_opens == self.history.opened_to_write
+        self.durable_writes > 0 && self.durable_writes == self.history.writes
     }
 
-    /// Writes that come after names were taken, but may have begun before.
-    fn judge_names(&mut self, run: Span) {
-        let mut taken = std::mem::take(&mut self.taken);
-        for taken in &mut taken {
-            if run.started_ns < taken.at_ns && run.ended_ns > taken.covered_ns {
-                self.count_taken(taken);
-            }
-        }
-        self.taken = taken;
-    }
-
-    fn count_taken(&mut self, taken: &mut Taken) {
-        if taken.counted || self.is_synchronous() {
-            return;
-        }
-        taken.counted = true;
-        let history = &mut self.history;
-        match &taken.need {
-            Need::Removal => history.took_removed_name.add(taken.at_ns, taken.at_ns),
-            Need::Rename(target, directory) => {
-                history.renamed_unsynced.add(taken.at_ns, taken.at_ns);
-                history.renamed_over = history.renamed_over.max(Some(*target));
-                if *target == Target::Existing {
-                    add_place(&mut self.replaced_in, directory);
-                }
-            }
-        }
-    }
-
-    fn take_name(&mut self, at_ns: u64, need: Need, whole: Option<Span>) {
-        if self.syncs.is_forgotten(at_ns) {
-            return; // so many syncs since: it was cared for
-        }
-        let mut taken = Taken {
-            at_ns,
-            covered_ns: self.syncs.complete_at(at_ns, whole).unwrap_or(0),
-            need,
-            counted: false,
-        };
-        if self.write_ns > taken.covered_ns {
-            self.count_taken(&mut taken);
-        }
-        self.taken.push_back(taken);
-        if self.taken.len() > KEPT {
-            self.taken.pop_front();
-        }
+    /// Whether stores to a mapping may wait to be made durable.
+    fn has_stores(&self, whole: Option<Span>) -> bool {
+        let covered_ns = self.covered(whole);
+        !self.history.mapping_synced && self.mapped_ns.is_some_and(|at_ns| at_ns > covered_ns)
     }
 
     pub(super) fn wrote(&mut self, writes: &Writes, whole: Option<Span>) {
         if writes.span.ended_ns >= self.write_ns {
             self.history.written_by = Some(writes.process);
         }
+        let started_ns = writes.span.started_ns;
+        let first = self.history.first_written_ns.get_or_insert(started_ns);
+        *first = started_ns.min(*first);
+        self.overwrite(writes);
         self.history.writes = self.history.writes.saturating_add(writes.count);
         self.history.written_bytes = self.history.written_bytes.saturating_add(writes.bytes);
         let growth = match self.length {
@@ -174,7 +128,6 @@ impl Life {
                 Growth::Unclear
             }
         };
-        let started_ns = writes.span.started_ns;
         if self.failed_ns.is_some_and(|failed| started_ns >= failed) {
             let after = &mut self.history.writes_after_failed_sync;
             *after = after.saturating_add(writes.count);
@@ -185,23 +138,37 @@ impl Life {
         {
             self.history.rewritten.add(span.started_ns, span.ended_ns);
         }
-        self.changed(writes.span, writes.bytes, growth, whole);
+        self.syncs.changed(writes.span, growth, &mut self.history);
+        if writes.durable {
+            self.durable_writes = self.durable_writes.saturating_add(writes.count);
+            self.durable_write_ns = self.durable_write_ns.max(writes.span.ended_ns);
+        } else {
+            self.wait_for_sync(writes.span, writes.bytes, whole);
+        }
     }
 
-    pub(super) fn opened(&mut self, span: Span, truncated: bool, synchronous: bool) {
+    /// Contents that are older than the run are gone.
+    fn overwrite(&mut self, writes: &Writes) {
+        let to = writes.to.min(self.old_bytes);
+        if writes.from >= to || writes.durable {
+            return;
+        }
+        let (from, to) = match self.overwritten {
+            Some((first, last)) => (first.min(writes.from), last.max(to)),
+            None => (writes.from, to),
+        };
+        self.overwritten = Some((from, to));
+        self.history.overwritten_bytes = to - from;
+        let span = writes.span;
+        self.history.overwritten.add(span.started_ns, span.ended_ns);
+    }
+
+    pub(super) fn opened(&mut self, span: Span, truncated: bool) {
         self.history.opened_to_write += 1;
-        self.synchronous_opens += u64::from(synchronous);
         self.failed_ns = None;
         if truncated {
             self.emptied(span);
         }
-    }
-
-    pub(super) fn created(&mut self, span: Span, directory: Path) {
-        self.history.created = true;
-        self.length = Some(0);
-        self.named = Some((directory, Naming::Created, span.ended_ns));
-        self.syncs.changed(span, Growth::Unclear, &mut self.history);
     }
 
     fn emptied(&mut self, span: Span) {
@@ -210,6 +177,7 @@ impl Life {
             self.history.emptied.add(span.started_ns, span.ended_ns);
             self.emptied_at = Some(span);
         }
+        self.old_bytes = 0;
         self.length = Some(0);
         self.syncs.changed(span, Growth::Resized, &mut self.history);
     }
@@ -218,6 +186,7 @@ impl Life {
         if bytes == 0 && self.length != Some(0) {
             return self.emptied(span);
         }
+        self.old_bytes = self.old_bytes.min(bytes);
         self.length = Some(bytes);
         self.syncs.changed(span, Growth::Resized, &mut self.history);
     }
@@ -239,19 +208,21 @@ impl Life {
 
     pub(super) fn mapped(&mut self, span: Span, process: u32) {
         self.history.written_by = Some(process);
+        self.mapped_ns = self.mapped_ns.max(Some(span.ended_ns));
         self.history
             .mapped_to_write
             .add(span.started_ns, span.ended_ns);
     }
 
-    /// `fsync` or `fdatasync` returned.
+    /// `fsync` or `fdatasync` returned. Gives the moment of the latest change that made the file
+    /// system write its journal; all changes of names before that are in it, too.
     pub(super) fn synced(
         &mut self,
         (span, process): (Span, u32),
         data_only: bool,
         error: Option<i32>,
         whole: Option<Span>,
-    ) {
+    ) -> Option<u64> {
         if let Some(error) = error {
             if STORAGE_ERRORS.contains(&error) {
                 self.history
@@ -259,7 +230,7 @@ impl Life {
                     .add(span.started_ns, span.ended_ns);
                 self.failed_ns = self.failed_ns.max(Some(span.ended_ns));
             }
-            return;
+            return None;
         }
         if self
             .failed_ns
@@ -277,47 +248,38 @@ impl Life {
             .synced(span, data_only, is_mapped, whole, &mut self.history);
         self.covered_ns = self.covered_ns.max(span.started_ns);
         self.pending.cover(self.covered_ns);
+        self.syncs.journalled(span.started_ns, data_only)
     }
 
-    /// It got another name, `to`, in `directory`. `removed_ns` is when the run had removed
-    /// the file that had that name before.
-    pub(super) fn renamed(
+    /// A process that changed it, or named it, told the outside something.
+    pub(super) fn reported(
         &mut self,
-        span: Span,
-        (to, directory): (&Path, &Path),
-        target: Target,
-        removed_ns: Option<u64>,
+        (span, ended_ns): (Span, u64),
+        directory_ns: u64,
         whole: Option<Span>,
     ) {
-        self.take_name(
-            span.started_ns,
-            Need::Rename(target, Path::clone(directory)),
-            whole,
-        );
-        if let Some(at_ns) = removed_ns {
-            self.take_name(at_ns, Need::Removal, whole);
+        self.pending.cover(self.covered(whole));
+        if self.pending.amount() > 0 || self.has_stores(whole) {
+            let acknowledged = &mut self.history.acknowledged;
+            acknowledged.add(span.started_ns, span.ended_ns);
         }
-        self.renamed_to = Some(Path::clone(to));
-        self.named = Some((Path::clone(directory), Naming::Renamed, span.ended_ns));
-        self.syncs.changed(span, Growth::Unclear, &mut self.history);
-    }
-
-    pub(super) fn linked(&mut self, span: Span, to: &Path, directory: Path) {
-        self.links = self.links.saturating_add(1);
-        self.renamed_to = Some(Path::clone(to));
-        self.named = Some((directory, Naming::Created, span.ended_ns));
-        self.syncs.changed(span, Growth::Unclear, &mut self.history);
-    }
-
-    /// One of its names is gone.
-    pub(super) fn unlinked(&mut self) {
-        self.links = self.links.saturating_sub(1);
-        self.history.unlinked = self.links == 0;
+        let whole_ns = whole.map_or(0, |span| span.started_ns);
+        let covered_ns = directory_ns.max(whole_ns);
+        let named_ns = self.named.as_ref().map(|(.., ended_ns)| *ended_ns);
+        if named_ns.is_some_and(|named_ns| named_ns > covered_ns && named_ns < ended_ns) {
+            self.name_reported_ns = ended_ns;
+        }
     }
 
     /// The history, as it is at the end of the run. `directory_ns` is when the latest sync
-    /// of its directory began.
-    pub(super) fn finish(mut self, whole: Option<Span>, directory_ns: u64) -> FileHistory {
+    /// of its directory began, `removed_ns` that of the directory it was removed from;
+    /// `journalled_ns` what [`Self::synced`] gave last of any file of its file system.
+    pub(super) fn finish(
+        mut self,
+        whole: Option<Span>,
+        (directory_ns, removed_ns): (u64, u64),
+        journalled_ns: u64,
+    ) -> FileHistory {
         self.history.uncertain = self.pending.cover(self.covered(whole));
         self.history.unsynced_bytes = self.pending.amount();
         self.history.synchronous = self.is_synchronous();
@@ -328,9 +290,14 @@ impl Life {
         {
             self.history.name_unsynced = Some(naming);
             self.history.synced_since_named = ended_ns <= self.covered_ns
-                || self.history.synchronous && ended_ns < self.write_ns
+                || ended_ns < self.durable_write_ns
                 || self.history.mapping_synced && naming == Naming::Created;
+            self.history.name_acknowledged = self.name_reported_ns > ended_ns;
+            self.history.name_journalled = journalled_ns > ended_ns;
         }
+        let is_lost = |(_, ended_ns): &(Path, u64)| *ended_ns > removed_ns.max(whole_ns);
+        self.history.removal_unsynced =
+            self.history.unlinked && self.removed.as_ref().is_some_and(is_lost);
         self.history
     }
 }
@@ -343,12 +310,4 @@ fn appends(writes: &Writes, length: u64) -> u64 {
     let beyond = u128::from(writes.to - length) * u128::from(writes.count);
     let writes_beyond = beyond.div_ceil(u128::from(writes.bytes));
     u64::try_from(writes_beyond).map_or(writes.count, |count| count.min(writes.count))
-}
-
-fn add_place(places: &mut Vec<(Path, u64)>, directory: &Path) {
-    if let Some(place) = places.iter_mut().find(|place| place.0 == *directory) {
-        place.1 += 1;
-    } else if places.len() < PLACES {
-        places.push((Path::clone(directory), 1));
-    }
 }

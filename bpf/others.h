@@ -1,0 +1,140 @@
+/* Whose work requests without a file can be: who changed or synced which file system, and which
+ * disks tasks outside the tree sent requests to.
+ *
+ * A journal commits for all who changed something, and a device flushes for all at once. Neither
+ * request says for whom it is made, so the only way to know is that nobody else was there.
+ */
+#pragma once
+#include "maps.h"
+
+/* An entry for each that was seen; how often does not matter. */
+struct {
+	__uint(type, MAP_HASH);
+	__uint(max_entries, USES);
+	__type(key, struct use_key);
+	__type(value, __u8);
+} uses SEC(".maps");
+
+static __always_inline void note(__u32 device, __u32 use)
+{
+	struct use_key key = { .device = device, .using = use };
+	__u8 yes = 1;
+
+	/* A full table is seen by its length. */
+	if (!bpf_map_lookup_elem(&uses, &key))
+		bpf_map_update_elem(&uses, &key, &yes, BPF_ANY);
+}
+
+/* Work queues write back for whoever dirtied the pages, and the file of those says for whom.
+ * Threads of the kernel that are no work queues (an NFS server, ext4's lazy initialisation)
+ * work for others. */
+static __always_inline void note_change(struct super_block *sb)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!sb)
+		return;
+	if (state_of(task))
+		note(sb->s_dev, USE_TREE_CHANGED);
+	else if (!(task->flags & PF_WQ_WORKER))
+		note(sb->s_dev, USE_OTHERS_CHANGED);
+}
+
+/* A bio of a task that is not of the tree. What the kernel's threads submit (a journal's
+ * commits, write-back) is for whoever changed the file system. */
+static __always_inline void note_bio(struct bio *bio)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct gendisk *disk;
+	__u32 device;
+
+	if (!HISTORY || task->flags & PF_KTHREAD)
+		return;
+	disk = bio->bi_bdev->bd_disk;
+	if (!disk)
+		return;
+	device = (__u32)disk->major << 20 | (__u32)disk->first_minor;
+	note(device, (bio->bi_opf & REQ_OP_MASK) == REQ_OP_READ ? USE_OTHERS_READ
+								: USE_OTHERS_WROTE);
+}
+
+/* Every change of an ext4 file system begins a handle, also where there is no journal
+ * (__ext4_journal_start_sb, fs/ext4/ext4_jbd2.c). */
+SEC("tp_btf/ext4_journal_start_inode")
+int BPF_PROG(ext4_changed, struct inode *inode)
+{
+	if (inode)
+		note_change(inode->i_sb);
+	return 0;
+}
+
+SEC("tp_btf/ext4_journal_start_sb")
+int BPF_PROG(ext4_changed_whole, struct super_block *sb)
+{
+	note_change(sb);
+	return 0;
+}
+
+SEC("tp_btf/ext4_sync_file_enter")
+int BPF_PROG(ext4_synced, struct file *file)
+{
+	if (file)
+		note_change(file->f_inode->i_sb);
+	return 0;
+}
+
+SEC("tp_btf/ext4_sync_fs")
+int BPF_PROG(ext4_synced_whole, struct super_block *sb)
+{
+	note_change(sb);
+	return 0;
+}
+
+SEC("tp_btf/xfs_trans_alloc")
+int BPF_PROG(xfs_changed, struct xfs_trans *transaction)
+{
+	if (transaction)
+		note_change(transaction->t_mountp->m_super);
+	return 0;
+}
+
+SEC("tp_btf/xfs_file_fsync")
+int BPF_PROG(xfs_synced, struct xfs_inode *inode)
+{
+	if (inode)
+		note_change(inode->i_mount->m_super);
+	return 0;
+}
+
+SEC("tp_btf/xfs_fs_sync_fs")
+int BPF_PROG(xfs_synced_whole, struct xfs_mount *mount)
+{
+	if (mount)
+		note_change(mount->m_super);
+	return 0;
+}
+
+/* A transaction reserves space for its metadata (start_transaction, fs/btrfs/transaction.c). */
+SEC("tp_btf/btrfs_space_reservation")
+int BPF_PROG(btrfs_changed, struct btrfs_fs_info *fs)
+{
+	if (fs)
+		note_change(fs->sb);
+	return 0;
+}
+
+SEC("tp_btf/btrfs_sync_file")
+int BPF_PROG(btrfs_synced, struct file *file)
+{
+	if (file)
+		note_change(file->f_inode->i_sb);
+	return 0;
+}
+
+SEC("tp_btf/btrfs_sync_fs")
+int BPF_PROG(btrfs_synced_whole, struct btrfs_fs_info *fs)
+{
+	if (fs)
+		note_change(fs->sb);
+	return 0;
+}

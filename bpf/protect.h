@@ -1,0 +1,134 @@
+/* Shared mappings of files that may be stored to since a call that is no mmap. */
+#pragma once
+#include "operations.h"
+
+#define VM_WRITE 0x2
+#define VM_SHARED 0x8
+#define MADV_REMOVE 9
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	unsigned long vm_flags;
+	struct file *vm_file;
+};
+#pragma clang attribute pop
+
+struct area {
+	__u64 to;
+	__u64 file; /* that it shares and may be stored to, 0 for none */
+};
+
+static long look_at_area(struct task_struct *task, struct vm_area_struct *vma, struct area *area)
+{
+	__u64 flags = BPF_CORE_READ(vma, vm_flags);
+	__u64 to = BPF_CORE_READ(vma, vm_end);
+	__u64 file = (__u64)BPF_CORE_READ(vma, vm_file);
+
+	area->to = to;
+	if ((flags & (VM_WRITE | VM_SHARED)) == (VM_WRITE | VM_SHARED))
+		area->file = file;
+	return 0;
+}
+
+struct areas {
+	__u64 at;
+	__u64 to;
+};
+
+static __always_inline void send_mapped(struct task_state *state, struct file_key *key)
+{
+	struct step_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+	__u64 id = bpf_get_current_pid_tgid();
+
+	if (!event) {
+		lose(LOSS_HISTORY);
+		return;
+	}
+	__builtin_memset(event, 0, sizeof *event);
+	event->kind = EVENT_STEP;
+	event->nr = state->nr;
+	event->process = id >> 32;
+	event->thread = id;
+	event->entered_ns = state->entered_ns;
+	event->left_ns = state->entered_ns;
+	event->file = *key;
+	event->argument[1] = state->argument[1];
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+static long next_area(__u32 index, struct areas *areas)
+{
+	struct task_state *state = current_state();
+	struct area area = {};
+	struct file *file;
+	__u64 at = areas->at;
+	struct file_key before = {};
+
+	if (!state || at >= areas->to)
+		return 1;
+	if (bpf_find_vma(bpf_get_current_task_btf(), at, look_at_area, &area, 0)) {
+		lose(LOSS_ARGUMENTS); /* another thread is changing the map of memory */
+		return 1;
+	}
+	areas->at = area.to;
+	file = (struct file *)area.file;
+	if (!file || (mode_of(READ(file, f_inode)) & S_IFMT) != S_IFREG)
+		return 0;
+	before = state->file;
+	identify(READ(file, f_inode), &state->file);
+	name_file((__u64)file, &state->file);
+	state->open_file = (__u64)file;
+	state->mode = S_IFREG;
+	/* Several files: the call is counted at the last, whose step is sent with the call. */
+	if (before.inode && !is_same_file(&before, &state->file))
+		send_mapped(state, &before);
+	return 0;
+}
+
+/* Whether the tree has mapped a file so that stores can be allowed later. Only then is the map
+ * of memory looked at: allocators call mprotect too. */
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} shared_maps SEC(".maps");
+
+APART int map_shares(struct task_state *state)
+{
+	__u32 zero = 0;
+	__u64 *shared = bpf_map_lookup_elem(&shared_maps, &zero);
+
+	if (state && shared && state->result >= 0 && (state->argument[3] & MAP_SHARED) &&
+	    (state->mode & S_IFMT) == S_IFREG)
+		*shared = 1;
+	return 0;
+}
+
+/* What lies in a range may be stored to. */
+APART int may_be_stored_to(struct task_state *state, __u64 address, __u64 bytes, __u32 told)
+{
+	__u32 zero = 0;
+	__u64 *shared = bpf_map_lookup_elem(&shared_maps, &zero);
+	struct areas areas = {};
+	__u32 nr;
+
+	if (!state || !shared || !*shared || state->result < 0)
+		return 0;
+	nr = state->nr;
+	areas.at = address;
+	areas.to = address + bytes;
+	state->nr = TOLD_BASE + told;
+	state->argument[1] = bytes;
+	state->argument[2] = PROT_WRITE;
+	state->argument[3] = MAP_SHARED;
+	bpf_loop(1024, next_area, &areas, 0);
+	/* The call itself is on no file: what stands there was found. */
+	if (state->file.inode)
+		state->call = CALL_FD_FIFTH | CALL_STEP; /* like an mmap */
+	else
+		state->nr = nr;
+	return 0;
+}

@@ -1,0 +1,65 @@
+/* What a program tells the outside: writes to standard output that is no file, and sends on
+ * sockets. Not sent one by one: whether a write or a sync was before or after a report is all that
+ * matters. So one is handed over when the thread has changed something since the last; those
+ * without news come with its next step, and once in a while, as another thread may have. */
+#pragma once
+#include "maps.h"
+
+#define REPORTS_APART_NS 100000000ULL
+
+APART int end_reports(struct task_state *state)
+{
+	struct report_event *event;
+	__u64 id = bpf_get_current_pid_tgid();
+
+	if (!state || !state->reports.count)
+		return 0;
+	event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+	if (!event) {
+		lose(LOSS_HISTORY);
+	} else {
+		event->kind = EVENT_REPORT;
+		event->nr = state->reports.nr;
+		event->process = id >> 32;
+		event->thread = id;
+		event->started_ns = state->reports.started_ns;
+		event->ended_ns = state->reports.ended_ns;
+		event->count = state->reports.count;
+		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	}
+	state->reports.count = 0;
+	return 0;
+}
+
+static __always_inline bool is_report(struct task_state *state, __s64 result)
+{
+	__u32 type = state->mode & S_IFMT;
+
+	if (result <= 0)
+		return 0;
+	if (state->call & CALL_SENDS)
+		return 1;
+	return (state->call & CALL_WRITES) && type != S_IFREG &&
+	       (type == S_IFSOCK || state->argument[0] == 1);
+}
+
+APART int report(struct task_state *state, __u64 now)
+{
+	struct reports *reports;
+
+	if (!state)
+		return 0;
+	reports = &state->reports;
+	if (!reports->count) {
+		reports->nr = state->nr;
+		reports->started_ns = state->entered_ns;
+	}
+	reports->count++;
+	reports->ended_ns = now;
+	if (!reports->news && !state->run.count && now - reports->sent_ns < REPORTS_APART_NS)
+		return 0;
+	reports->news = 0;
+	reports->sent_ns = now;
+	end_run(&state->run);
+	return end_reports(state);
+}

@@ -1,0 +1,272 @@
+//! Device requests of which some may be other programs', and how they are stored: what is not
+//! known exactly is `null`, with the least and the most beside it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cache, CallCount, DeviceCounts, Evidence, Faults, RequestCount};
+use crate::op::Gap;
+
+/// Requests of a run on disks that others used meanwhile. Causes that are known exactly are the
+/// same in both.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DeviceRange {
+    /// What is certainly the run's.
+    pub at_least: DeviceCounts,
+    /// Everything that may be the run's.
+    pub at_most: DeviceCounts,
+}
+
+impl DeviceRange {
+    /// From itself to itself.
+    pub fn exactly(counts: DeviceCounts) -> Self {
+        Self {
+            at_least: counts,
+            at_most: counts,
+        }
+    }
+
+    /// The least and the most of one figure.
+    pub fn of<T>(&self, figure: impl Fn(&DeviceCounts) -> T) -> (T, T) {
+        (figure(&self.at_least), figure(&self.at_most))
+    }
+
+    /// One figure where the least is the most.
+    pub fn exact<T: PartialEq>(&self, figure: impl Fn(&DeviceCounts) -> T) -> Option<T> {
+        let (least, most) = self.of(figure);
+        (least == most).then_some(least)
+    }
+}
+
+/// [`Evidence`] as it is stored.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stored {
+    syscalls: Option<BTreeMap<String, CallCount>>,
+    cache: Cache,
+    device: Option<StoredDevice>,
+    device_after_exit: Option<StoredDevice>,
+    faults: Faults,
+    on_cpu_s: Option<f64>,
+    blocked_s: Option<f64>,
+    lost_events: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<Gap>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredDevice {
+    reads: StoredRequests,
+    data: StoredRequests,
+    journal: StoredRequests,
+    commit: StoredRequests,
+    metadata: StoredRequests,
+    unknown: StoredRequests,
+    flushes: Option<u64>,
+    #[serde(default = "no_time")]
+    flush_time_s: Option<f64>,
+    #[serde(default = "none")]
+    discards: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shared: Option<DeviceRange>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredRequests {
+    count: Option<u64>,
+    bytes: Option<u64>,
+    #[serde(default = "no_time")]
+    time_s: Option<f64>,
+}
+
+/// Results of earlier versions have no times of requests.
+#[expect(clippy::unnecessary_wraps, reason = "the type of the field")]
+fn no_time() -> Option<f64> {
+    Some(0.0)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the type of the field")]
+fn none() -> Option<u64> {
+    Some(0)
+}
+
+impl StoredRequests {
+    fn of(range: &DeviceRange, part: impl Fn(&DeviceCounts) -> RequestCount) -> Self {
+        let exact = range.exact(part);
+        Self {
+            count: exact.map(|exact| exact.count),
+            bytes: exact.map(|exact| exact.bytes),
+            time_s: exact.map(|exact| exact.time_s),
+        }
+    }
+
+    fn exact(&self) -> Option<RequestCount> {
+        Some(RequestCount {
+            count: self.count?,
+            bytes: self.bytes?,
+            time_s: self.time_s?,
+        })
+    }
+}
+
+impl StoredDevice {
+    fn of(exact: Option<DeviceCounts>, range: Option<&DeviceRange>) -> Option<Self> {
+        let shared = range.copied().filter(|_| exact.is_none());
+        let range = shared.or(exact.map(DeviceRange::exactly))?;
+        Some(Self {
+            reads: StoredRequests::of(&range, |device| device.reads),
+            data: StoredRequests::of(&range, |device| device.data),
+            journal: StoredRequests::of(&range, |device| device.journal),
+            commit: StoredRequests::of(&range, |device| device.commit),
+            metadata: StoredRequests::of(&range, |device| device.metadata),
+            unknown: StoredRequests::of(&range, |device| device.unknown),
+            flushes: range.exact(|device| device.flushes),
+            flush_time_s: range.exact(|device| device.flush_time_s),
+            discards: range.exact(|device| device.discards),
+            shared,
+        })
+    }
+
+    fn exact(&self) -> Option<DeviceCounts> {
+        Some(DeviceCounts {
+            reads: self.reads.exact()?,
+            data: self.data.exact()?,
+            journal: self.journal.exact()?,
+            commit: self.commit.exact()?,
+            metadata: self.metadata.exact()?,
+            unknown: self.unknown.exact()?,
+            flushes: self.flushes?,
+            flush_time_s: self.flush_time_s?,
+            discards: self.discards?,
+        })
+    }
+}
+
+impl From<Evidence> for Stored {
+    fn from(evidence: Evidence) -> Self {
+        Self {
+            syscalls: evidence.syscalls,
+            cache: evidence.cache,
+            device: StoredDevice::of(evidence.device, evidence.device_shared.as_ref()),
+            device_after_exit: StoredDevice::of(
+                evidence.device_after_exit,
+                evidence.device_after_exit_shared.as_ref(),
+            ),
+            faults: evidence.faults,
+            on_cpu_s: evidence.on_cpu_s,
+            blocked_s: evidence.blocked_s,
+            lost_events: evidence.lost_events,
+            missing: evidence.missing,
+        }
+    }
+}
+
+type Device = (Option<DeviceCounts>, Option<DeviceRange>);
+
+fn device_of(stored: Option<&StoredDevice>) -> Result<Device, &'static str> {
+    match stored {
+        None => Ok((None, None)),
+        Some(StoredDevice {
+            shared: Some(range),
+            ..
+        }) => Ok((None, Some(*range))),
+        Some(stored) => match stored.exact() {
+            None => Err("a figure of `device` is null, and no `shared` says how much it may be"),
+            exact => Ok((exact, None)),
+        },
+    }
+}
+
+impl TryFrom<Stored> for Evidence {
+    type Error = &'static str;
+
+    fn try_from(stored: Stored) -> Result<Self, Self::Error> {
+        let device = device_of(stored.device.as_ref())?;
+        let after = device_of(stored.device_after_exit.as_ref())?;
+        Ok(Self {
+            syscalls: stored.syscalls,
+            cache: stored.cache,
+            device: device.0,
+            device_shared: device.1,
+            device_after_exit: after.0,
+            device_after_exit_shared: after.1,
+            faults: stored.faults,
+            on_cpu_s: stored.on_cpu_s,
+            blocked_s: stored.blocked_s,
+            lost_events: stored.lost_events,
+            missing: stored.missing,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn written(flushes: u64, journal: u64) -> DeviceCounts {
+        DeviceCounts {
+            data: RequestCount {
+                count: 2,
+                bytes: 8192,
+                time_s: 0.5,
+            },
+            journal: RequestCount {
+                count: journal,
+                bytes: 4096 * journal,
+                time_s: 0.0,
+            },
+            flushes,
+            ..DeviceCounts::default()
+        }
+    }
+
+    #[test]
+    fn what_may_be_others_is_null_between_the_least_and_the_most() {
+        let range = DeviceRange {
+            at_least: written(0, 1),
+            at_most: written(9, 4),
+        };
+        let evidence = Evidence {
+            device_shared: Some(range),
+            ..Evidence::default()
+        };
+        let stored = serde_json::to_value(&evidence).unwrap();
+        let device = &stored["device"];
+        assert_eq!(device["data"]["count"], 2);
+        assert_eq!(
+            device["journal"],
+            json!({"count": null, "bytes": null, "time_s": null})
+        );
+        assert_eq!(device["flushes"], json!(null));
+        assert_eq!(device["discards"], 0);
+        assert_eq!(device["shared"]["at_least"]["flushes"], 0);
+        assert_eq!(device["shared"]["at_most"]["journal"]["bytes"], 16384);
+        assert_eq!(stored["device_after_exit"], json!(null));
+        assert_eq!(
+            serde_json::from_value::<Evidence>(stored).unwrap(),
+            evidence
+        );
+    }
+
+    #[test]
+    fn exact_counts_are_stored_as_they_are() {
+        let evidence = Evidence {
+            device: Some(written(3, 1)),
+            ..Evidence::default()
+        };
+        let mut stored = serde_json::to_value(&evidence).unwrap();
+        assert_eq!(stored["device"].get("shared"), None);
+        assert_eq!(stored["device"]["flushes"], 3);
+        assert_eq!(
+            serde_json::from_value::<Evidence>(stored.clone()).unwrap(),
+            evidence
+        );
+        stored["device"]["flushes"] = json!(null);
+        assert!(
+            serde_json::from_value::<Evidence>(stored).is_err(),
+            "null without a range"
+        );
+    }
+}

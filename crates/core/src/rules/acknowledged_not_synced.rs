@@ -1,0 +1,150 @@
+//! `acknowledged-not-synced`: somebody was told of data that is in memory alone.
+
+use super::copied::{is_copy, is_derived};
+use super::fault::{Fault, Stake, Told, lasting};
+use crate::bytes::{grouped, short};
+use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "acknowledged-not-synced",
+    looks_for: "a file never synced, though its writer told the outside of something afterwards",
+    look,
+};
+
+const TOLD: Told = Told {
+    rule: "acknowledged-not-synced",
+    title: "written and never synced, though its writer reported on standard output or a socket \
+            afterwards: a crash loses what was said to be there",
+    advice: "call fdatasync on the file before each answer that promises something, or once before \
+             the answers of several records (group commit); a new file needs an fsync of its \
+             directory, too. What was reported may have been something else: then ignore this rule",
+};
+
+/// From so many reports on, each after further writes to the file, they are about the records.
+const EACH: u64 = 2;
+
+/// A process that leaves more new files than these unpacks, builds or installs them.
+const FEW: usize = 8;
+
+fn look(run: &TraceResult) -> Vec<Draft> {
+    let told: Vec<(&FileRow, &FileHistory)> = lasting(run)
+        .filter(|(file, history)| is_promised(file, history))
+        .filter(|(file, _)| !is_copy(run, file))
+        .collect();
+    let faults = told.iter().map(|&(file, history)| {
+        let beside = told
+            .iter()
+            .filter(|(_, other)| other.created && other.written_by == history.written_by);
+        fault(file, history, beside.count() > FEW || is_derived(run, file))
+    });
+    TOLD.about(run, faults.collect())
+}
+
+fn is_promised(file: &FileRow, history: &FileHistory) -> bool {
+    let dirtied = file.evidence.cache.dirtied_bytes;
+    // Without evidence of stores a mapping may only have been read.
+    let has_stores = history.mapped_to_write.is_any()
+        && !history.mapping_synced
+        && dirtied > Some(history.written_bytes);
+    history.acknowledged.is_any()
+        && (history.unsynced_bytes > 0 || has_stores)
+        && !history.unlinked
+        // The greater fault is the other one.
+        && !history.renamed_unsynced.is_any()
+        && (history.created || !history.rewritten.is_any())
+}
+
+fn fault<'a>(file: &'a FileRow, history: &FileHistory, is_made_again: bool) -> Fault<'a> {
+    let times = history.acknowledged.count;
+    let stake = if times >= EACH || !history.created {
+        Stake::Acknowledged
+    } else if is_made_again {
+        Stake::Little
+    } else {
+        Stake::New
+    };
+    let existed = if history.created {
+        ""
+    } else {
+        "it existed before; "
+    };
+    Fault {
+        file,
+        stake,
+        // What the report was about, nobody but the author knows.
+        is_proven: false,
+        what: format!(
+            "{existed}{} times the process that writes it reported something while the last \
+             writes were not durable; {} were not at the end",
+            grouped(times),
+            short(history.unsynced_bytes)
+        ),
+        call: "write",
+        happened: history.acknowledged.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{changed, happened, run, the_only};
+    use super::*;
+    use crate::trace::Severity;
+
+    fn promised(at_ns: &[u64]) -> FileHistory {
+        FileHistory {
+            created: true,
+            writes: 3,
+            written_bytes: 300,
+            unsynced_bytes: 100,
+            written_by: Some(7),
+            acknowledged: happened(at_ns),
+            ..FileHistory::default()
+        }
+    }
+
+    fn severity(history: FileHistory) -> Severity {
+        let finding = the_only(look(&run(vec![changed("/data/log", history)]))).finding;
+        assert_eq!(finding.evidence[0].at_s, Some(0.003));
+        finding.severity
+    }
+
+    #[test]
+    fn records_and_old_files_are_worse_than_one_new_file() {
+        assert_eq!(severity(promised(&[3_000_000, 4_000_000])), Severity::High);
+        assert_eq!(severity(promised(&[3_000_000])), Severity::Medium);
+        let old = FileHistory {
+            created: false,
+            ..promised(&[3_000_000])
+        };
+        assert_eq!(severity(old), Severity::High);
+    }
+
+    #[test]
+    fn a_tree_that_is_unpacked_is_little() {
+        let files = (0..9).map(|n| changed(&format!("/data/{n}"), promised(&[1])));
+        let finding = the_only(look(&run(files.collect()))).finding;
+        assert_eq!(finding.severity, Severity::Low);
+    }
+
+    #[test]
+    fn durable_removed_and_unread_mapped_files_are_none() {
+        let durable = FileHistory {
+            unsynced_bytes: 0,
+            ..promised(&[1])
+        };
+        let removed = FileHistory {
+            unlinked: true,
+            ..promised(&[1])
+        };
+        let mut read = changed("/data/map", durable.clone());
+        read.history.as_mut().unwrap().mapped_to_write = happened(&[1]);
+        read.evidence.cache.dirtied_bytes = Some(300);
+        let run = run(vec![
+            changed("/data/a", durable),
+            changed("/data/b", removed),
+            read,
+        ]);
+        assert_eq!(look(&run), vec![]);
+    }
+}

@@ -1,0 +1,201 @@
+//! Every call by which a program can reach files: what it does to them, and how it is seen.
+//!
+//! One table, [`GROUPS`], has each system call and each operation of io_uring and libaio once.
+//! What a call is for ([`super::direction`], [`super::CallGroup`], [`super::timeline::Purpose`])
+//! and what a run leaves unfollowed ([`unfollowed`]) come from it.
+
+mod table;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+use crate::evidence::SyscallRow;
+use crate::op::Gap;
+
+pub use table::GROUPS;
+
+/// What a call does to files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Effect {
+    /// Bytes of a file to the program.
+    Reads,
+    /// Bytes of the program to a file.
+    Writes,
+    /// Bytes of one file to another, inside the kernel.
+    Copies,
+    /// Makes data durable, or asks for it.
+    Syncs,
+    /// Gives a descriptor for a name.
+    Opens,
+    /// Gives a descriptor back.
+    Closes,
+    /// Makes a file's pages memory of the program, or memory writable.
+    Maps,
+    /// Changes a file's length or the space it has.
+    Resizes,
+    /// Changes names.
+    Names,
+    /// Changes attributes: mode, owner, times, extended attributes.
+    Attributes,
+    /// Reads names or attributes.
+    Looks,
+    /// Acts on a descriptor, on pages in memory or on where names begin, and changes no file.
+    Handles,
+    /// Changes which file systems are where.
+    Mounts,
+    /// Lets the kernel itself write to a file from then on.
+    Delegates,
+    /// Hands operations to a queue of the kernel, or fetches their results.
+    Queues,
+    /// Sleeps until something happens that is no file's business.
+    Waits,
+    /// Nothing.
+    Nothing,
+}
+
+/// Where a call is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Counted {
+    /// By its name only.
+    ByName,
+    /// At its file.
+    AtFile,
+}
+
+/// What becomes of a call in the history and in the operation log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Following {
+    /// It changes nothing that either is about.
+    NotNeeded,
+    /// Both have it.
+    Both,
+    /// The history has it; the log is incomplete with it, for this reason.
+    HistoryOnly(&'static str),
+    /// Neither has it; both are incomplete with it, for this reason.
+    Neither(&'static str),
+}
+
+/// Calls that are alike in all of this.
+#[derive(Debug, Clone, Copy)]
+pub struct Group {
+    /// What they do to files.
+    pub effect: Effect,
+    /// Where they are counted.
+    pub counted: Counted,
+    /// Whether what they do is followed.
+    pub following: Following,
+    /// Their names, separated by white space: system calls, `io_uring.<operation>`,
+    /// `aio.<operation>`, and requests that are told by their arguments, `ioctl(FICLONE)`.
+    pub calls: &'static str,
+}
+
+impl Group {
+    /// Names of its calls.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.calls.split_ascii_whitespace()
+    }
+}
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Group>> = LazyLock::new(|| {
+    let entries = GROUPS.iter();
+    let entries = entries.flat_map(|group| group.names().map(move |name| (name, group)));
+    entries.collect()
+});
+
+/// The group of a call by its name; `None` for a name that nobody classified.
+pub fn group(name: &str) -> Option<&'static Group> {
+    BY_NAME.get(name).copied()
+}
+
+/// What a call does to files by its name.
+pub fn effect(name: &str) -> Option<Effect> {
+    group(name).map(|group| group.effect)
+}
+
+/// What is missing in the history of a run that made these calls: calls that succeeded and are
+/// not followed, by name.
+pub fn unfollowed(rows: &[SyscallRow]) -> Vec<Gap> {
+    gaps(rows, |following| match following {
+        Following::Neither(why) => Some(why),
+        _ => None,
+    })
+}
+
+/// What is missing in the operation log of a run that made these calls.
+pub fn unrecorded(rows: &[SyscallRow]) -> Vec<Gap> {
+    gaps(rows, |following| match following {
+        Following::Neither(why) | Following::HistoryOnly(why) => Some(why),
+        _ => None,
+    })
+}
+
+fn gaps(rows: &[SyscallRow], why: impl Fn(Following) -> Option<&'static str>) -> Vec<Gap> {
+    let mut found: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
+    for row in rows.iter().filter(|row| !row.is_source) {
+        let following = group(row.name).map_or(UNKNOWN, |group| group.following);
+        let Some(why) = why(following) else {
+            continue;
+        };
+        let made = row.count.saturating_sub(row.errors);
+        let entry = found.entry(row.name).or_insert((0, why));
+        entry.0 = entry.0.saturating_add(made);
+    }
+    found
+        .into_iter()
+        .filter(|(_, (count, _))| *count > 0)
+        .map(|(name, (count, why))| Gap::new(format!("{count} {name}"), why))
+        .collect()
+}
+
+/// Of a call that is in no table: newer than this program.
+const UNKNOWN: Following = Following::Neither("this iostrata does not know the call");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &'static str, count: u64, errors: u64) -> SyscallRow {
+        SyscallRow {
+            name,
+            file: None,
+            count,
+            errors,
+            returned: 0,
+            time_ns: 0,
+            blocked_ns: 0,
+            histogram: Vec::new(),
+            shape: None,
+            is_source: false,
+        }
+    }
+
+    #[test]
+    fn every_name_stands_once() {
+        let mut seen = std::collections::BTreeSet::new();
+        for name in GROUPS.iter().flat_map(Group::names) {
+            assert!(seen.insert(name), "{name} stands twice");
+        }
+        assert_eq!(BY_NAME.len(), seen.len());
+    }
+
+    #[test]
+    fn what_was_not_followed_is_named_with_how_often_it_succeeded() {
+        let rows = [
+            row("write", 7, 0),
+            row("io_uring.renameat", 3, 1),
+            row("io_uring.unlinkat", 2, 2),
+            row("open_by_handle_at", 4, 0),
+            row("a call of tomorrow", 1, 0),
+        ];
+        let what = |gaps: Vec<Gap>| gaps.into_iter().map(|gap| gap.what).collect::<Vec<_>>();
+        let history = ["1 a call of tomorrow", "2 io_uring.renameat"];
+        assert_eq!(what(unfollowed(&rows)), history);
+        let log = [
+            "1 a call of tomorrow",
+            "2 io_uring.renameat",
+            "4 open_by_handle_at",
+        ];
+        assert_eq!(what(unrecorded(&rows)), log);
+        assert_eq!(unfollowed(&rows[..1]), []);
+    }
+}

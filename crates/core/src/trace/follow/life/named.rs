@@ -1,0 +1,178 @@
+//! The names of one file: how it came to them, and whether its contents were durable by then.
+
+use super::super::Span;
+use super::super::names::Path;
+use super::super::syncs::Growth;
+use super::Life;
+use crate::trace::{Event, Naming, Target};
+
+/// Names taken that a late run of writes may still concern.
+const KEPT: usize = 4;
+/// Directories of one file whose renames are counted apart.
+const PLACES: usize = 4;
+
+/// Why the contents should have been durable at a moment.
+#[derive(Debug, Clone)]
+enum Need {
+    /// The file was renamed then, in this directory.
+    Rename(Target, Path),
+    /// The file whose name it took was removed then.
+    Removal,
+}
+
+/// A moment when the contents should have been durable.
+#[derive(Debug, Clone)]
+pub(super) struct Taken {
+    at_ns: u64,
+    /// Writes that ended later were not durable then.
+    covered_ns: u64,
+    need: Need,
+    counted: bool,
+}
+
+impl Life {
+    pub(in crate::trace::follow) fn created(&mut self, span: Span, directory: Path) {
+        self.history.created = true;
+        self.old_bytes = 0;
+        self.length = Some(0);
+        self.named = Some((directory, Naming::Created, span.ended_ns));
+        self.syncs.changed(span, Growth::Unclear, &mut self.history);
+    }
+
+    /// It was made without a name (`O_TMPFILE`, open(2)): it is gone at its last close unless it is
+    /// linked before.
+    pub(in crate::trace::follow) fn nameless(&mut self) {
+        self.history.created = true;
+        self.history.unlinked = true;
+        self.length = Some(0);
+        self.links = 0;
+    }
+
+    /// Writes that come after names were taken, but may have begun before.
+    pub(super) fn judge_names(&mut self, run: Span) {
+        let mut taken = std::mem::take(&mut self.taken);
+        for taken in &mut taken {
+            if run.started_ns < taken.at_ns && run.ended_ns > taken.covered_ns {
+                self.count_taken(taken);
+            }
+        }
+        self.taken = taken;
+    }
+
+    fn count_taken(&mut self, taken: &mut Taken) {
+        if taken.counted {
+            return;
+        }
+        taken.counted = true;
+        let history = &mut self.history;
+        match &taken.need {
+            Need::Removal => history.took_removed_name.add(taken.at_ns, taken.at_ns),
+            Need::Rename(target, directory) => {
+                history.renamed_unsynced.add(taken.at_ns, taken.at_ns);
+                history.renamed_over = history.renamed_over.max(Some(*target));
+                if *target == Target::Existing {
+                    add_place(&mut self.replaced_in, directory);
+                }
+            }
+        }
+    }
+
+    fn take_name(&mut self, at_ns: u64, need: Need, whole: Option<Span>) {
+        if self.syncs.is_forgotten(at_ns) {
+            return; // so many syncs since: it was cared for
+        }
+        let mut taken = Taken {
+            at_ns,
+            covered_ns: self.syncs.complete_at(at_ns, whole).unwrap_or(0),
+            need,
+            counted: false,
+        };
+        if self.write_ns > taken.covered_ns || self.has_stores(whole) {
+            self.count_taken(&mut taken);
+        }
+        self.taken.push_back(taken);
+        if self.taken.len() > KEPT {
+            self.taken.pop_front();
+        }
+    }
+
+    /// It got another name, `to`, in `directory`. `removed_ns` is when the run had removed
+    /// the file that had that name before.
+    pub(in crate::trace::follow) fn renamed(
+        &mut self,
+        span: Span,
+        (to, directory): (&Path, &Path),
+        target: Target,
+        removed_ns: Option<u64>,
+        whole: Option<Span>,
+    ) {
+        self.take_name(
+            span.started_ns,
+            Need::Rename(target, Path::clone(directory)),
+            whole,
+        );
+        if let Some(at_ns) = removed_ns {
+            self.take_name(at_ns, Need::Removal, whole);
+        }
+        self.renamed_to = Some(Path::clone(to));
+        self.named = Some((Path::clone(directory), Naming::Renamed, span.ended_ns));
+        self.syncs.changed(span, Growth::Unclear, &mut self.history);
+    }
+
+    /// It got a name more. One that had none, as `O_TMPFILE` makes them, is no less published.
+    pub(in crate::trace::follow) fn linked(
+        &mut self,
+        span: Span,
+        to: &Path,
+        directory: Path,
+        whole: Option<Span>,
+    ) {
+        let need = Need::Rename(Target::Vacant, Path::clone(&directory));
+        self.take_name(span.started_ns, need, whole);
+        self.links = self.links.saturating_add(1);
+        self.history.unlinked = false;
+        self.renamed_to = Some(Path::clone(to));
+        self.named = Some((directory, Naming::Linked, span.ended_ns));
+        self.syncs.changed(span, Growth::Unclear, &mut self.history);
+    }
+
+    /// The directory that it is in, or one above that, got another name.
+    pub(in crate::trace::follow) fn moved_along(
+        &mut self,
+        span: Span,
+        to: &Path,
+        directory: Path,
+        whole: Option<Span>,
+    ) {
+        let need = Need::Rename(Target::Vacant, Path::clone(&directory));
+        self.take_name(span.started_ns, need, whole);
+        self.renamed_to = Some(Path::clone(to));
+        if let Some((place, ..)) = &mut self.named {
+            *place = directory;
+        }
+    }
+
+    /// Its name in `directory` was removed.
+    pub(in crate::trace::follow) fn removed(&mut self, event: &Event, directory: Path) {
+        let span = Span::of(event);
+        self.removed = Some((directory, span.ended_ns));
+        if !self.history.created {
+            self.history.removed.add(span.started_ns, span.ended_ns);
+            self.history.removed_by = Some(event.process);
+        }
+    }
+
+    /// One of its names is gone.
+    pub(in crate::trace::follow) fn unlinked(&mut self) {
+        self.links = self.links.saturating_sub(1);
+        self.history.unlinked = self.links == 0;
+    }
+}
+
+fn add_place(places: &mut Vec<(Path, u64)>, directory: &Path) {
+    if let Some(place) = places.iter_mut().find(|place| place.0 == *directory) {
+        place.1 += 1;
+    } else if places.len() < PLACES {
+        places.push((Path::clone(directory), 1));
+    }
+}

@@ -1,0 +1,173 @@
+//! Whose the requests are that belong to no file: journal, commits, metadata, flushes.
+//!
+//! A journal commits for all who changed something, and a device flushes for all at once. So
+//! such a request is the run's for certain when one of its tasks submitted it, or when nobody
+//! else used the disk. Where the run changed nothing, it left nothing to commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Seen, is_sync};
+use crate::evidence::{
+    BlockRow, Cause, Charge, Claim, DeviceRange, Evidence, Phase, RawEvidence, Sharing,
+    device_range,
+};
+use crate::op::Gap;
+
+/// The storage that a run used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Storage {
+    /// Disks (kernel `dev_t`) under each file system (`s_dev`) on which a file of the run lies.
+    /// One that is not listed has no disk that can be told.
+    pub disks: BTreeMap<u32, Vec<u32>>,
+    /// The same of file systems that somebody changed meanwhile.
+    pub changed: BTreeMap<u32, Vec<u32>>,
+    /// Types of the file systems of the run on each disk.
+    pub kinds: BTreeMap<u32, BTreeSet<String>>,
+    /// Disks that lie below another one of the run, such as the disk that holds a loop device's
+    /// image: what goes to the upper one is repeated there.
+    pub below: BTreeSet<u32>,
+}
+
+impl Storage {
+    /// Disks whose requests are looked at.
+    pub(super) fn all_disks(&self) -> Vec<u32> {
+        let disks: BTreeSet<u32> = self.disks.values().flatten().copied().collect();
+        disks.into_iter().collect()
+    }
+
+    /// File systems on a disk.
+    fn file_systems(&self, disk: u32) -> BTreeSet<u32> {
+        let all = self.disks.iter().chain(&self.changed);
+        let on_it = all.filter(|(_, disks)| disks.contains(&disk));
+        on_it.map(|(device, _)| *device).collect()
+    }
+}
+
+/// What the requests without a file are to the run, by disk.
+pub(super) struct Claims {
+    by_disk: BTreeMap<u32, Claim>,
+    /// Disks from which others read.
+    read_by_others: BTreeSet<u32>,
+}
+
+impl Claims {
+    pub(super) fn new(raw: &RawEvidence, seen: &Seen, storage: &Storage, own: &Charge) -> Self {
+        let disks = storage.all_disks();
+        let claim = |disk: &u32| (*disk, claim(raw, seen, storage, own, *disk));
+        Self {
+            by_disk: disks.iter().map(claim).collect(),
+            read_by_others: match &raw.sharing {
+                Some(sharing) => sharing.others_read.clone(),
+                None => disks.iter().copied().collect(),
+            },
+        }
+    }
+
+    pub(super) fn of(&self, disk: u32, cause: Cause) -> Claim {
+        match self.by_disk.get(&disk).copied().unwrap_or(Claim::Some) {
+            Claim::All if cause == Cause::Read && self.read_by_others.contains(&disk) => {
+                Claim::Some
+            }
+            claim => claim,
+        }
+    }
+
+    /// Puts the requests of the run in its evidence, with a gap where they are no exact counts.
+    pub(super) fn count(&self, raw: &RawEvidence, own: &Charge, evidence: &mut Evidence) {
+        let range = |phase| device_range(raw, own, phase, |disk, cause| self.of(disk, cause));
+        let split = |range: Option<DeviceRange>| match range {
+            Some(range) if range.at_least == range.at_most => (Some(range.at_least), None),
+            range => (None, range),
+        };
+        (evidence.device, evidence.device_shared) = split(range(Phase::Running));
+        (
+            evidence.device_after_exit,
+            evidence.device_after_exit_shared,
+        ) = split(range(Phase::AfterExit));
+        if evidence.device_shared.is_some() || evidence.device_after_exit_shared.is_some() {
+            let why = if raw.sharing.is_some() {
+                "other programs used the same disk; `shared` has the least and the most that is \
+                 the run's"
+            } else {
+                "nothing tells who else used the disk; `shared` has the least and the most that \
+                 is the run's"
+            };
+            evidence
+                .missing
+                .push(Gap::new("exact counts of requests without a file", why));
+        }
+    }
+}
+
+fn claim(raw: &RawEvidence, seen: &Seen, storage: &Storage, own: &Charge, disk: u32) -> Claim {
+    let systems = storage.file_systems(disk);
+    let by_rows = changed_by_rows(raw, seen, &systems);
+    let is_below = storage.below.contains(&disk);
+    let Some(sharing) = told(raw, storage, disk) else {
+        // Below, the requests of the disk above come again, whoever else there is.
+        return if is_below && !by_rows {
+            Claim::None
+        } else {
+            Claim::Some
+        };
+    };
+    let touched = systems
+        .iter()
+        .any(|device| sharing.tree_changed.contains(device));
+    // To read a file may change when it was last read. Below a loop device that is no reason to
+    // count its requests twice.
+    if !by_rows && (is_below || !touched) {
+        Claim::None
+    } else if used_by_others(raw, storage, own, sharing, disk) {
+        Claim::Some
+    } else {
+        Claim::All
+    }
+}
+
+/// Who used the disk, if every change of the file systems on it is seen.
+fn told<'a>(raw: &'a RawEvidence, storage: &Storage, disk: u32) -> Option<&'a Sharing> {
+    let kinds = storage.kinds.get(&disk)?;
+    let sharing = raw.sharing.as_ref()?;
+    let is_told = |kind: &String| sharing.told.contains(&kind.as_str());
+    kinds.iter().all(is_told).then_some(sharing)
+}
+
+/// Whether the run made pages dirty, synced, wrote, created or removed files there.
+fn changed_by_rows(raw: &RawEvidence, seen: &Seen, systems: &BTreeSet<u32>) -> bool {
+    let dirtied = raw.cache.iter().flatten().any(|row| {
+        // The pages of a disk itself are those of no file system.
+        row.dirtied_bytes > 0 && (row.metadata || systems.contains(&row.file.device))
+    });
+    let called = raw.syscalls.iter().flatten().any(|row| {
+        let writes = super::direction(row.name) == Some(super::Direction::Write);
+        let on_it = row.file.map(|file| systems.contains(&file.device));
+        let changes = is_sync(row.name) || (writes && row.returned > 0 && !row.is_source);
+        changes && on_it.unwrap_or(row.name == "sync")
+    });
+    let renamed = seen.followed.files.iter().any(|(file, history)| {
+        systems.contains(&file.device) && (history.created || history.unlinked)
+    });
+    dirtied || called || renamed
+}
+
+fn used_by_others(
+    raw: &RawEvidence,
+    storage: &Storage,
+    own: &Charge,
+    sharing: &Sharing,
+    disk: u32,
+) -> bool {
+    let is_others = |row: &&BlockRow| {
+        row.disk == disk
+            && row.cause != Cause::Read
+            && row.file.is_some_and(|file| !own.covers(file))
+    };
+    let mut systems = storage.file_systems(disk).into_iter();
+    sharing.others_wrote.contains(&disk)
+        || systems.any(|device| sharing.others_changed.contains(&device))
+        || raw.block.iter().flatten().any(|row| is_others(&row))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! Parts of iostrata that failed while a program ran.
+//!
+//! The program goes on, what was seen is saved with what is missing, and the run fails.
+
+use std::any::Any;
+use std::fmt::Display;
+
+use iostrata_core::op::Gap;
+use iostrata_tracer::failure::{survive, words};
+
+use super::itself;
+use crate::error::Failure;
+
+/// Does one part of the work; whatever goes wrong in it is missing.
+pub(super) fn or_missing<T, E: Display>(
+    missing: &str,
+    failed: &mut Vec<Gap>,
+    work: impl FnOnce() -> Result<T, E>,
+) -> Option<T> {
+    let done = survive(missing, failed, work)?;
+    done.map_err(|error| failed.push(Gap::new(missing, error.to_string())))
+        .ok()
+}
+
+/// Fails the run when something has failed.
+pub(super) fn told(failed: &[Gap]) -> Result<(), Failure> {
+    let Some(first) = failed.first() else {
+        return Ok(());
+    };
+    Err(itself(&format!(
+        "the result is incomplete: {} is missing ({}); the program was not touched by that. \
+         Run it again, and please report this",
+        first.what, first.why
+    )))
+}
+
+/// After a panic that left nothing to save.
+pub(super) fn nothing_saved(panic: &(dyn Any + Send)) -> Failure {
+    itself(&format!(
+        "there is no result ({}); the program was not touched by that. Run it again, and please \
+         report this with the lines above",
+        words(panic)
+    ))
+}
+
+/// The process that traced was killed, and with it the program.
+pub(super) fn killed_behind(signal: i32) -> Failure {
+    itself(&format!(
+        "there is no result: signal {signal} ended the process of iostrata that traced the \
+         program, and the kernel ended the program with it, which cannot make its calls alone. \
+         Run it again; with --every-call it would have gone on"
+    ))
+}

@@ -1,0 +1,44 @@
+//! What a line of the corpus is, and all of its lines.
+
+use crate::{safe, unsafe_archives, unsafe_databases, unsafe_publications, unsafe_updates};
+
+/// What a crash does to a program's data, and why we say so.
+pub(crate) enum Verdict {
+    /// A crash can lose or damage something: a durability rule has to name this file.
+    Unsafe {
+        /// The rule.
+        rule: &'static str,
+        /// How the path of the file ends that it has to name.
+        file: &'static str,
+    },
+    /// A crash loses nothing that anybody counts on: no durability rule may speak louder than `low`.
+    Safe,
+}
+
+/// One program, with its verdict argued.
+pub(crate) struct Case {
+    /// A name for it, unique.
+    pub(crate) name: &'static str,
+    /// A script of `sh -e` that runs unobserved in an empty directory.
+    pub(crate) prepare: &'static str,
+    /// The script that is observed there. `py` runs Debian's Python; `$WORKLOADS` has the programs
+    /// built from `workloads/corpus`.
+    pub(crate) run: &'static str,
+    /// What a crash does.
+    pub(crate) verdict: Verdict,
+    /// Which crash leaves what, on which file system, and by which manual page.
+    pub(crate) because: &'static str,
+}
+
+/// Every case.
+pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
+    [
+        unsafe_updates::CASES,
+        unsafe_archives::CASES,
+        unsafe_databases::CASES,
+        unsafe_publications::CASES,
+        safe::CASES,
+    ]
+    .into_iter()
+    .flatten()
+}

@@ -1,0 +1,139 @@
+//! Ctrl-C ends an observation, or the measuring of savings, and no finding is lost by that.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use iostrata_core::trace::{Basis, Finding, TraceResult};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use crate::traced::{iostrata, place, trace_any};
+
+/// Writes of one byte, until it is killed at the end of the test.
+struct Endless(Child);
+
+impl Endless {
+    fn start(dir: &Path) -> Self {
+        let mut dd = Command::new("dd");
+        dd.args(["if=/dev/zero", "of=log", "bs=1"]).current_dir(dir);
+        let endless = Self(dd.stderr(Stdio::null()).spawn().unwrap());
+        wait_for(&dir.join("log"));
+        endless
+    }
+}
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn wait_for(log: &Path) {
+    while std::fs::metadata(log).map_or(0, |log| log.len()) < 100 {
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// `proc_pid_status(5)`
+fn wait_until_it_takes_signals(process: &Child) {
+    let caught = || -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).ok()?;
+        let mut lines = status.lines();
+        let caught = lines.find_map(|line| line.strip_prefix("SigCgt:"))?;
+        u64::from_str_radix(caught.trim(), 16).ok()
+    };
+    while caught().is_none_or(|caught| caught & 1 << (Signal::INT.as_raw() - 1) == 0) {
+        sleep(Duration::from_millis(5));
+    }
+}
+
+fn saved(path: &Path) -> TraceResult {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn small_writes(result: &TraceResult) -> &Finding {
+    let mut findings = result.findings.iter();
+    let found = findings.find(|finding| finding.rule == "small-writes");
+    found.unwrap_or_else(|| panic!("{:?} {:?}", result.findings, result.missing))
+}
+
+#[track_caller]
+fn assert_computed(finding: &Finding) {
+    assert_eq!(finding.saving_basis, Some(Basis::Computed));
+    assert!(finding.saving_s.unwrap() > 0.0);
+    assert!(finding.evidence.last().unwrap().what.contains("computed"));
+}
+
+#[test]
+fn what_ends_the_observation_of_an_adopted_process() {
+    for backend in ["ebpf", "ptrace"] {
+        let dir = place();
+        let endless = Endless::start(dir.path());
+        let json = dir.path().join("result.json");
+        let mut program = Command::new(env!("CARGO_BIN_EXE_iostrata"));
+        program
+            .args(["trace", "--backend", backend, "-p"])
+            .arg(endless.0.id().to_string())
+            .arg("-o")
+            .arg(&json);
+        program.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let observing = program.spawn().unwrap();
+        wait_until_it_takes_signals(&observing);
+        sleep(Duration::from_millis(700));
+        kill_process(Pid::from_child(&observing), Signal::INT).unwrap();
+        let output = observing.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let result = saved(&json);
+        assert_computed(small_writes(&result));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("small-writes"), "{text}");
+        assert!(text.contains(", computed"), "{text}");
+        let why = result.missing.iter().find(|gap| {
+            gap.what == "measured saving of small-writes" && gap.why == "it was interrupted"
+        });
+        assert!(why.is_some(), "{:?}", result.missing);
+    }
+}
+
+#[test]
+fn what_ends_a_program_and_reaches_iostrata_too() {
+    for backend in ["ebpf", "ptrace"] {
+        let dir = place();
+        let json = dir.path().join("result.json");
+        let options = ["--backend", backend, "-o", json.to_str().unwrap()];
+        let mut program = iostrata(&options, &["dd", "if=/dev/zero", "of=log", "bs=1"]);
+        program.current_dir(dir.path()).process_group(0);
+        program.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let running = program.spawn().unwrap();
+        wait_for(&dir.path().join("log"));
+        sleep(Duration::from_millis(700));
+        kill_process_group(Pid::from_child(&running), Signal::INT).unwrap();
+        let output = running.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        let finding = small_writes(&saved(&json)).clone();
+        assert!(finding.saving_s.unwrap() > 0.0, "{finding:?}");
+    }
+}
+
+#[test]
+fn savings_that_are_not_to_be_measured_are_computed() {
+    let dir = place();
+    let json = dir.path().join("result.json");
+    let words = ["dd", "if=/dev/zero", "of=log", "bs=1", "count=200000"];
+    let options = ["--no-measure", "-o", json.to_str().unwrap()];
+    let output = iostrata(&options, &words)
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let result = saved(&json);
+    assert_computed(small_writes(&result));
+    assert_eq!(result.missing, []);
+    let (_, measured) = trace_any(dir.path(), &words);
+    let finding = small_writes(&measured);
+    assert_eq!(finding.saving_basis, Some(Basis::Measured));
+}

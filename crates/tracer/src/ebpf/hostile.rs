@@ -1,0 +1,195 @@
+//! The ring's records as nobody would write them: whatever they say, nothing panics, from the
+//! reader to the result.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use iostrata_core::environment::Backend;
+use iostrata_core::evidence::{Losses, RawEvidence, Totals};
+use iostrata_core::record::{Begin, Completeness};
+use iostrata_core::trace::timeline::Moments;
+use iostrata_core::trace::{Facts, Storage, assemble};
+
+use super::Limits;
+use super::object::Object;
+use super::payload::Payloads;
+use super::readout::{rows_of_calls, rows_of_pages};
+use super::stopping::Stopping;
+use super::stream::{Events, take};
+use super::sums::Sums;
+use super::wire::{
+    EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REQUEST, EVENT_RUN,
+    EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK,
+};
+use crate::machine;
+use crate::record::Recording;
+use crate::sites::Sites;
+
+/// Each kind, and the length of its fixed part (`bpf/wire.h`).
+const KINDS: [(u32, usize); 11] = [
+    (EVENT_CALL, 128),
+    (EVENT_REQUEST, 72),
+    (EVENT_NAME, 72),
+    (EVENT_STEP, 144),
+    (EVENT_RUN, 88),
+    (EVENT_TASK, 112),
+    (EVENT_PAYLOAD, 112),
+    (EVENT_STOP, 16),
+    (EVENT_FEW, 72),
+    (EVENT_CACHE, 56),
+    (EVENT_SITE, 80),
+];
+
+/// Words that arithmetic is likely to trip over. No half of one is the number of a process, which
+/// would be looked at and continued.
+const WORDS: [u64; 14] = [
+    0,
+    0,
+    u64::MAX,
+    u64::MAX,
+    u64::MAX - 1,
+    1 << 63,
+    (1 << 63) - 1,
+    (1 << 63) | (1 << 31),
+    0x7fff_ffff,
+    0x8000_0000,
+    1 << 56,
+    0x7f00_0000_0000_0000,
+    0x8000_0000_8000_0000,
+    0x7f61_7f62_7f63_7f00,
+];
+
+/// xorshift64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end as u64).unwrap()
+    }
+
+    fn word(&mut self) -> u64 {
+        match self.below(8) {
+            0 => self.next() | 1 << 31 | 1 << 63,
+            _ => WORDS[self.below(WORDS.len())],
+        }
+    }
+
+    fn record(&mut self) -> Vec<u8> {
+        let (kind, length) = KINDS[self.below(KINDS.len())];
+        let length = match self.below(4) {
+            0 => self.below(2 * length),
+            1 => length + self.below(300),
+            _ => length,
+        };
+        let words = (0..=length / 8).flat_map(|_| self.word().to_le_bytes());
+        let mut record: Vec<u8> = words.collect();
+        record[..4].copy_from_slice(&kind.to_le_bytes());
+        // The number of a call, or the mode of a file.
+        let number = match self.below(4) {
+            0 => 0o100_644,
+            1 => 0o040_755,
+            _ => u32::try_from(self.below(1_200)).unwrap(),
+        };
+        if kind != EVENT_STOP {
+            record[4..8].copy_from_slice(&number.to_le_bytes());
+        }
+        record.truncate(length);
+        record
+    }
+}
+
+fn recorded(directory: &Path) -> (Object, Payloads) {
+    let mut object = Object::load(&Limits::record()).unwrap();
+    let stops = object.stops().unwrap();
+    let (table, none) = (object.stops_fd().unwrap(), object.no_stops().unwrap());
+    let stopping = Stopping::new(stops, table, none).unwrap();
+    let begin = Begin {
+        command: vec![],
+        directory: vec![],
+        started_ns: 0,
+        reads: false,
+    };
+    let recording = Recording::create(&directory.join("log"), &begin).unwrap();
+    (object, Payloads::new(recording, stopping))
+}
+
+/// All the way to a result.
+fn assembled(mut events: Events, directory: &Path) {
+    let sums = std::mem::take(&mut events.sums);
+    let raw = RawEvidence {
+        syscalls: Some(rows_of_calls(&sums.calls)),
+        cache: Some(rows_of_pages(&sums.cache)),
+        totals: Some(Totals::default()),
+        blocked_seen: true,
+        losses: Losses {
+            unattributed_calls: sums.unattributed,
+            cache: sums.cache_lost,
+            stream: u64::MAX,
+            ..Losses::default()
+        },
+        ..RawEvidence::default()
+    };
+    let seen = events.history.finish(events.sites, Moments::default());
+    let facts = Facts {
+        environment: machine::environment(directory, Backend::Ebpf).unwrap(),
+        command: vec![],
+        adopted: None,
+        exit_code: None,
+        signal: None,
+        started_ns: u64::MAX,
+        wall_s: 1.0,
+        storage: Storage::default(),
+        dirty_bytes: BTreeMap::new(),
+        residency: BTreeMap::new(),
+        lower: None,
+        missing: vec![],
+    };
+    let result = assemble(&raw, &seen, facts);
+    assert_eq!(result.lost_events, u64::MAX);
+}
+
+#[test]
+fn no_record_stops_the_reader() {
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    for seed in 1..=40 {
+        let mut random = Random(seed);
+        let mut events = Events {
+            sums: Sums::new(&Limits {
+                calls: 300,
+                files: 100,
+                ..Limits::trace()
+            }),
+            ..Events::default()
+        };
+        for _ in 0..2_000 {
+            take(&random.record(), &mut events);
+        }
+        assert!(!events.sums.calls.is_empty() && !events.ops.is_empty());
+        assembled(events, directory.path());
+    }
+}
+
+#[test]
+fn no_record_stops_the_log() {
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (_object, payloads) = recorded(directory.path());
+    let mut random = Random(77);
+    let mut events = Events {
+        payloads: Some(payloads),
+        sites: Sites::default(),
+        ..Events::default()
+    };
+    for _ in 0..40_000 {
+        take(&random.record(), &mut events);
+    }
+    let recorded = events.payloads.take().unwrap().end(vec![], false).unwrap();
+    assert!(recorded.operations > 1_000);
+    assert_ne!(recorded.completeness, Completeness::Complete);
+}

@@ -1,0 +1,84 @@
+//! Parts of iostrata that fail while a program runs: what they said, and, in tests, how they
+//! are made to.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use iostrata_core::op::Gap;
+
+/// Does one part of the work. When it panics, what is missing for that is added to `failed`.
+pub fn survive<T>(missing: &str, failed: &mut Vec<Gap>, work: impl FnOnce() -> T) -> Option<T> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    done.map_err(|panic| failed.push(Gap::new(missing, words(&*panic))))
+        .ok()
+}
+
+/// What a panic said.
+pub fn words(panic: &(dyn Any + Send)) -> String {
+    let said = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("a defect of iostrata: {}", said.unwrap_or("a panic"))
+}
+
+/// A stage at which a test may have this part fail. Does nothing in a release build.
+#[inline]
+pub fn stage(name: &str) {
+    #[cfg(debug_assertions)]
+    injected::fail_at(name);
+    #[cfg(not(debug_assertions))]
+    let _ = name;
+}
+
+#[cfg(debug_assertions)]
+pub use injected::inject;
+
+#[cfg(debug_assertions)]
+mod injected {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    struct Wanted {
+        stage: String,
+        /// Times that the stage is still passed before.
+        passes: AtomicU64,
+    }
+
+    static WANTED: OnceLock<Wanted> = OnceLock::new();
+
+    /// Has the part that comes to a stage panic there: `reader.drain`, or `reader.drain@7` for
+    /// the seventh time only.
+    pub fn inject(wanted: &str) {
+        let (stage, time) = wanted.split_once('@').unwrap_or((wanted, "1"));
+        let passes = time.parse::<u64>().unwrap_or(1).saturating_sub(1);
+        WANTED.get_or_init(|| Wanted {
+            stage: stage.to_owned(),
+            passes: AtomicU64::new(passes),
+        });
+    }
+
+    pub(super) fn fail_at(name: &str) {
+        let Some(wanted) = WANTED.get().filter(|wanted| wanted.stage == name) else {
+            return;
+        };
+        let before = wanted.passes.fetch_sub(1, Ordering::Relaxed);
+        assert!(before != 0, "injected at {name}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_panics_is_missing() {
+        let mut failed = Vec::new();
+        assert_eq!(survive("one", &mut failed, || 1), Some(1));
+        assert_eq!(failed, []);
+        let none: Option<()> = survive("two", &mut failed, || panic!("said {}", 2));
+        assert_eq!(none, None);
+        let gap = Gap::new("two", "a defect of iostrata: said 2");
+        assert_eq!(failed, [gap]);
+    }
+}

@@ -1,0 +1,210 @@
+//! libaio: one operation for each control block of `io_submit`; `bpf/aio.h` tells how.
+
+use std::collections::HashMap;
+
+use iostrata_core::op::FileId;
+use iostrata_core::trace::tally::{Ended, Transfer};
+use iostrata_core::trace::{Direction, Scope, Step, direction, is_sync};
+
+use super::calls::{self, TOLD_BASE};
+use super::identity::Open;
+use super::memory;
+use super::place::descriptor;
+use super::request::Tid;
+use rustix::fs::OFlags;
+
+/// Vectored operations, by opcode (`include/uapi/linux/aio_abi.h`).
+const PREADV: u64 = 7;
+const PWRITEV: u64 = 8;
+/// Operations that move what their length says.
+const PREAD: u64 = 0;
+const PWRITE: u64 = 1;
+/// `RWF_DSYNC | RWF_SYNC` (`include/uapi/linux/fs.h`)
+const DURABLE: u64 = 6;
+/// The same.
+const RWF_APPEND: u64 = 0x10;
+/// `UIO_MAXIOV`
+const MOST_VECTORS: u64 = 1024;
+
+/// An operation whose result has not been fetched.
+#[derive(Debug, Clone, Copy)]
+struct Submission {
+    process: u32,
+    thread: Tid,
+    started_ns: u64,
+    opcode: u64,
+    open: Option<Open>,
+    offset: u64,
+    bytes: u64,
+    durable: bool,
+}
+
+/// What is under way, by process and address of the control block.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    submissions: HashMap<(u32, u64), Submission>,
+    /// Operations whose results no call fetched.
+    pub(super) without_result: u64,
+}
+
+impl Queue {
+    /// Control blocks are on their way into the kernel. Returns those of before whose memory they
+    /// use: these have ended.
+    pub(super) fn submit(
+        &mut self,
+        (process, tid): (u32, Tid),
+        arguments: &[u64; 6],
+        now_ns: u64,
+        mut resolve: impl FnMut(i32) -> Option<Open>,
+    ) -> Vec<Ended> {
+        let mut before = Vec::new();
+        for index in 0..arguments[1] {
+            let Some((block, words)) = block(tid, arguments[2], index) else {
+                break;
+            };
+            let [_, key, kind, buffer, bytes, offset] = words;
+            let opcode = kind & 0xffff;
+            let open = resolve(descriptor(kind >> 32));
+            let appends = (key >> 32) & RWF_APPEND != 0
+                || open.is_some_and(|open| open.flags.contains(OFlags::APPEND));
+            let submission = Submission {
+                process,
+                thread: tid,
+                started_ns: now_ns,
+                opcode,
+                open,
+                offset: if appends {
+                    size(tid, descriptor(kind >> 32)).unwrap_or(offset)
+                } else {
+                    offset
+                },
+                bytes: asked(tid, opcode, buffer, bytes),
+                durable: (key >> 32) & DURABLE != 0,
+            };
+            if let Some(old) = self.submissions.insert((process, block), submission) {
+                self.without_result += 1;
+                before.push(old.ended(Ok(old.bytes), now_ns));
+            }
+        }
+        before
+    }
+
+    /// The kernel took only the first of them.
+    pub(super) fn submitted(&mut self, process: u32, tid: Tid, arguments: &[u64; 6], result: i64) {
+        let accepted = u64::try_from(result).unwrap_or(0);
+        for index in accepted..arguments[1] {
+            let Some((block, _)) = block(tid, arguments[2], index) else {
+                // The one at which the kernel stopped may lie nowhere.
+                continue;
+            };
+            self.submissions.remove(&(process, block));
+        }
+    }
+
+    /// Results were fetched.
+    pub(super) fn fetched(
+        &mut self,
+        process: u32,
+        tid: Tid,
+        arguments: &[u64; 6],
+        result: i64,
+        now_ns: u64,
+    ) -> Vec<Ended> {
+        let mut ended = Vec::new();
+        for index in 0..u64::try_from(result).unwrap_or(0) {
+            let event = memory::words(tid, arguments[3].saturating_add(32 * index));
+            let Some([_, block, moved, _]) = event else {
+                break;
+            };
+            if let Some(submission) = self.submissions.remove(&(process, block)) {
+                let moved = i64::from_ne_bytes(moved.to_ne_bytes());
+                let outcome = u64::try_from(moved)
+                    .map_err(|_negative| i32::try_from(moved.unsigned_abs()).unwrap_or(i32::MAX));
+                ended.push(submission.ended(outcome, now_ns));
+            }
+        }
+        ended
+    }
+
+    /// Those that are left at the end, as ended when they were handed over.
+    pub(super) fn left(&mut self) -> Vec<Ended> {
+        let left = std::mem::take(&mut self.submissions);
+        self.without_result += left.len() as u64;
+        let mut left: Vec<Submission> = left.into_values().collect();
+        left.sort_by_key(|one| (one.started_ns, one.offset));
+        left.into_iter()
+            .map(|one| one.ended(Ok(one.bytes), one.started_ns))
+            .collect()
+    }
+}
+
+/// Address and first words of a control block.
+fn block(tid: Tid, blocks: u64, index: u64) -> Option<(u64, [u64; 6])> {
+    let block = memory::word(tid, blocks.checked_add(index.checked_mul(8)?)?)?;
+    Some((block, memory::words(tid, block)?))
+}
+
+/// Where a file ends.
+fn size(tid: Tid, fd: i32) -> Option<u64> {
+    let file = std::fs::metadata(format!("/proc/{tid}/fd/{fd}")).ok()?;
+    Some(file.len())
+}
+
+/// How many bytes an operation is to move.
+fn asked(tid: Tid, opcode: u64, buffer: u64, bytes: u64) -> u64 {
+    match opcode {
+        PREAD | PWRITE => bytes,
+        PREADV | PWRITEV => (0..bytes.min(MOST_VECTORS))
+            .map_while(|index| memory::words(tid, buffer.checked_add(16 * index)?))
+            .map(|[_, length]| length)
+            .fold(0, u64::saturating_add),
+        _ => 0,
+    }
+}
+
+impl Submission {
+    fn ended(self, outcome: Result<u64, i32>, now_ns: u64) -> Ended {
+        let number = u32::try_from(TOLD_BASE as u64 + (self.opcode & 15)).unwrap_or(0);
+        let name = calls::name(number);
+        Ended {
+            process: self.process,
+            thread: self.thread,
+            number,
+            name,
+            file: self.open.map(|open| open.file),
+            source: None,
+            started_ns: self.started_ns,
+            ended_ns: now_ns,
+            outcome,
+            transfer: direction(name).map(|direction| Transfer {
+                direction,
+                offset: None,
+                durable: self.durable,
+            }),
+            step: self.open.and_then(|open| self.step(name, open, outcome)),
+        }
+    }
+
+    fn step(self, name: &str, open: Open, outcome: Result<u64, i32>) -> Option<Step> {
+        let file: FileId = open.file;
+        if is_sync(name) {
+            let is_data = name == "aio.fdsync";
+            return Some(Step::Synced {
+                file: Some(file),
+                scope: if is_data { Scope::Data } else { Scope::File },
+            });
+        }
+        let is_write = direction(name) == Some(Direction::Write) && open.is_regular();
+        (is_write && outcome != Ok(0)).then_some(())?;
+        let bytes = outcome.unwrap_or(0);
+        Some(Step::Wrote {
+            file,
+            count: u64::from(outcome.is_ok()),
+            bytes,
+            from: self.offset,
+            to: self.offset.saturating_add(bytes),
+            sequential: 0,
+            durable: self.durable,
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! What files are called: by the kernel, at the moment of the call.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+
+use iostrata_core::op::FileId;
+use iostrata_core::trace::{FileKind, NamedFile};
+use syscalls::Sysno;
+
+use super::identity::{Identifier, Open};
+use super::place::{self, Given};
+use super::recorder::{Recorder, low};
+use super::request::Tid;
+
+impl Recorder {
+    /// The paths of a call, and the file without a name that it is to give one.
+    pub(super) fn names(
+        &mut self,
+        tid: Tid,
+        number: Sysno,
+        arguments: &[u64; 6],
+        (first, second): (Option<Given>, Option<Given>),
+    ) -> (Option<Vec<u8>>, Option<Vec<u8>>, Option<FileId>) {
+        let absolute = |given: Option<Given>| place::absolute(&given?, tid);
+        let linked = first.as_ref().filter(|_| links_file(number, arguments));
+        let linked = linked.and_then(|first| {
+            let file = place::file(first, tid)?;
+            let open = self.identifier.identify(file.as_fd(), tid).ok()?;
+            Some((path_of(file.as_fd(), &open), open))
+        });
+        match linked {
+            Some((path, open)) => {
+                let unnamed = open.is_unlinked.then_some(open.file);
+                (Some(path), absolute(second), unnamed)
+            }
+            None => (absolute(first), absolute(second), None),
+        }
+    }
+}
+
+/// A file with its name when it is first used.
+pub(super) fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) -> NamedFile {
+    NamedFile {
+        file: open.file,
+        path: path_of(fd, open),
+        kind: open.kind(),
+        filesystem: identifier.kind_of(open.place).to_owned(),
+        size_bytes: open.size_bytes,
+    }
+}
+
+/// What `/proc` shows; of a file whose last name is gone, that name.
+fn path_of(fd: BorrowedFd<'_>, open: &Open) -> Vec<u8> {
+    let mut path = place::link(&format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
+    // fs/d_path.c says so behind the path of a file that has no name any more. What never had
+    // one in a file system keeps the kernel's.
+    if open.is_unlinked && open.kind() != FileKind::Anonymous && path.ends_with(b" (deleted)") {
+        path.truncate(path.len() - b" (deleted)".len());
+    }
+    path
+}
+
+/// Whether the call links the file that its first path leads to, and not the name: then it may
+/// be one without a name (`O_TMPFILE`).
+fn links_file(number: Sysno, arguments: &[u64; 6]) -> bool {
+    let flags = (libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH).unsigned_abs();
+    number == Sysno::linkat && low(arguments[4]) & flags != 0
+}

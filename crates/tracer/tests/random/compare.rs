@@ -1,0 +1,210 @@
+//! Where two observers of one run differ.
+#![expect(unsafe_code, reason = "FS_IOC_GETVERSION is wrapped by no library")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use iostrata_core::op::FileId;
+use rustix::fs::{Mode, OFlags};
+
+use crate::tally::{Key, Row, Tally, Thing};
+
+/// Differences in counts and bytes, one on a line: file, call, both rows.
+pub(crate) fn rows(one: &Tally, other: &Tally, compared: impl Fn(&Key) -> bool) -> Vec<String> {
+    let (one, other) = aligned(one, other);
+    let none = Row::default();
+    let keys: BTreeSet<&Key> = one.rows.keys().chain(other.rows.keys()).collect();
+    let mut found = Vec::new();
+    for key in keys.into_iter().filter(|key| compared(key)) {
+        let row = one.rows.get(key).unwrap_or(&none);
+        let expected = other.rows.get(key).unwrap_or(&none);
+        if row != expected {
+            let names = names_of(&other, &one, &key.thing);
+            let source = if key.is_source { " (source)" } else { "" };
+            found.push(format!(
+                "{} {names}: {}{source}: {row}; expected {expected}",
+                key.thing, key.call
+            ));
+        }
+    }
+    found
+}
+
+fn names_of(one: &Tally, other: &Tally, thing: &Thing) -> String {
+    let mut text = String::new();
+    for name in one
+        .names
+        .get(thing)
+        .or(other.names.get(thing))
+        .into_iter()
+        .flatten()
+    {
+        write!(text, "{name} ").expect("memory");
+    }
+    text
+}
+
+/// Names that `one` has and `other` never saw at that file.
+pub(crate) fn names(one: &Tally, other: &Tally) -> Vec<String> {
+    let (one, other) = aligned(one, other);
+    let mut found = Vec::new();
+    let used: BTreeSet<&Thing> = other.rows.keys().map(|key| &key.thing).collect();
+    for (thing, names) in one.names.iter().filter(|(thing, _)| used.contains(thing)) {
+        let expected = other.names.get(thing).cloned().unwrap_or_default();
+        for name in names.difference(&expected) {
+            found.push(format!(
+                "{thing}: named {name}; expected one of {expected:?}"
+            ));
+        }
+    }
+    found
+}
+
+/// Last names that are not those which the files have in `dirs` now. A file that had several
+/// may be called by one that is gone.
+pub(crate) fn last_names(
+    last: &[(Thing, String)],
+    linked: &BTreeSet<Thing>,
+    dirs: &[&PathBuf],
+) -> Vec<String> {
+    let mut there: BTreeMap<Thing, BTreeSet<String>> = BTreeMap::new();
+    for dir in dirs {
+        walk(dir, &mut |path, thing| {
+            let names = there.entry(thing).or_default();
+            names.insert(path.to_string_lossy().into_owned());
+        });
+    }
+    let mut found = Vec::new();
+    for (thing, name) in last {
+        let without = thing.without_generation();
+        let expected = there.get(thing).or_else(|| there.get(&without));
+        let Some(expected) = expected.filter(|_| !linked.contains(&without)) else {
+            continue;
+        };
+        if !expected.contains(name) {
+            found.push(format!(
+                "{thing}: is {name} at last; expected one of {expected:?}"
+            ));
+        }
+    }
+    found
+}
+
+/// Last names on which two observers of a run do not agree.
+pub(crate) fn last_names_of_both(
+    one: &[(Thing, String)],
+    other: &[(Thing, String)],
+) -> Vec<String> {
+    let mut named: BTreeMap<Thing, BTreeSet<&str>> = BTreeMap::new();
+    for (thing, name) in other {
+        let names = named.entry(thing.without_generation()).or_default();
+        names.insert(name);
+    }
+    let differs = |(thing, name): &&(Thing, String)| {
+        let expected = named.get(&thing.without_generation());
+        expected.is_some_and(|expected| !expected.contains(name.as_str()))
+    };
+    let found = one.iter().filter(differs);
+    found
+        .map(|(thing, name)| {
+            let expected = &named[&thing.without_generation()];
+            format!("{thing}: is {name} at last; expected one of {expected:?}")
+        })
+        .collect()
+}
+
+fn walk(dir: &Path, found: &mut impl FnMut(PathBuf, Thing)) {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
+    for entry in entries {
+        let entry = entry.expect("an entry");
+        let meta = entry.metadata().expect("what it is");
+        let (major, minor) = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
+        if meta.is_dir() {
+            walk(&entry.path(), found);
+        }
+        if !meta.is_file() {
+            continue;
+        }
+        let thing = Thing::File {
+            device: FileId::kernel_device(major, minor),
+            inode: meta.ino(),
+            generation: generation(&entry.path()),
+        };
+        found(entry.path(), thing);
+    }
+}
+
+/// Which life of its inode number a file is, where its file system tells that.
+fn generation(path: &Path) -> u32 {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else {
+        return 0;
+    };
+    let mut generation: libc::c_long = 0;
+    // SAFETY: the kernel stores an int at the address of a live long (FS_IOC_GETVERSION).
+    unsafe { libc::ioctl(file.as_raw_fd(), 0x8008_7601, &raw mut generation) };
+    u32::try_from(generation).unwrap_or(0)
+}
+
+/// Both with the generations that both know: some file systems tell it to one of them only.
+fn aligned(one: &Tally, other: &Tally) -> (Tally, Tally) {
+    let lives = |tally: &Tally| {
+        let things = tally.rows.keys().map(|key| &key.thing);
+        things.chain(tally.names.keys()).cloned().collect()
+    };
+    let (mine, theirs): (BTreeSet<Thing>, BTreeSet<Thing>) = (lives(one), lives(other));
+    let align = |tally: &Tally, known: &BTreeSet<Thing>| {
+        tally.translated(|thing| {
+            let without = thing.without_generation();
+            if known.contains(&without) {
+                without
+            } else {
+                thing.clone()
+            }
+        })
+    };
+    (align(one, &theirs), align(other, &mine))
+}
+
+/// As the eBPF side counts files of an overlay: by the layer that holds them. `stat(2)`, which
+/// `by_stat` rests on, has a device of its own for each layer, and for a file that was copied
+/// up the inode number that it had below; such a file is found by its name.
+pub(crate) fn by_layers(
+    by_stat: &Tally,
+    by_layer: &Tally,
+    layers: &[(u32, u32)],
+) -> (Tally, Tally) {
+    let by_stat = by_stat.translated(|thing| in_layer(thing, layers));
+    let same = |thing: &Thing| {
+        let without = thing.without_generation();
+        let is_there = |thing: &Thing| by_stat.names.contains_key(thing);
+        if is_there(thing) || is_there(&without) {
+            return thing.clone();
+        }
+        let paths = by_layer.names.get(thing);
+        let mut alike = by_stat
+            .names
+            .iter()
+            .filter(|(_, names)| paths.is_some_and(|paths| !names.is_disjoint(paths)));
+        alike
+            .next()
+            .map_or(thing.clone(), |(thing, _)| thing.clone())
+    };
+    let by_layer = by_layer.translated(same);
+    (by_stat, by_layer)
+}
+
+fn in_layer(thing: &Thing, layers: &[(u32, u32)]) -> Thing {
+    let mut thing = thing.clone();
+    if let Thing::File { device, .. } = &mut thing
+        && let Some((_, layer)) = layers.iter().find(|(shown, _)| shown == device)
+    {
+        *device = *layer;
+    }
+    thing
+}

@@ -1,0 +1,174 @@
+//! The file systems that the programs run on, and the program.
+
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use iostrata_core::op::FileId;
+use iostrata_tracer::kernel::{PrivateMounts, private_mounts};
+
+/// A file system, or several on top of each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Ext4,
+    /// Two subvolumes of which one is a snapshot of the other: inode numbers collide.
+    Btrfs,
+    /// Two layers, each a tmpfs: inode numbers collide.
+    Overlay,
+    Tmpfs,
+}
+
+/// Mounted for one thread and what it starts; gone with them.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    /// Where a run works.
+    pub(crate) dir: PathBuf,
+    /// Where it works as well, on another file system if there is one.
+    pub(crate) other: PathBuf,
+    /// Devices that stat(2) shows for the files of an overlay, and those of their layers.
+    pub(crate) layers: Vec<(u32, u32)>,
+    /// For what belongs to no file system that is tested.
+    pub(crate) scratch: tempfile::TempDir,
+    _mounts: PrivateMounts,
+}
+
+/// Large enough for the smallest btrfs; nearly all of it are holes.
+const IMAGE_BYTES: u64 = 256 << 20;
+
+impl Ground {
+    /// Makes and mounts it for these seeds, in a mount namespace of its own, for the calling
+    /// thread.
+    pub(crate) fn make(kind: Kind, seeds: Range<u64>) -> Self {
+        let mounts = private_mounts().expect("a mount namespace needs root");
+        let scratch = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let at = scratch.path().join("mnt");
+        std::fs::create_dir(&at).expect("a mount point");
+        let sub = |name: &str| {
+            let path = at.join(name);
+            std::fs::create_dir_all(&path).expect("a directory");
+            path
+        };
+        let mut layers = Vec::new();
+        let (dir, other) = match kind {
+            Kind::Ext4 => {
+                image(&scratch, &at, "mkfs.ext4", &["-q"]);
+                (sub("one"), sub("two"))
+            }
+            Kind::Btrfs => {
+                image(&scratch, &at, "mkfs.btrfs", &["-q"]);
+                let (one, two) = (at.join("one"), at.join("two"));
+                run("btrfs", &["-q", "subvolume", "create", text(&one)]);
+                std::fs::write(one.join("shared"), "in both").expect("a file");
+                run(
+                    "btrfs",
+                    &["-q", "subvolume", "snapshot", text(&one), text(&two)],
+                );
+                (one, two)
+            }
+            Kind::Overlay => {
+                let (low, high) = (sub("low"), sub("high"));
+                for layer in [&low, &high] {
+                    run("mount", &["-t", "tmpfs", "layer", text(layer)]);
+                }
+                let (upper, merged) = (sub("high/upper"), sub("merged"));
+                sub("high/work");
+                layers = overlay(&low, &upper, &merged, seeds);
+                (merged.join("one"), merged.join("two"))
+            }
+            Kind::Tmpfs => {
+                run("mount", &["-t", "tmpfs", "memory", text(&at)]);
+                (sub("one"), sub("two"))
+            }
+        };
+        Self {
+            dir,
+            other,
+            layers,
+            scratch,
+            _mounts: mounts,
+        }
+    }
+}
+
+/// Mounts both layers. Returns the device that the overlay shows for each, and its own.
+fn overlay(low: &Path, upper: &Path, merged: &Path, seeds: Range<u64>) -> Vec<(u32, u32)> {
+    for name in ["one", "two"] {
+        std::fs::create_dir(low.join(name)).expect("a directory");
+    }
+    below(&low.join("one"), seeds);
+    let layers = [low.join("of-low"), upper.join("of-upper")];
+    for file in &layers {
+        std::fs::write(file, "").expect("a file");
+    }
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={}",
+        low.display(),
+        upper.display(),
+        upper.with_file_name("work").display()
+    );
+    run(
+        "mount",
+        &["-t", "overlay", "both", "-o", &options, text(merged)],
+    );
+    let shown = |file: &PathBuf| merged.join(file.file_name().expect("a name"));
+    let pair = |file: &PathBuf| (device(&shown(file)), device(file));
+    layers.iter().map(pair).collect()
+}
+
+fn device(path: &Path) -> u32 {
+    let device = std::fs::metadata(path).expect("the file").dev();
+    FileId::kernel_device(rustix::fs::major(device), rustix::fs::minor(device))
+}
+
+/// Files in the lower layer, which are only read: where one is written to it is copied up, and is
+/// counted from then on at the upper layer's file, while `stat(2)` keeps the lower one's number.
+fn below(dir: &Path, seeds: Range<u64>) {
+    for seed in seeds {
+        let at = dir.join(seed.to_string());
+        std::fs::create_dir_all(at.join("d")).expect("directories");
+        for path in ["below", "d/below"] {
+            let text = format!("of the lower layer, {seed}").repeat(20);
+            std::fs::write(at.join(path), text).expect("a file below");
+        }
+    }
+}
+
+fn image(scratch: &tempfile::TempDir, at: &Path, make: &str, options: &[&str]) {
+    let path = scratch.path().join("image");
+    let file = std::fs::File::create(&path).expect("an image");
+    file.set_len(IMAGE_BYTES).expect("its length");
+    run(make, &[options, &[text(&path)]].concat());
+    // The loop device goes with the last mount of it (`-o loop`, mount(8)).
+    run("mount", &["-o", "loop", text(&path), text(at)]);
+}
+
+fn run(program: &str, arguments: &[&str]) {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {said}");
+}
+
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are text")
+}
+
+/// `workloads/random`, compiled once, where Cargo keeps what tests make.
+pub(crate) fn program() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("random");
+        // Under another name first: the one of an earlier run may still be running.
+        let new = program.with_extension(std::process::id().to_string());
+        let source = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../workloads/random/random.c"
+        );
+        run("cc", &["-O1", "-pthread", "-o", text(&new), source]);
+        std::fs::rename(&new, &program).expect("the program");
+        program
+    });
+    built.clone()
+}

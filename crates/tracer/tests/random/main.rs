@@ -1,0 +1,216 @@
+//! The property on which all figures rest: calls and bytes of each file are those that an
+//! independent witness saw in the very same run. Programs are made at random
+//! (`workloads/random`); the witness of the eBPF side is `strace -f -y`, that of ptrace, which
+//! permits no second tracer, is the eBPF side. Needs root.
+//!
+//! A failure prints seed, file and both rows. To see it again:
+//!
+//! ```text
+//! IOSTRATA_RANDOM=ext4:17 cargo test -p iostrata-tracer --test random
+//! ```
+//!
+//! `IOSTRATA_RANDOM=btrfs:1..1001` runs the seeds from 1 to 1,000, and `all:1..1001` does so
+//! on every file system.
+
+mod compare;
+mod ground;
+mod lines;
+mod run;
+mod tally;
+mod witness;
+
+use std::ops::Range;
+
+use iostrata_tracer::ebpf::{EbpfObserver, Limits};
+use iostrata_tracer::ptrace::{Stops, sees};
+
+use ground::{Ground, Kind};
+use run::{Last, Seeds, Seen, with_ptrace, with_strace};
+
+/// Seeds of each file system where nobody asks for others.
+const USUAL: Range<u64> = 1..21;
+
+/// Seeds that one session observes.
+const AT_ONCE: u32 = 4;
+
+/// The seeds that are asked for on a file system.
+fn asked(name: &str) -> Range<u64> {
+    let Ok(asked) = std::env::var("IOSTRATA_RANDOM") else {
+        return USUAL;
+    };
+    let (system, seeds) = asked.split_once(':').expect("FILESYSTEM:SEED");
+    if system != name && system != "all" {
+        return 0..0;
+    }
+    let number = |text: &str| text.parse::<u64>().expect("a seed is a number");
+    match seeds.split_once("..") {
+        Some((first, end)) => number(first)..number(end),
+        None => number(seeds)..number(seeds) + 1,
+    }
+}
+
+/// Runs all seeds, in a thread of its own, since the mounts belong to a thread.
+fn hold(
+    name: &'static str,
+    kind: Kind,
+    check: fn(&mut EbpfObserver, &Ground, Seeds) -> Vec<String>,
+) {
+    let checking = std::thread::spawn(move || {
+        let seeds = asked(name);
+        if seeds.is_empty() {
+            return;
+        }
+        let ground = Ground::make(kind, seeds.clone());
+        let mut observer = EbpfObserver::with_limits(Limits::trace()).expect("eBPF");
+        let (mut failed, mut shown) = (0, Vec::new());
+        for first in seeds.clone().step_by(AT_ONCE as usize) {
+            let count = u64::from(AT_ONCE).min(seeds.end - first);
+            let these = Seeds { first, count };
+            let found = check(&mut observer, &ground, these);
+            failed += u64::from(!found.is_empty());
+            let prefix = format!("{name}, seeds {first} to {}: ", first + count - 1);
+            shown.extend(found.into_iter().map(|line| prefix.clone() + &line));
+            empty(&ground, these);
+        }
+        let sessions = (seeds.end - seeds.start).div_ceil(AT_ONCE.into());
+        shown.truncate(60);
+        assert!(
+            shown.is_empty(),
+            "{failed} of {sessions} runs differ on {name}:\n{}",
+            shown.join("\n")
+        );
+        #[expect(clippy::print_stderr, reason = "how much was compared, for who asks")]
+        let () = eprintln!("{name}: {} seeds agree", seeds.end - seeds.start);
+    });
+    if let Err(panic) = checking.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Makes room for the next seeds.
+fn empty(ground: &Ground, seeds: Seeds) {
+    for seed in seeds.first..seeds.first + seeds.count {
+        for dir in [&ground.dir, &ground.other] {
+            let dir = dir.join(seed.to_string());
+            std::fs::remove_dir_all(dir).expect("a directory that can be removed");
+        }
+    }
+}
+
+fn differences(
+    seen: &Seen,
+    ground: &Ground,
+    compared: impl Fn(&tally::Key) -> bool,
+) -> Vec<String> {
+    // Operations whose end the kernel does not show are named as missing, not counted.
+    let lacks_operations = seen.gaps.iter().any(|gap| gap.what.contains("of io_uring"));
+    let is_compared = |key: &tally::Key| {
+        compared(key) && !(lacks_operations && key.call.starts_with("io_uring."))
+    };
+    let mut found = compare::rows(&seen.one, &seen.other, is_compared);
+    let lacks_names = seen.gaps.iter().any(|gap| gap.what.contains("names"));
+    if !(lacks_names && matches!(seen.last, Last::ByBoth(..))) {
+        let is_known = |line: &String| is_overlay(ground) && line.contains("/#");
+        let names = compare::names(&seen.one, &seen.other);
+        found.extend(names.into_iter().filter(|line| !is_known(line)));
+    }
+    if are_names_followed(seen, ground) && !lacks_names {
+        found.extend(match &seen.last {
+            Last::ByOne(last) => {
+                let dirs = [&ground.dir, &ground.other];
+                compare::last_names(last, &seen.other.linked, &dirs)
+            }
+            Last::ByBoth(one, other) => compare::last_names_of_both(one, other),
+        });
+    }
+    if !found.is_empty() {
+        let missing = seen.gaps.iter();
+        found.extend(missing.map(|gap| format!("missing: {}", gap.what)));
+    }
+    found
+}
+
+/// On which the eBPF side does not see that a file without a name (`O_TMPFILE`) got one.
+fn is_overlay(ground: &Ground) -> bool {
+    !ground.layers.is_empty()
+}
+
+/// Whether last names can be compared. Of an overlay `stat(2)` does not show the file that is
+/// counted; and what `io_uring` does to names is counted, but names do not follow it.
+fn are_names_followed(seen: &Seen, ground: &Ground) -> bool {
+    let by_ring = seen
+        .other
+        .rows
+        .iter()
+        .any(|(key, row)| tally::changes_names(&key.call) && row.errors < row.count);
+    !is_overlay(ground) && !by_ring
+}
+
+fn by_strace(observer: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Vec<String> {
+    let mut seen = with_strace(observer, ground, seeds);
+    if is_overlay(ground) {
+        (seen.other, seen.one) = compare::by_layers(&seen.other, &seen.one, &ground.layers);
+    }
+    differences(&seen, ground, |_| true)
+}
+
+fn by_ptrace(observer: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Vec<String> {
+    let with = |observer: &mut EbpfObserver, stops| {
+        let mut seen = with_ptrace(observer, ground, seeds, stops);
+        if is_overlay(ground) {
+            (seen.one, seen.other) = compare::by_layers(&seen.one, &seen.other, &ground.layers);
+        }
+        seen
+    };
+    let all = with(observer, Stops::All);
+    let mut found = differences(&all, ground, |_| true);
+    empty(ground, seeds);
+    // Before it waited for its observers, the program had made calls that only ptrace saw:
+    // without a file, and on its libraries.
+    let io = with(observer, Stops::Io);
+    let known = io.other.names.clone();
+    found.extend(differences(&io, ground, |key| {
+        sees(&key.call) && known.contains_key(&key.thing)
+    }));
+    found
+}
+
+#[test]
+fn ebpf_agrees_with_strace_on_ext4() {
+    hold("ext4", Kind::Ext4, by_strace);
+}
+
+#[test]
+fn ebpf_agrees_with_strace_on_btrfs() {
+    hold("btrfs", Kind::Btrfs, by_strace);
+}
+
+#[test]
+fn ebpf_agrees_with_strace_on_overlay() {
+    hold("overlay", Kind::Overlay, by_strace);
+}
+
+#[test]
+fn ebpf_agrees_with_strace_on_tmpfs() {
+    hold("tmpfs", Kind::Tmpfs, by_strace);
+}
+
+#[test]
+fn ptrace_agrees_with_ebpf_on_ext4() {
+    hold("ext4", Kind::Ext4, by_ptrace);
+}
+
+#[test]
+fn ptrace_agrees_with_ebpf_on_btrfs() {
+    hold("btrfs", Kind::Btrfs, by_ptrace);
+}
+
+#[test]
+fn ptrace_agrees_with_ebpf_on_overlay() {
+    hold("overlay", Kind::Overlay, by_ptrace);
+}
+
+#[test]
+fn ptrace_agrees_with_ebpf_on_tmpfs() {
+    hold("tmpfs", Kind::Tmpfs, by_ptrace);
+}
