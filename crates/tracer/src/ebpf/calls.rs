@@ -82,7 +82,7 @@ pub(super) fn told() -> [u8; SYSCALLS] {
     of_each(told_by)
 }
 
-/// What tells what a call is; one of [`told_by`], 0 for its number alone.
+/// What tells what a call is; one of [`mod@told_by`], 0 for its number alone.
 pub(crate) fn told_by(number: Sysno) -> u8 {
     use Sysno as N;
     match number {
