@@ -23,6 +23,7 @@ macro_rules! pages {
 
 /// Every page in docs/rules.
 const RULES: &[(&str, &str)] = pages![
+    "acknowledged-not-synced",
     "cache-thrash",
     "close-without-sync",
     "cold-start",
@@ -43,6 +44,7 @@ const RULES: &[(&str, &str)] = pages![
     "mapped-not-synced",
     "medium-transfers",
     "open-close-churn",
+    "overwritten-in-place",
     "preallocate-log",
     "prefetch-wasted",
     "queue-depth-one",
