@@ -58,6 +58,7 @@ fn resolved(call: &str) -> Resolved {
         second: Some(named("/b")),
         second_text: b"b".to_vec(),
         node: Some(FILE),
+        other: None,
         inode: None,
         extra: Vec::new(),
     }

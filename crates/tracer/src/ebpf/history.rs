@@ -58,6 +58,8 @@ pub(super) struct Resolved {
     pub(super) second_text: Vec<u8>,
     /// The file that was renamed, linked, removed, made, or changed through its path.
     pub(super) node: Option<FileId>,
+    /// The file that had the second name before.
+    pub(super) other: Option<FileId>,
     /// What that says about itself.
     pub(super) inode: Option<Inode>,
     /// What else the call was given in memory.
@@ -201,6 +203,7 @@ impl History {
             second: self.absolute(&event.base[1], second),
             second_text: second.to_vec(),
             node: None,
+            other: None,
             inode: None,
             extra: extra.to_vec(),
             event,
@@ -249,6 +252,8 @@ impl History {
     ) {
         let base = step.event.base.map(|base| file_id(&base));
         step.node = meant.node;
+        step.other = meant.other;
+        let meant = self.in_order(*meant, names);
         let (from, to) = match names {
             touched::Names::Removed(_) => (Some(meant.from), None),
             touched::Names::Made(_) => (Some(meant.to), None),
@@ -273,6 +278,28 @@ impl History {
         step.node = step
             .node
             .or_else(|| known.and_then(|place| self.names.file_at(place)));
+    }
+
+    /// Which of two directories a rename took the name from: the one in which the file had it.
+    fn in_order(&self, meant: Meant, names: touched::Names<'_>) -> Meant {
+        let (Some([one, two]), touched::Names::Renamed(old, _)) = (meant.between, names) else {
+            return meant;
+        };
+        let had = |directory| {
+            let name = old.to_vec();
+            let file = self.names.file_at(&Place { directory, name });
+            file.is_some() && file == meant.node
+        };
+        let (from, to) = match (had(one), had(two)) {
+            (true, false) => (one, two),
+            (false, true) => (two, one),
+            _ => return meant,
+        };
+        Meant {
+            from: Some(from),
+            to: Some(to),
+            ..meant
+        }
     }
 
     /// One of the paths: its directory is the one that the kernel changed or, where the path is
@@ -343,6 +370,8 @@ impl History {
             self.nameless.insert(file);
         }
         let place = |named: &Option<Named>| named.as_ref().and_then(|named| named.place.clone());
+        self.know(&step.first, step.node);
+        self.know(&step.second, step.other);
         match (call, &step.first, &step.second) {
             ("rename" | "renameat" | "renameat2", Some(from), Some(to)) => {
                 let exchange =
@@ -371,6 +400,22 @@ impl History {
             }
             _ => {}
         }
+    }
+
+    /// A name that a step takes away is that of this file, by whatever name it was used.
+    fn know(&mut self, named: &Option<Named>, file: Option<FileId>) {
+        let (
+            Some(Named {
+                path,
+                place: Some(place),
+            }),
+            Some(file),
+        ) = (named, file)
+        else {
+            return;
+        };
+        self.names.put(file, place.clone());
+        self.follower.is_at(path, file);
     }
 
     /// A path as it was given, made absolute; `None` when there is none.

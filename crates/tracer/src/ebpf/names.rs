@@ -151,7 +151,8 @@ impl Names {
         self.places.get(&file)
     }
 
-    fn put(&mut self, file: FileId, place: Place) {
+    /// The file has the name, as it turns out.
+    pub(super) fn put(&mut self, file: FileId, place: Place) {
         self.by_place.insert(place.clone(), file);
         self.places.insert(file, place);
     }

@@ -127,6 +127,11 @@ pub(super) struct Meant {
     pub(super) to: Option<FileId>,
     /// The file whose name it is.
     pub(super) node: Option<FileId>,
+    /// The file that had the new name before.
+    pub(super) other: Option<FileId>,
+    /// The two directories, where nothing tells which was first: of several names of a file the
+    /// kernel side sees one.
+    pub(super) between: Option<[FileId; 2]>,
 }
 
 /// Reads it off what was touched.
@@ -164,14 +169,14 @@ impl Changed<'_> {
         match only(named.filter_map(|touch| Some((touch.file, touch.name.as_ref()?.0)))) {
             Some((node, parent)) => Meant {
                 from: Some(parent),
-                to: None,
                 node: Some(node),
+                ..Meant::default()
             },
             // One of several names of a file, and not the first.
             None => Meant {
                 from: self.only_directory(),
-                to: None,
                 node: self.only_file(),
+                ..Meant::default()
             },
         }
     }
@@ -179,9 +184,9 @@ impl Changed<'_> {
     fn made(&self, name: &[u8]) -> Meant {
         let node = self.now_named(name);
         Meant {
-            from: None,
             to: node.map(|(_, parent)| parent).or(self.only_directory()),
             node: node.map(|(node, _)| node),
+            ..Meant::default()
         }
     }
 
@@ -189,9 +194,9 @@ impl Changed<'_> {
     fn linked(&self, name: &[u8]) -> Meant {
         let node = self.now_named(name);
         Meant {
-            from: None,
             to: node.map(|(_, parent)| parent).or(self.only_directory()),
             node: node.map(|(node, _)| node).or(self.only_file()),
+            ..Meant::default()
         }
     }
 
@@ -202,6 +207,8 @@ impl Changed<'_> {
                 from: both,
                 to: both,
                 node: self.only_file(),
+                between: self.two_directories(),
+                ..Meant::default()
             };
         };
         let before = self.before.iter().find(|touch| touch.file == node);
@@ -222,7 +229,28 @@ impl Changed<'_> {
             from,
             to: Some(to),
             node: Some(node),
+            other: self.had_name(new, to).filter(|other| *other != node),
+            ..Meant::default()
         }
+    }
+
+    /// The file that had a name in a directory before.
+    fn had_name(&self, name: &[u8], directory: FileId) -> Option<FileId> {
+        let had = self.before.iter().find(|touch| {
+            let own = touch.name.as_ref();
+            own.is_some_and(|(parent, own)| *parent == directory && own == name)
+        });
+        had.map(|touch| touch.file)
+    }
+
+    fn two_directories(&self) -> Option<[FileId; 2]> {
+        let mut found = Vec::new();
+        for touch in &self.before {
+            if touch.is_directory && touch.name.is_some() && !found.contains(&touch.file) {
+                found.push(touch.file);
+            }
+        }
+        found.try_into().ok()
     }
 
     /// The file that can be found by the name now, in a directory that was touched.
@@ -307,6 +335,7 @@ mod tests {
             from: from.map(id),
             to: to.map(id),
             node: node.map(id),
+            ..Meant::default()
         }
     }
 
@@ -379,7 +408,10 @@ mod tests {
             gone,
             after(file(7, B, "x")),
         ];
-        let expected = all(Some(A), Some(B), Some(7));
+        let expected = Meant {
+            other: Some(id(8)),
+            ..all(Some(A), Some(B), Some(7))
+        };
         assert_eq!(meant(Names::Renamed(b"x", b"x"), &touched), expected);
     }
 
@@ -393,6 +425,17 @@ mod tests {
         ];
         let expected = all(Some(A), Some(B), Some(7));
         assert_eq!(meant(Names::Renamed(b"old", b"new"), &touched), expected);
+        let hidden = [
+            directory(A),
+            directory(B),
+            file(7, 50, "other"),
+            after(file(7, 50, "other")),
+        ];
+        let expected = Meant {
+            between: Some([id(A), id(B)]),
+            ..all(None, None, Some(7))
+        };
+        assert_eq!(meant(Names::Renamed(b"old", b"new"), &hidden), expected);
         let within = [
             directory(A),
             file(7, 50, "other"),

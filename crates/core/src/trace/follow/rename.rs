@@ -22,6 +22,13 @@ pub(super) enum Kind {
 }
 
 impl Follower {
+    /// A name is that of a file which was used by another one, as a step tells that follows.
+    pub fn is_at(&mut self, path: &[u8], file: FileId) {
+        if self.known.contains_key(&file) && file_of(self.names.get(path)) != Some(file) {
+            self.names.set(&shared(path), Name::File(file));
+        }
+    }
+
     pub(super) fn made(&mut self, event: &Event, path: &[u8], directory: bool) {
         let span = Span::of(event);
         self.names.set(&shared(path), Name::Present);
