@@ -13,9 +13,12 @@ pub(super) fn item(call: Call, step: &Resolved) -> Option<Item> {
     if call.outcome.is_err() {
         return failed(call, step);
     }
-    // An operation of io_uring is told by the arguments of the system call of its name.
+    // An operation of io_uring is told by the arguments of the system call of its name, and without
+    // the names that it is about.
     let name = system_call(call.name);
-    if let Some(names) = on_names(name, step) {
+    if name == call.name
+        && let Some(names) = on_names(name, step)
+    {
         return Some(Item::Names { call, names });
     }
     let change = on_file(name, step)?;

@@ -192,7 +192,8 @@ impl History {
     pub(super) fn resolve(&mut self, record: &[u8]) -> Option<Resolved> {
         let (event, text) = StepEvent::read_from_prefix(record).ok()?;
         let touches = self.touches.take(event.thread);
-        let (paths, extra) = text.split_at_checked((event.bytes[0] + event.bytes[1]) as usize)?;
+        let paths = event.bytes[0].checked_add(event.bytes[1])?;
+        let (paths, extra) = text.split_at_checked(paths as usize)?;
         let extra = extra.get(..event.extra as usize)?;
         let (first, second) = paths.split_at_checked(event.bytes[0] as usize)?;
         let (first, second) = (up_to_nul(first), up_to_nul(second));

@@ -18,26 +18,28 @@ use super::stopping::Stopping;
 use super::stream::{Events, take};
 use super::sums::Sums;
 use super::wire::{
-    EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REQUEST, EVENT_RUN,
-    EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK,
+    self, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REPORT,
+    EVENT_REQUEST, EVENT_RUN, EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, EVENT_TOUCHED,
 };
 use crate::machine;
 use crate::record::Recording;
 use crate::sites::Sites;
 
-/// Each kind, and the length of its fixed part (`bpf/wire.h`).
-const KINDS: [(u32, usize); 11] = [
-    (EVENT_CALL, 128),
-    (EVENT_REQUEST, 72),
-    (EVENT_NAME, 72),
-    (EVENT_STEP, 144),
-    (EVENT_RUN, 88),
-    (EVENT_TASK, 112),
-    (EVENT_PAYLOAD, 112),
-    (EVENT_STOP, 16),
-    (EVENT_FEW, 72),
-    (EVENT_CACHE, 56),
-    (EVENT_SITE, 80),
+/// Each kind, and the length of its fixed part.
+const KINDS: [(u32, usize); 13] = [
+    (EVENT_CALL, size_of::<wire::CallEvent>()),
+    (EVENT_REQUEST, size_of::<wire::RequestEvent>()),
+    (EVENT_NAME, size_of::<wire::NameEvent>()),
+    (EVENT_TOUCHED, size_of::<wire::TouchedEvent>()),
+    (EVENT_STEP, size_of::<wire::StepEvent>()),
+    (EVENT_RUN, size_of::<wire::RunEvent>()),
+    (EVENT_REPORT, size_of::<wire::ReportEvent>()),
+    (EVENT_TASK, size_of::<wire::TaskEvent>()),
+    (EVENT_PAYLOAD, size_of::<wire::PayloadEvent>()),
+    (EVENT_STOP, size_of::<wire::StopEvent>()),
+    (EVENT_FEW, size_of::<wire::FewEvent>()),
+    (EVENT_CACHE, size_of::<wire::CacheEvent>()),
+    (EVENT_SITE, size_of::<wire::SiteEvent>()),
 ];
 
 /// Words that arithmetic is likely to trip over. No half of one is the number of a process, which

@@ -315,7 +315,7 @@ impl Payloads {
                 bytes: had as u64,
                 held: Some(held),
             }));
-            at = from + had as u64;
+            at = from.saturating_add(had as u64);
         }
     }
 

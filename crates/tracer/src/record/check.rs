@@ -249,7 +249,7 @@ fn file(
         if hole < offset && !is_zero(&handle, hole, offset) {
             return Ok(Seen::Different(format!("it is not zero at byte {hole}")));
         }
-        hole = offset + extent.bytes;
+        hole = offset.saturating_add(extent.bytes);
         if let Source::Stored { chunk, at } = extent.source {
             stored.push((chunk, at, offset, extent.bytes));
         }
@@ -274,7 +274,7 @@ fn file(
             Ok(())
         })?;
         if !same {
-            let end = offset + u64::from(bytes);
+            let end = offset.saturating_add(u64::from(bytes));
             return Ok(Seen::Different(format!(
                 "bytes {offset} to {end} are others than in the log"
             )));

@@ -171,7 +171,7 @@ fn possible(bytes: u64, bounds: (u64, u64), appends: bool, others: &[&Write]) ->
         .filter(|begin| {
             !others
                 .iter()
-                .any(|other| other.covers(*begin, begin + bytes))
+                .any(|other| other.covers(*begin, begin.saturating_add(bytes)))
         })
         .collect()
 }

@@ -275,7 +275,7 @@ impl<W: Write> Order<W> {
             }
             Destination::Output { .. } => None,
         };
-        self.unknown_bytes += payload.unknown_bytes();
+        self.unknown_bytes = self.unknown_bytes.saturating_add(payload.unknown_bytes());
         match (part.to, node) {
             (
                 Destination::File {
