@@ -57,13 +57,21 @@ pub(crate) fn file<'r>(result: &'r TraceResult, end: &str) -> &'r FileRow {
     found
 }
 
-/// Calls and failed calls by name, without operations of io_uring.
+/// Calls and failed calls by name, without operations of io_uring and libaio. What only the
+/// arguments tell apart, such as `ioctl(FICLONE)`, is the system call that it is.
 pub(crate) fn calls(result: &TraceResult) -> BTreeMap<String, (u64, u64)> {
-    let calls = result.syscalls.iter();
+    let mut calls: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let is_operation = |name: &str| name.starts_with("io_uring.") || name.starts_with("aio.");
+    for row in result
+        .syscalls
+        .iter()
+        .filter(|row| !is_operation(&row.name))
+    {
+        let name = row.name.split('(').next().unwrap_or(&row.name);
+        let sum = calls.entry(name.to_owned()).or_default();
+        *sum = (sum.0 + row.count, sum.1 + row.errors);
+    }
     calls
-        .filter(|row| !row.name.starts_with("io_uring."))
-        .map(|row| (row.name.clone(), (row.count, row.errors)))
-        .collect()
 }
 
 /// The same by `strace -f -c`, of another run of the same command.
