@@ -99,7 +99,7 @@ impl Payloads {
                 }
                 self.add(item);
             }
-            None => self.attributes += u64::from(change::is_untold(call)),
+            None => self.attributes += u64::from(change::is_untold(call, resolved)),
         }
     }
 

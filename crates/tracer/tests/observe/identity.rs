@@ -100,10 +100,8 @@ fn names_are_those_of_the_directories_that_changed() {
     let expected = BTreeMap::from([
         ("", (4, 0, 1)),                 // real, link twice, root; link
         ("/real", (1, 2, 1)),            // inner; b, moved; b
-        ("/real/inner", (3, 1, 0)),      // a, c, deep; a
-        ("/real/inner/deep", (1, 0, 0)), // d
-        ("/real/moved", (0, 1, 1)),      // e; deep
-        ("/real/moved/deep", (0, 1, 0)), // d
+        ("/real/moved", (3, 2, 1)),      // was inner: a, c, deep; a, e; deep
+        ("/real/moved/deep", (1, 1, 0)), // d; d
         ("/root", (1, 0, 0)),            // etc
         ("/root/etc", (2, 1, 0)),        // new, other; conf
     ]);

@@ -267,6 +267,8 @@ fn the_log_says_what_io_uring_and_libaio_left_out() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     std::fs::write(dir.path().join("old"), [7; 8192]).unwrap();
     let (_, log) = recorded("ring", dir.path());
+    // A file that a name was made for without a word is found where the log ends.
+    let made = format!("what changed {}/made", dir.path().display());
     let left_out = [
         "1 operations of io_uring",
         "1 io_uring.linkat",
@@ -277,11 +279,19 @@ fn the_log_says_what_io_uring_and_libaio_left_out() {
         "1 io_uring.symlinkat",
         "1 io_uring.unlinkat",
         "3 io_uring.write",
+        &made,
     ];
     assert_eq!(incomplete(&log), left_out);
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     let (_, log) = recorded("aio", dir.path());
-    assert_eq!(incomplete(&log), ["12 aio.pwrite", "1 aio.pwritev"]);
+    let changed = |name: &str| format!("what changed {}/{name}", dir.path().display());
+    let left_out = [
+        "12 aio.pwrite",
+        "1 aio.pwritev",
+        &changed("a"),
+        &changed("b"),
+    ];
+    assert_eq!(incomplete(&log), left_out);
 }
 
 #[test]
