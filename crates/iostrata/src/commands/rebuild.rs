@@ -40,11 +40,20 @@ fn made(rebuilt: &Rebuilt) -> String {
         bytes,
         ..
     } = rebuilt;
+    let files = counted(*files, "file", "files");
+    let directories = counted(*directories, "directory", "directories");
     let others = match others {
         0 => String::new(),
-        others => format!(", {others} links and special files"),
+        others => format!(
+            ", {}",
+            counted(*others, "link or special file", "links and special files")
+        ),
     };
-    format!("rebuilt {files} files in {directories} directories{others}: {bytes} B from the log\n")
+    format!("rebuilt {files} in {directories}{others}: {bytes} B from the log\n")
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 impl From<RebuildError> for Failure {

@@ -371,8 +371,8 @@ impl History {
             self.nameless.insert(file);
         }
         let place = |named: &Option<Named>| named.as_ref().and_then(|named| named.place.clone());
-        self.know(&step.first, step.node);
-        self.know(&step.second, step.other);
+        self.know(step.first.as_ref(), step.node);
+        self.know(step.second.as_ref(), step.other);
         match (call, &step.first, &step.second) {
             ("rename" | "renameat" | "renameat2", Some(from), Some(to)) => {
                 let exchange =
@@ -404,7 +404,7 @@ impl History {
     }
 
     /// A name that a step takes away is that of this file, by whatever name it was used.
-    fn know(&mut self, named: &Option<Named>, file: Option<FileId>) {
+    fn know(&mut self, named: Option<&Named>, file: Option<FileId>) {
         let (
             Some(Named {
                 path,
