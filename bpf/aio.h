@@ -81,11 +81,13 @@ static __always_inline __u64 begin_submission(struct submission *of, struct aio_
 	} else if (block->opcode != AIO_PREAD && block->opcode != AIO_PWRITE) {
 		of->bytes = 0;
 	}
+	if (block->opcode == AIO_FDSYNC)
+		of->flags = RUN_DATA_ONLY;
 	file = number_of_file(block->descriptor);
 	if (!file)
 		return 0;
 	if ((block->rw_flags & (RWF_DSYNC | RWF_SYNC)) || (READ(file, f_flags) & O_DSYNC))
-		of->flags = RUN_DURABLE;
+		of->flags |= RUN_DURABLE;
 	of->mode = identify_file(file, &of->file);
 	/* Others that are handed over with it may come before it. */
 	if ((block->rw_flags & RWF_APPEND) || (READ(file, f_flags) & O_APPEND))

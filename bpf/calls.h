@@ -139,7 +139,7 @@ static __always_inline void prepare_history(struct task_state *state, struct tas
 {
 	state->argument[4] = regs->r8;
 	state->touched_count = 0;
-	state->flags = regs->r9;
+	state->call_flags = state->call & CALL_FLAGS ? regs->r9 : 0;
 	state->source.inode = 0;
 	state->source.device = 0;
 	if (state->call & CALL_SOURCE_FIRST)
@@ -149,7 +149,7 @@ static __always_inline void prepare_history(struct task_state *state, struct tas
 	if (state->call & CALL_STEP)
 		look_at_file(state);
 	if (RECORD && (state->call & CALL_WRITES))
-		prepare_write(state, regs);
+		prepare_write(state);
 	if (state->call & CALL_CLOSES)
 		name_once(state, state->open_file, &state->file); /* afterwards it is gone */
 }
@@ -292,7 +292,7 @@ static __always_inline __u64 offset_of(struct task_state *state, __s64 moved)
 	}
 	/* preadv2 and pwritev2 take -1 for the position. */
 	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL) {
-		if ((state->call & CALL_FLAGS) && (state->flags & RWF_APPEND))
+		if (state->call_flags & RWF_APPEND)
 			return READ(file, f_inode, i_size) - moved;
 		return state->argument[3];
 	}

@@ -9,7 +9,7 @@ static __always_inline bool is_durable(struct task_state *state)
 {
 	struct file *file = (struct file *)state->open_file;
 
-	if ((state->call & CALL_FLAGS) && (state->flags & (RWF_DSYNC | RWF_SYNC)))
+	if (state->call_flags & (RWF_DSYNC | RWF_SYNC))
 		return 1;
 	return READ(file, f_flags) & O_DSYNC;
 }

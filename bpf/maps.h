@@ -82,7 +82,6 @@ struct task_state {
 	__s64 result;       /* of a call with CALL_TOLD */
 	__u32 told_by;      /* ... and TOLD_BY_* of it */
 	__u32 told_pad;
-	__u64 flags;        /* argument 5, where CALL_FLAGS says that it is RWF_* */
 	struct file_key last_named;
 	struct file_key file; /* of the current call */
 	__u64 open_file;      /* its struct file */
@@ -92,8 +91,8 @@ struct task_state {
 	__u32 touched_count;  /* inodes in touched[] */
 	__u64 lowest;         /* when recorded: the write does not begin before, */
 	__u64 looked_ns;      /* ... when that was read, 0 where nobody else can move it, */
-	__u32 call_flags;     /* ... RWF_* of the call, */
 	__u32 appends;        /* ... and whether it goes to the end of the file */
+	__u32 call_flags;     /* RWF_*, 0 where the call has none */
 	__u64 touched[TOUCHED]; /* inodes whose change time the call has set */
 	struct file_key source; /* the file that the current call reads from */
 	__u64 source_file;

@@ -27,7 +27,7 @@ struct ended {
 	__u32 nr;
 	__u32 mode;  /* of the file, as mode_of */
 	__u32 flags; /* RUN_* */
-	__u32 purpose;
+	__u32 pad;
 	struct file_key file;
 	__s64 offset;
 	__s64 result;

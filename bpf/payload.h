@@ -178,14 +178,13 @@ static __always_inline bool is_own(struct file *file)
 
 /* What tells later where the write went: others may move the position of the open file, or the end
  * of the file, before the call and until it has ended. */
-static __always_inline void prepare_write(struct task_state *state, struct pt_regs *regs)
+static __always_inline void prepare_write(struct task_state *state)
 {
 	struct file *file = (struct file *)state->open_file;
 
 	if (!file)
 		return;
 	state->file_flags = READ(file, f_flags);
-	state->call_flags = state->call & CALL_FLAGS ? regs->r9 : 0;
 	state->appends = (state->call_flags & RWF_APPEND) ||
 			 ((state->file_flags & O_APPEND) && !(state->call_flags & RWF_NOAPPEND));
 	state->looked_ns = is_own(file) && !(state->call & CALL_OFFSET) ? 0 : bpf_ktime_get_ns();

@@ -22,12 +22,6 @@ pub(crate) fn moved(path: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     (rest.is_empty() || rest.starts_with(b"/")).then(|| [to, rest].concat())
 }
 
-/// The descriptor that a path below `/proc/self/fd` names (open(2), `O_TMPFILE`).
-pub(crate) fn descriptor(path: &[u8]) -> Option<u32> {
-    let digits = path.strip_prefix(b"/proc/self/fd/")?;
-    std::str::from_utf8(digits).ok()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,12 +31,6 @@ mod tests {
         assert_eq!(normal(b"/a/./b//c/../d"), b"/a/b/d");
         assert_eq!(normal(b"/../.."), b"/");
         assert_eq!(normal(b"/a/\xff"), b"/a/\xff");
-    }
-
-    #[test]
-    fn paths_of_descriptors() {
-        assert_eq!(descriptor(b"/proc/self/fd/12"), Some(12));
-        assert_eq!(descriptor(b"/proc/self/fd/12/x"), None);
     }
 
     #[test]

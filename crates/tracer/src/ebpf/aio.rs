@@ -82,7 +82,7 @@ impl Submission {
     pub(super) fn event(&self) -> Option<Event> {
         let (file, call) = (file_id(&self.file)?, self.name());
         let step = if is_sync(call) {
-            let is_data = call == "aio.fdsync";
+            let is_data = self.flags & run::DATA_ONLY != 0;
             Step::Synced {
                 file: Some(file),
                 scope: if is_data { Scope::Data } else { Scope::File },

@@ -139,10 +139,14 @@ impl History {
         };
         let call = calls::name(event.nr);
         let step = if is_sync(call) {
-            let is_data = call == "aio.fdsync" || event.flags & run::DATA_ONLY != 0;
+            let scope = if event.is_data_only() {
+                Scope::Data
+            } else {
+                Scope::File
+            };
             Step::Synced {
                 file: Some(file),
-                scope: if is_data { Scope::Data } else { Scope::File },
+                scope,
             }
         } else {
             Step::Wrote {

@@ -18,7 +18,7 @@ use super::history::{Resolved, outcome};
 use super::mapping::Mappings;
 use super::stopping::{Stopping, continue_process};
 use super::stream::file_id;
-use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, form, landing, run};
+use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, form, landing};
 use crate::clock::now_ns;
 use crate::failure::{self, survive};
 use crate::record::batch::{Batch, Call, Destination, Item, Open, Part};
@@ -109,34 +109,33 @@ impl Payloads {
         let Ok(event) = RunEvent::read_from_bytes(record) else {
             return;
         };
-        match calls::name(event.nr) {
-            name if is_sync(name) => {
-                let call = Call {
-                    process: event.process,
-                    thread: event.thread,
-                    started_ns: event.started_ns,
-                    ended_ns: event.ended_ns,
-                    name,
-                    outcome: if event.error == 0 {
-                        Ok(0)
-                    } else {
-                        Err(event.error)
-                    },
-                };
-                let change = Change::Synced {
-                    node: file_id(&event.file),
-                    description: None,
-                    scope: if name == "aio.fdsync" || event.flags & run::DATA_ONLY != 0 {
-                        Durability::Data
-                    } else {
-                        Durability::File
-                    },
-                };
-                let open = None;
-                self.add(Item::Step { call, open, change });
-            }
-            _ => {}
+        let name = calls::name(event.nr);
+        if !is_sync(name) {
+            return;
         }
+        let call = Call {
+            process: event.process,
+            thread: event.thread,
+            started_ns: event.started_ns,
+            ended_ns: event.ended_ns,
+            name,
+            outcome: if event.error == 0 {
+                Ok(0)
+            } else {
+                Err(event.error)
+            },
+        };
+        let change = Change::Synced {
+            node: file_id(&event.file),
+            description: None,
+            scope: if event.is_data_only() {
+                Durability::Data
+            } else {
+                Durability::File
+            },
+        };
+        let open = None;
+        self.add(Item::Step { call, open, change });
     }
 
     /// A part of what a call wrote.

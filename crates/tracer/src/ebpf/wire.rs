@@ -334,6 +334,13 @@ pub(super) fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
+impl RunEvent {
+    /// Whether it is a sync of what is needed to read the data, and no more (fdatasync(2)).
+    pub(super) fn is_data_only(&self) -> bool {
+        self.flags & run::DATA_ONLY != 0
+    }
+}
+
 impl CallValue {
     pub(super) fn add(&mut self, other: &Self) {
         add(&mut self.count, other.count);

@@ -2,7 +2,6 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
-use iostrata_core::op::FileId;
 use iostrata_core::trace::{FileKind, NamedFile};
 use syscalls::Sysno;
 
@@ -12,14 +11,14 @@ use super::recorder::{Recorder, low};
 use super::request::Tid;
 
 impl Recorder {
-    /// The paths of a call, and the file without a name that it is to give one.
+    /// The paths of a call, and the file that it links.
     pub(super) fn names(
         &mut self,
         tid: Tid,
         number: Sysno,
         arguments: &[u64; 6],
         (first, second): (Option<Given>, Option<Given>),
-    ) -> (Option<Vec<u8>>, Option<Vec<u8>>, Option<FileId>) {
+    ) -> (Option<Vec<u8>>, Option<Vec<u8>>, Option<Open>) {
         let absolute = |given: Option<Given>| place::absolute(&given?, tid);
         let linked = first.as_ref().filter(|_| links_file(number, arguments));
         let linked = linked.and_then(|first| {
@@ -28,10 +27,7 @@ impl Recorder {
             Some((path_of(file.as_fd(), &open), open))
         });
         match linked {
-            Some((path, open)) => {
-                let unnamed = open.is_unlinked.then_some(open.file);
-                (Some(path), absolute(second), unnamed)
-            }
+            Some((path, open)) => (Some(path), absolute(second), Some(open)),
             None => (absolute(first), absolute(second), None),
         }
     }

@@ -23,7 +23,6 @@ use super::tasks::{Entered, Tasks, family};
 use super::told::{self, Told};
 use super::{memory, usage};
 use crate::clock::now_ns;
-use crate::paths;
 
 /// include/uapi/linux/fs.h
 const RWF_APPEND: u64 = 0x10;
@@ -123,7 +122,7 @@ impl Recorder {
         let creates = first
             .as_ref()
             .is_some_and(|first| creates(number, &arguments) && !place::exists(first, tid));
-        let (first, second, unnamed) = self.names(tid, number, &arguments, (first, second));
+        let (first, second, linked) = self.names(tid, number, &arguments, (first, second));
         let fd = match meaning {
             _ if meaning & call::FD_FIRST != 0 => Some(descriptor(arguments[0])),
             _ if meaning & call::FD_THIRD != 0 => Some(descriptor(arguments[2])),
@@ -139,7 +138,6 @@ impl Recorder {
         let source = source.and_then(|fd| self.resolve(tid, fd));
         self.submit(tid, number, &arguments);
         self.forget_closed(tid, number, &arguments);
-        let linked = self.linked(tid, number, first.as_deref(), &arguments);
         let untraced = clones::take_untraced(number, &arguments, tid);
         let entered = Entered {
             number,
@@ -151,7 +149,6 @@ impl Recorder {
             source,
             first,
             second,
-            unnamed,
             linked,
             creates,
             untraced,
@@ -176,8 +173,9 @@ impl Recorder {
         }
         self.forget_closed(tid, entered.number, &entered.arguments);
         self.note(process, &entered, result);
-        if let (Some(file), Some(path), 0) = (entered.unnamed, &entered.second, result) {
-            self.tally.name_again(file, path);
+        let unnamed = entered.linked.filter(|open| open.is_unlinked);
+        if let (Some(open), Some(path), 0) = (unnamed, &entered.second, result) {
+            self.tally.name_again(open.file, path);
         }
         let result = told::result(tid, entered.counted, &entered.arguments, result);
         let after = self.operations((process, tid), &entered, result, now_ns);
@@ -276,24 +274,6 @@ impl Recorder {
                     tally.name(named);
                 }
             })
-    }
-
-    /// The file that `linkat` names by a descriptor.
-    fn linked(
-        &mut self,
-        tid: Tid,
-        number: Sysno,
-        first: Option<&[u8]>,
-        arguments: &[u64; 6],
-    ) -> Option<Open> {
-        if number != Sysno::linkat {
-            return None;
-        }
-        let fd = match first {
-            Some(path) => i32::try_from(paths::descriptor(path)?).ok()?,
-            None => descriptor(arguments[0]),
-        };
-        self.resolve(tid, fd)
     }
 
     fn file_by_path(&mut self, tid: Tid, entered: &Entered) -> Option<FileId> {

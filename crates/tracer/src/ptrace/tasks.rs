@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use iostrata_core::op::FileId;
 use iostrata_core::trace::tally::Used;
 use syscalls::Sysno;
 
@@ -30,9 +29,7 @@ pub(super) struct Entered {
     pub(super) source: Option<Open>,
     pub(super) first: Option<Vec<u8>>,
     pub(super) second: Option<Vec<u8>>,
-    /// A file without a name that gets one.
-    pub(super) unnamed: Option<FileId>,
-    /// The file that `linkat` names by a descriptor.
+    /// The file that `linkat` links, where it is given by more than its name.
     pub(super) linked: Option<Open>,
     /// Whether a success creates the file.
     pub(super) creates: bool,
