@@ -78,8 +78,7 @@ impl Contents {
         contents.resize(size_bytes)?;
         match payload {
             Some(payload) => {
-                contents.write(0, payload)?;
-                contents.resize(size_bytes)?;
+                contents.held(0, payload)?;
             }
             None if size_bytes > 0 => contents.insert(
                 0,
@@ -91,6 +90,13 @@ impl Contents {
             None => {}
         }
         Ok(contents)
+    }
+
+    /// A range of a file that was there before: within its length.
+    pub(super) fn held(&mut self, offset: u64, payload: &Payload) -> Result<(), TooLong> {
+        let size_bytes = self.size_bytes;
+        self.write(offset, payload)?;
+        self.resize(size_bytes)
     }
 
     /// Its length, bytes.

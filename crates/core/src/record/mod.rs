@@ -29,7 +29,7 @@ mod tests;
 
 pub use contents::{Contents, Extent, Source};
 pub use frame::{MAGIC, VERSION};
-pub use node::{Attribute, Kind, Name, Place, Time};
+pub use node::{Attribute, Kind, Name, Place, Time, Was};
 pub use operation::{Change, Description, Durability, Operation};
 pub use paths::Paths;
 pub use payload::{Payload, Piece};

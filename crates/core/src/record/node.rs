@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Payload;
 use crate::op::FileId;
 
 /// What a node is. The order of the variants is part of the format.
@@ -151,6 +152,39 @@ pub enum Attribute {
         /// `FS_XFLAG_*` (include/uapi/linux/fs.h).
         flags: u32,
     },
+}
+
+/// How a node was before the program began. The order of the variants is part of the format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Was {
+    /// A regular file held these bytes, behind a hole; what is in no such range is zero.
+    Bytes {
+        /// Where they begin, bytes.
+        offset: u64,
+        /// The bytes.
+        payload: Payload,
+    },
+    /// It had this attribute.
+    Attribute(Attribute),
+    /// A symbolic link said this.
+    Target(Vec<u8>),
+    /// A device had this number, as `st_rdev` is encoded.
+    DeviceNumber(u64),
+    /// All names of a directory have been told.
+    Listed,
+}
+
+impl Was {
+    /// In a word or two: `device_number`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Bytes { .. } => "bytes",
+            Self::Attribute(attribute) => attribute.as_str(),
+            Self::Target(_) => "target",
+            Self::DeviceNumber(_) => "device_number",
+            Self::Listed => "listed",
+        }
+    }
 }
 
 /// A time that a node was given. The order of the variants is part of the format.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attribute, Kind, Name, Payload, Place};
+use super::{Attribute, Kind, Name, Payload, Place, Was};
 use crate::op::FileId;
 
 /// One call that changed files, or asked for durability, in the order of completion.
@@ -62,8 +62,8 @@ pub enum Change {
         mode: Option<u32>,
         /// Its length then, bytes.
         size_bytes: u64,
-        /// Its contents then, of a symbolic link what it says; `None` when the log does not
-        /// have them.
+        /// Of a regular file its contents then; `None` when the log does not have them. What
+        /// they are shorter than the length is zero, or told by [`Change::Before`].
         contents: Option<Payload>,
     },
     /// An open file description, seen for the first time or with other flags than before
@@ -268,6 +268,37 @@ pub enum Change {
     Attempted {
         /// Its paths, as the program gave them.
         paths: Vec<Vec<u8>>,
+    },
+    /// How a node was that was found, before the program began; only where that was asked for.
+    Before {
+        /// The node.
+        node: FileId,
+        /// What of it.
+        was: Was,
+    },
+    /// A range of a regular file was mapped, and can be read in memory; only where reads were
+    /// asked for. Which of its pages the program came to, [`Change::Touched`] says.
+    MappedToRead {
+        /// The file.
+        node: FileId,
+        /// Where in the file the mapping begins, bytes.
+        offset: u64,
+        /// Its length, bytes.
+        bytes: u64,
+        /// `PROT_*`.
+        protection: u32,
+        /// `MAP_*`: whether it is shared.
+        flags: u32,
+    },
+    /// A fault made pages of a mapped file accessible; only where reads were asked for. The
+    /// program came to one of them at least; of those that it came to later there is no more.
+    Touched {
+        /// The file.
+        node: FileId,
+        /// Where the pages begin in it, bytes.
+        offset: u64,
+        /// Their length, bytes.
+        bytes: u64,
     },
     /// Something that a later iostrata recorded and this one does not know. Never written.
     #[serde(skip)]

@@ -1,11 +1,11 @@
 //! Which node, names and bytes a change is about, whatever its kind.
 
-use super::{Change, Description, Durability, Name, Payload, Place};
+use super::{Change, Description, Durability, Name, Payload, Place, Was};
 use crate::op::FileId;
 
 impl Change {
     /// Variants that a log can hold: numbers from here on were added later.
-    pub(super) const VARIANTS: u32 = 20;
+    pub(super) const VARIANTS: u32 = 23;
 
     /// Its kind in one or two words: `wrote`, `made`.
     pub fn kind(&self) -> &'static str {
@@ -30,6 +30,9 @@ impl Change {
             Self::Read { .. } => "read",
             Self::Printed { .. } => "printed",
             Self::Attempted { .. } => "attempted",
+            Self::Before { .. } => "before",
+            Self::MappedToRead { .. } => "mapped_to_read",
+            Self::Touched { .. } => "touched",
             Self::Later { .. } => "unknown",
         }
     }
@@ -53,7 +56,10 @@ impl Change {
             | Self::Changed { node, .. }
             | Self::Mapped { node, .. }
             | Self::Closed { node, .. }
-            | Self::Read { node, .. } => Some(*node),
+            | Self::Read { node, .. }
+            | Self::Before { node, .. }
+            | Self::MappedToRead { node, .. }
+            | Self::Touched { node, .. } => Some(*node),
             Self::Synced { node, .. } => *node,
             Self::Printed { .. } | Self::Attempted { .. } | Self::Later { .. } => None,
         }
@@ -138,7 +144,13 @@ impl Change {
             | Self::Cloned { offset, .. }
             | Self::Deduplicated { offset, .. }
             | Self::Mapped { offset, .. }
+            | Self::MappedToRead { offset, .. }
+            | Self::Touched { offset, .. }
             | Self::Read { offset, .. }
+            | Self::Before {
+                was: Was::Bytes { offset, .. },
+                ..
+            }
             | Self::Synced {
                 scope: Durability::Range { offset, .. },
                 ..
@@ -155,6 +167,8 @@ impl Change {
             | Self::Allocated { bytes, .. }
             | Self::Deduplicated { bytes, .. }
             | Self::Mapped { bytes, .. }
+            | Self::MappedToRead { bytes, .. }
+            | Self::Touched { bytes, .. }
             | Self::Read { bytes, .. }
             | Self::Synced {
                 scope: Durability::Range { bytes, .. },
@@ -170,7 +184,11 @@ impl Change {
             Self::Wrote { payload, .. }
             | Self::Stored { payload, .. }
             | Self::Cloned { payload, .. }
-            | Self::Printed { payload, .. } => Some(payload),
+            | Self::Printed { payload, .. }
+            | Self::Before {
+                was: Was::Bytes { payload, .. },
+                ..
+            } => Some(payload),
             Self::Found { contents, .. } => contents.as_ref(),
             _ => None,
         }

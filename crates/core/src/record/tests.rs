@@ -281,6 +281,49 @@ fn what_was_written_is_read() {
     check_sample(&log, &operations);
 }
 
+/// Kinds that were added behind the first ones, which keep their numbers.
+#[test]
+fn kinds_that_were_added_come_back() {
+    let mut log = Writer::new(Vec::new(), &begin()).unwrap();
+    let mut payload = Payload::default();
+    log.store(b"data", &mut payload).unwrap();
+    let was = |was| Change::Before { node: FILE, was };
+    let number = Attribute::Mode { mode: 0o600 };
+    let mut written = [
+        was(Was::Bytes { offset: 9, payload }),
+        was(Was::Attribute(number)),
+        was(Was::Target(b"../x".to_vec())),
+        was(Was::DeviceNumber(0x103)),
+        was(Was::Listed),
+        Change::MappedToRead {
+            node: FILE,
+            offset: 4_096,
+            bytes: 10,
+            protection: 1,
+            flags: 2,
+        },
+        Change::Touched {
+            node: FILE,
+            offset: 4_096,
+            bytes: 8_192,
+        },
+    ]
+    .map(|change| operation("before", Ok(0), change));
+    for one in &mut written {
+        log.operation(one).unwrap();
+    }
+    let log = log.finish(end(Vec::new())).unwrap();
+    let read = read_all(&log).unwrap().0;
+    let expected = written.map(Entry::Operation);
+    assert_eq!(read[1..=expected.len()], expected);
+    let kinds = expected.iter().map(|entry| match entry {
+        Entry::Operation(one) => one.change.kind(),
+        _ => "",
+    });
+    let kinds: Vec<&str> = kinds.collect();
+    assert_eq!(kinds[4..], ["before", "mapped_to_read", "touched"]);
+}
+
 #[test]
 fn a_log_that_was_written_long_ago_is_read() {
     check_sample(GOLDEN, &sample().1);

@@ -4,9 +4,9 @@
 //! and `RESOLVE_NO_SYMLINKS` (openat2(2)), so that neither `..` nor a symbolic link, one that
 //! somebody plants meanwhile either, leads out.
 
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{Mode, OFlags, ResolveFlags, chmod, openat2};
 use rustix::io::Errno;
 
 /// Paths are handed over in parts that are shorter (`PATH_MAX`, include/uapi/linux/limits.h).
@@ -36,6 +36,13 @@ pub(super) fn directory(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Er
 fn open_directory(at: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat2(at, path, flags, Mode::empty(), BENEATH)
+}
+
+/// Sets the mode of what was made in a directory, which the process's mask has cut.
+pub(super) fn set_mode(directory: BorrowedFd<'_>, name: &[u8], mode: Mode) -> Result<(), Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let made = openat2(directory, name, flags, Mode::empty(), BENEATH)?;
+    chmod(format!("/proc/self/fd/{}", made.as_raw_fd()), mode)
 }
 
 /// A new file in a directory.

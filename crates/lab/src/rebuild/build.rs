@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
@@ -17,6 +17,7 @@ use rustix::fs::{
     AtFlags, FileType, Mode, Timespec, Timestamps, XattrFlags, fchmod, fsetxattr, futimens, linkat,
     mkdirat, mknodat, symlinkat,
 };
+use rustix::process::{getegid, geteuid};
 
 use super::beneath;
 use super::{Count, RebuildError, Rebuilt};
@@ -163,6 +164,10 @@ impl<'a, R: Read + Seek> Build<'a, R> {
     fn directory(&mut self, id: FileId, node: &Node, at: &At<'_>) -> Result<bool, Stopped> {
         mkdirat(at.directory, at.name, Mode::RWXU)?;
         self.rebuilt.directories += 1;
+        if !node.attributes.extended.is_empty() {
+            let made = beneath::directory(at.directory, at.name)?;
+            self.extended(&made, &node.attributes, at.path);
+        }
         let mode = self.mode(&node.attributes, at.path).unwrap_or(0o755);
         self.modes.push((at.path.to_vec(), mode));
         self.waiting.push((id, at.path.to_vec()));
@@ -219,7 +224,10 @@ impl<'a, R: Read + Seek> Build<'a, R> {
 
     /// Permission bits as they are set: never those that would hand out rights.
     fn mode(&mut self, attributes: &Attributes, path: &[u8]) -> Option<u32> {
-        if attributes.user.is_some() || attributes.group.is_some() {
+        let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+        let is_own = attributes.user.is_none_or(|owner| owner == user)
+            && attributes.group.is_none_or(|owner| owner == group);
+        if !is_own {
             self.owners.add(path);
         }
         let mode = attributes.mode?;
@@ -229,20 +237,25 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         Some(mode & !SPECIAL_BITS)
     }
 
+    /// Extended attributes that hand out no rights.
+    fn extended(&mut self, of: impl AsFd, attributes: &Attributes, path: &[u8]) {
+        for (name, value) in &attributes.extended {
+            let Some(value) = value else { continue };
+            let is_set = name.starts_with(b"user.")
+                && fsetxattr(&of, name.as_slice(), value, XattrFlags::empty()).is_ok();
+            if !is_set {
+                self.extended.add(path);
+            }
+        }
+    }
+
     fn attributes(
         &mut self,
         file: &File,
         attributes: &Attributes,
         path: &[u8],
     ) -> Result<(), Stopped> {
-        for (name, value) in &attributes.extended {
-            let Some(value) = value else { continue };
-            let is_set = name.starts_with(b"user.")
-                && fsetxattr(file, name.as_slice(), value, XattrFlags::empty()).is_ok();
-            if !is_set {
-                self.extended.add(path);
-            }
-        }
+        self.extended(file, attributes, path);
         if let Some(mode) = self.mode(attributes, path) {
             fchmod(file, Mode::from_raw_mode(mode))?;
         }
@@ -289,7 +302,9 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             }
         };
         let mode = self.mode(&node.attributes, at.path).unwrap_or(0o600);
-        mknodat(at.directory, at.name, kind, Mode::from_raw_mode(mode), 0)?;
+        let mode = Mode::from_raw_mode(mode);
+        mknodat(at.directory, at.name, kind, mode, 0)?;
+        beneath::set_mode(at.directory, at.name, mode)?;
         self.rebuilt.others += 1;
         Ok(true)
     }

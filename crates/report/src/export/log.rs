@@ -119,6 +119,7 @@ pub fn operations<'a>(rows: Box<dyn Iterator<Item = Logged> + 'a>) -> Table<'a> 
             | Change::Described { flags, .. }
             | Change::Wrote { flags, .. }
             | Change::Read { flags, .. }
+            | Change::MappedToRead { flags, .. }
             | Change::Renamed { flags, .. } => Some(u64::from(flags)),
             _ => None,
         })
@@ -127,6 +128,7 @@ pub fn operations<'a>(rows: Box<dyn Iterator<Item = Logged> + 'a>) -> Table<'a> 
         })
         .maybe_text("attribute", |row| match &row.operation.change {
             Change::Changed { attribute, .. } => Some(attribute.as_str()),
+            Change::Before { was, .. } => Some(was.as_str()),
             _ => None,
         })
         .maybe_text("node_kind", |row| match row.operation.change {

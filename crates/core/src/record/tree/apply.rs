@@ -6,7 +6,7 @@ use super::{Body, Impossible, Node, TOLD, Tree};
 use crate::op::FileId;
 use crate::record::contents::TooLong;
 use crate::record::paths::RENAME_EXCHANGE;
-use crate::record::{Attribute, Change, Contents, Kind, Name, Operation, Place, Time};
+use crate::record::{Attribute, Change, Contents, Kind, Name, Operation, Place, Time, Was};
 
 impl Tree {
     /// Applies an operation; one that failed changes nothing.
@@ -87,6 +87,7 @@ impl Tree {
                 self.attribute(operation, *node, attribute);
                 Ok(())
             }
+            Change::Before { node, was } => self.before(operation, *node, was),
             change => self.contents_changed(operation, change),
         }
     }
@@ -240,6 +241,34 @@ impl Tree {
             Some(other) => self.put(from, other),
             None => Ok(()),
         }
+    }
+
+    /// More of a node that was found.
+    fn before(&mut self, operation: u64, id: FileId, was: &Was) -> Result<(), String> {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            self.misfit(operation, "is on a node that was not found before");
+            return Ok(());
+        };
+        match (was, &mut node.body) {
+            // Nobody changed the owner, so that no bits of the mode are taken away.
+            (Was::Attribute(Attribute::Owner { user, group }), _) => {
+                node.attributes.user = *user;
+                node.attributes.group = *group;
+            }
+            (Was::Attribute(attribute), _) => self.attribute(operation, id, attribute),
+            (Was::Bytes { offset, payload }, Body::File(contents)) => {
+                return contents
+                    .held(*offset, payload)
+                    .map_err(|TooLong| too_long());
+            }
+            (Was::Target(target), Body::Symlink(says)) => *says = Some(target.clone()),
+            (Was::DeviceNumber(number), Body::Special { device_number }) => {
+                *device_number = *number;
+            }
+            (Was::Listed, Body::Directory(_)) => {}
+            _ => self.misfit(operation, "tells of a node what only another kind has"),
+        }
+        Ok(())
     }
 
     fn attribute(&mut self, operation: u64, id: FileId, attribute: &Attribute) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::{Attribute, Change, Description, Operation, Payload, Piece, Place};
+use crate::record::{Attribute, Change, Description, Operation, Payload, Piece, Place, Was};
 
 fn node(inode: u64) -> FileId {
     FileId {
@@ -72,13 +72,17 @@ fn wrote(inode: u64, offset: u64, bytes: u32) -> Change {
         description: None,
         offset,
         flags: 0,
-        payload: Payload {
-            pieces: vec![Piece::Stored {
-                chunk: 0,
-                at: 0,
-                bytes,
-            }],
-        },
+        payload: payload(bytes),
+    }
+}
+
+fn payload(bytes: u32) -> Payload {
+    Payload {
+        pieces: vec![Piece::Stored {
+            chunk: 0,
+            at: 0,
+            bytes,
+        }],
     }
 }
 
@@ -376,4 +380,90 @@ proptest! {
             }
         }
     }
+}
+
+/// What a file was, and what the program wrote since.
+#[test]
+fn what_was_before_is_part_of_the_tree() {
+    let before = |inode, was| Change::Before {
+        node: node(inode),
+        was,
+    };
+    let kept = Change::Found {
+        node: node(2),
+        kind: Kind::Regular,
+        place: Place::Name(name(1, "file")),
+        mode: Some(0o4755),
+        size_bytes: 100,
+        contents: Some(payload(10)),
+    };
+    let owner = Attribute::Owner {
+        user: Some(5),
+        group: Some(6),
+    };
+    let tree = tree_of(vec![
+        root(),
+        kept,
+        before(
+            2,
+            Was::Bytes {
+                offset: 90,
+                payload: payload(40),
+            },
+        ),
+        before(2, Was::Attribute(owner)),
+        found(3, Kind::Symlink, Place::Name(name(1, "link"))),
+        before(3, Was::Target(b"file".to_vec())),
+        found(4, Kind::CharacterDevice, Place::Name(name(1, "null"))),
+        before(4, Was::DeviceNumber(0x103)),
+        before(1, Was::Listed),
+        wrote(2, 5, 1),
+    ])
+    .unwrap();
+    assert_eq!(tree.misfits().0, 0);
+    let file = tree.node(node(2)).unwrap();
+    let Body::File(contents) = &file.body else {
+        panic!("{file:?}")
+    };
+    assert_eq!(
+        (contents.size_bytes(), contents.unknown_bytes()),
+        (100, (0, 0))
+    );
+    let extents: Vec<_> = contents
+        .extents()
+        .map(|(at, extent)| (at, extent.bytes))
+        .collect();
+    assert_eq!(extents, [(0, 5), (5, 1), (6, 4), (90, 10)]);
+    assert_eq!(
+        file.attributes.mode,
+        Some(0o4755),
+        "nobody has changed the owner"
+    );
+    assert_eq!(file.attributes.user, Some(5));
+    let target = Some(b"file".to_vec());
+    assert_eq!(tree.node(node(3)).unwrap().body, Body::Symlink(target));
+    let device = Body::Special {
+        device_number: 0x103,
+    };
+    assert_eq!(tree.node(node(4)).unwrap().body, device);
+}
+
+#[test]
+fn what_only_another_kind_had_before_does_not_fit() {
+    let wrong = |inode, was| Change::Before {
+        node: node(inode),
+        was,
+    };
+    let tree = tree_of(vec![
+        root(),
+        wrong(1, Was::Target(b"x".to_vec())),
+        wrong(9, Was::Listed),
+    ]);
+    assert_eq!(tree.unwrap().misfits().0, 2);
+    let too_long = Was::Bytes {
+        offset: u64::MAX,
+        payload: payload(1),
+    };
+    let file = found(2, Kind::Regular, Place::Name(name(1, "file")));
+    assert!(tree_of(vec![root(), file, wrong(2, too_long)]).is_err());
 }
