@@ -37,6 +37,8 @@ APART int end_submission(struct submission *of, __s64 result, __u64 now)
 	ended.result = result;
 	count_operation(&ended);
 	operation_at(purpose_of(ended.nr, of->mode), result, now - of->entered_ns, now);
+	if (READS && (of->opcode == AIO_PREAD || of->opcode == AIO_PREADV))
+		record_operation(&ended);
 	if (of->opcode == AIO_FSYNC || of->opcode == AIO_FDSYNC ||
 	    ((of->opcode == AIO_PWRITE || of->opcode == AIO_PWRITEV) && result != 0 &&
 	     (of->mode & S_IFMT) == S_IFREG))

@@ -113,7 +113,7 @@ static __always_inline void resolve_source(struct task_state *state, struct task
 
 	if (!file)
 		return;
-	identify_file(file, &state->source);
+	state->source_mode = identify_file(file, &state->source);
 	state->source_file = (__u64)file;
 }
 
@@ -142,6 +142,7 @@ static __always_inline void prepare_history(struct task_state *state, struct tas
 	state->call_flags = state->call & CALL_FLAGS ? regs->r9 : 0;
 	state->source.inode = 0;
 	state->source.device = 0;
+	state->source_file = 0;
 	if (state->call & CALL_SOURCE_FIRST)
 		resolve_source(state, task, regs->di);
 	else if (state->call & CALL_SOURCE_SECOND)
@@ -150,6 +151,8 @@ static __always_inline void prepare_history(struct task_state *state, struct tas
 		look_at_file(state);
 	if (RECORD && (state->call & CALL_WRITES))
 		prepare_write(state);
+	if (READS)
+		prepare_read(state, regs->r9);
 	if (state->call & CALL_CLOSES)
 		name_once(state, state->open_file, &state->file); /* afterwards it is gone */
 }

@@ -96,6 +96,11 @@ struct task_state {
 	__u64 touched[TOUCHED]; /* inodes whose change time the call has set */
 	struct file_key source; /* the file that the current call reads from */
 	__u64 source_file;
+	__u32 source_mode;
+	__u32 read_begun;     /* when reads are recorded: the position is known, at which */
+	__u64 read_begins;    /* ... the read began; */
+	__u64 read_lowest;    /* it does not begin before, */
+	__u64 read_looked_ns; /* ... as was read then, 0 where nobody else can move it */
 	__u32 nr;
 	__u32 call;           /* CALL_* bits of nr */
 	__u64 looked_up_to;   /* pages below are counted for this call */

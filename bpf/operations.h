@@ -3,6 +3,7 @@
 #pragma once
 #include "moments.h"
 #include "history.h"
+#include "reads.h"
 #include "offsets.h"
 
 /* What a descriptor of this task stands for, as a number: a function that the verifier reads
@@ -67,6 +68,27 @@ APART int count_operation(struct ended *ended)
 	value->time_ns += took_ns;
 	value->histogram[bucket_of(took_ns, HISTOGRAM_BUCKETS)]++;
 	return 0;
+}
+
+/* A read, for the operation log. */
+static __always_inline void record_operation(struct ended *ended)
+{
+	struct payload_event *event;
+
+	if ((ended->mode & S_IFMT) != S_IFREG)
+		return;
+	event = read_event(PAYLOAD_READ, ended->nr);
+	if (!event)
+		return;
+	event->process = ended->process;
+	event->thread = ended->thread;
+	event->entered_ns = ended->entered_ns;
+	event->left_ns = ended->now;
+	event->file = ended->file;
+	event->offset = ended->offset;
+	event->bytes = ended->result > 0 ? ended->result : 0;
+	event->address = ended->result < 0 ? -ended->result : 0;
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
 /* A write or a sync, for the history. */

@@ -123,6 +123,8 @@ int BPF_PROG(looked_up, struct address_space *mapping, unsigned long index, unsi
 
 	if (!state || !mapping)
 		return 0;
+	if (READS)
+		note_position(state);
 	inode = mapping->host;
 	if (!inode)
 		return 0;
@@ -186,6 +188,8 @@ int BPF_PROG(faulted, struct address_space *mapping, unsigned long index)
 	cache_of(state, inode)->lookups_pages += 1;
 	state->faulted_in = (__u64)inode;
 	state->faulted_page = index;
+	if (READS)
+		record_touch(inode, index, index);
 	return 0;
 }
 
@@ -200,8 +204,11 @@ int BPF_PROG(mapped, struct address_space *mapping, unsigned long first, unsigne
 	if (!state || !mapping || last < first)
 		return 0;
 	inode = mapping->host;
-	if (inode)
-		cache_of(state, inode)->lookups_pages += last - first + 1;
+	if (!inode)
+		return 0;
+	cache_of(state, inode)->lookups_pages += last - first + 1;
+	if (READS)
+		record_touch(inode, first, last);
 	return 0;
 }
 

@@ -7,7 +7,7 @@
  * then stopped until the reader has fetched it.
  */
 #pragma once
-#include "history.h"
+#include "reads.h"
 
 /* One read goes anywhere below FILLED, and is at most STRIDE long. */
 #define FILLED 0x4000
@@ -158,22 +158,6 @@ static long gather_some(__u32 index, void *unused)
 	if (gather->filled >= FILLED || !gather->wanted)
 		send_part(record, PAYLOAD_HERE, 0, gather->filled);
 	return !gather->wanted;
-}
-
-/* Whether the bytes came from another file and are in no buffer. */
-static __always_inline bool is_moved(struct task_state *state)
-{
-	return state->call & (CALL_SOURCE_FIRST | CALL_SOURCE_SECOND);
-}
-
-/* Whether nobody but this task can use the open file: no other descriptor, no other thread. A
- * process that ends gives its descriptors back long after its last call. */
-static __always_inline bool is_own(struct file *file)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	return task->files->count.counter == 1 && bpf_core_field_exists(file->f_ref) &&
-	       READ(file, f_ref.refcnt.counter) == 0;
 }
 
 /* What tells later where the write went: others may move the position of the open file, or the end
@@ -350,7 +334,9 @@ static __always_inline void record_call(struct task_state *state, __s64 result, 
 	__u64 used;
 	int stop = 0;
 
-	if (!(state->call & (CALL_WRITES | CALL_STEP)))
+	if (READS)
+		record_read(state, result, now);
+	if (!(state->call & (CALL_WRITES | CALL_STEP | (READS ? CALL_MOVES : 0))))
 		return;
 	used = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
 	if ((state->call & CALL_WRITES) && result > 0 &&

@@ -35,6 +35,10 @@ static __noinline int look_at_request(struct operation *operation, struct io_kio
 	if (!operation || !request)
 		return 0;
 	switch (operation->opcode) {
+	case IORING_OP_READV:
+	case IORING_OP_READ_FIXED:
+	case IORING_OP_READ:
+	case IORING_OP_READV_FIXED:
 	case IORING_OP_WRITEV:
 	case IORING_OP_WRITE_FIXED:
 	case IORING_OP_WRITE:
@@ -178,6 +182,16 @@ static __always_inline void ring_history(struct operation *operation, struct end
 	bool regular = (ended->mode & S_IFMT) == S_IFREG;
 
 	switch (operation->opcode) {
+	case IORING_OP_READV:
+	case IORING_OP_READ_FIXED:
+	case IORING_OP_READ:
+	case IORING_OP_READV_FIXED:
+		if (READS && file) {
+			ended->offset = ring_offset(operation, file, request,
+						    ended->result > 0 ? ended->result : 0);
+			record_operation(ended);
+		}
+		return;
 	case IORING_OP_WRITEV:
 	case IORING_OP_WRITE_FIXED:
 	case IORING_OP_WRITE:

@@ -4,18 +4,22 @@
 #include "kernel.h"
 
 /* include/uapi/linux/io_uring.h, enum io_uring_op */
+#define IORING_OP_READV 1
 #define IORING_OP_WRITEV 2
 #define IORING_OP_FSYNC 3
+#define IORING_OP_READ_FIXED 4
 #define IORING_OP_WRITE_FIXED 5
 #define IORING_OP_SYNC_FILE_RANGE 8
 #define IORING_OP_FALLOCATE 17
 #define IORING_OP_OPENAT 18
 #define IORING_OP_CLOSE 19
+#define IORING_OP_READ 22
 #define IORING_OP_WRITE 23
 #define IORING_OP_MADVISE 25
 #define IORING_OP_OPENAT2 28
 #define IORING_OP_SPLICE 30
 #define IORING_OP_FTRUNCATE 55
+#define IORING_OP_READV_FIXED 60
 #define IORING_OP_WRITEV_FIXED 61
 #define IORING_FSYNC_DATASYNC 1
 

@@ -405,6 +405,10 @@ enum payload_form {
 	PAYLOAD_IN_MEMORY, /* at `address` of the process, which is stopped */
 	PAYLOAD_IN_FILE,   /* in the file, moved there without a buffer of the program */
 	PAYLOAD_UNKNOWN,
+	PAYLOAD_READ,      /* nowhere: it was read */
+	PAYLOAD_MAPPED,    /* ... or mapped: PROT_* in `call_flags`, MAP_* in `flags`, */
+	PAYLOAD_TOUCHED,   /* ... and a fault has mapped these pages, */
+	PAYLOAD_OPENED,    /* ... or opened to be read */
 };
 
 /* How the offset of a write was learnt. */

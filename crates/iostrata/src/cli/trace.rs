@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use iostrata_core::bytes;
 
 use super::{Checks, Html, Shown};
 
@@ -48,6 +49,21 @@ pub(crate) struct Trace {
     /// not exist; needs eBPF
     #[arg(long, value_name = "FILE", conflicts_with = "pid")]
     pub(crate) record: Option<PathBuf>,
+
+    /// Record reads of regular files too: where and how many bytes, not the bytes; and which
+    /// ranges of files are mapped. Needs eBPF
+    #[arg(long, requires = "record")]
+    pub(crate) record_reads: bool,
+
+    /// Keep in the log what is in DIR before the command is started: files with their contents,
+    /// names and attributes, down to its mounts. Can be given several times
+    #[arg(long, value_name = "DIR", requires = "record")]
+    pub(crate) record_before: Vec<PathBuf>,
+
+    /// Keep no more contents than that for --record-before, all files together
+    #[arg(long, value_name = "SIZE", value_parser = bytes::parse, default_value = "64MiB",
+        requires = "record_before")]
+    pub(crate) record_before_limit: u64,
 
     /// Leave savings computed, and do not measure them by doing the same work both ways
     #[arg(long)]

@@ -368,3 +368,24 @@ fn options_that_exclude_each_other() {
     For more information, try '--help'.
     ");
 }
+
+#[test]
+fn recordings_that_cannot_be_had() {
+    for option in ["--record-reads", "--record-before ."] {
+        let text = refused(&format!("trace {option} -- true"));
+        assert!(text.starts_with("exit 2"), "{text}");
+        assert!(text.contains("--record <FILE>"), "{text}");
+    }
+    assert_snapshot!(refused("trace --backend ptrace --record log --record-reads -- true"), @r"
+    exit 2
+    --- stderr
+    error: --record-reads needs eBPF, since ptrace does not see at which position a shared description was read; leave --backend ptrace or --record-reads out
+    ");
+    assert_snapshot!(refused("trace --record log --record-before absent -- true"), @r"
+    exit 125
+    --- stderr
+    error: cannot keep what is in absent: No such file or directory (os error 2); name another directory
+    ");
+    let text = refused("trace --record log --record-before . --record-before-limit 1.5GiB -- true");
+    assert!(text.contains("must be a whole number"), "{text}");
+}

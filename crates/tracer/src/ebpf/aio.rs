@@ -56,6 +56,20 @@ pub(crate) fn gap(operations: u64) -> Option<Gap> {
     })
 }
 
+/// Reads whose results are not known, of a log that has reads.
+pub(super) fn unread(left: &[Submission]) -> Option<Gap> {
+    let read = |one: &&Submission| {
+        one.mode & S_IFMT == S_IFREG && direction(one.name()) == Some(Direction::Read)
+    };
+    let count = left.iter().filter(read).count();
+    (count > 0).then(|| {
+        Gap::new(
+            format!("{count} reads of libaio"),
+            "the program fetched their results from memory that it shares with the kernel, or not at all",
+        )
+    })
+}
+
 impl Submission {
     /// What it is counted as.
     pub(super) fn number(&self) -> u32 {

@@ -165,6 +165,7 @@ fn load_object(
         .override_global("PURPOSE_OF", &calls::purposes(), true)
         .override_global("HISTORY", &u32::from(limits.history), true)
         .override_global("RECORD", &u32::from(limits.record), true)
+        .override_global("READS", &u32::from(limits.record && limits.reads), true)
         .override_global("HIGH_WATER", &u64::from(limits.ring_bytes / 2), true)
         .map_max_entries("named", limits.calls)
         .map_max_entries("moments", moments::room(limits.history))

@@ -52,6 +52,10 @@ use wire::Config;
 
 /// Sizes of the kernel-side tables. What does not fit is counted as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a part of the kernel side that is switched by itself"
+)]
 pub struct Limits {
     /// Pairs of system call and file, for each CPU that made the call.
     pub calls: u32,
@@ -65,6 +69,8 @@ pub struct Limits {
     pub history: bool,
     /// Whether the payload of writes is wanted ([`EbpfObserver::record`]); needs `history`.
     pub record: bool,
+    /// Whether reads are wanted in the log too; needs `record`.
+    pub reads: bool,
     /// Whether `bpf_rdonly_cast` is used where the kernel has it, since Linux 6.2. Without, every
     /// field of a kernel structure costs the call of a helper.
     pub casts: bool,
@@ -117,6 +123,7 @@ impl Default for Limits {
             ring_bytes: 4 << 20,
             history: false,
             record: false,
+            reads: false,
             casts: true,
         }
     }
@@ -307,6 +314,9 @@ impl Observer for EbpfObserver {
             let mut gaps = readout::log_gaps(&self.object, &raw);
             gaps.extend(events.history.missing());
             gaps.extend(failed.iter().cloned());
+            if self.limits.reads {
+                gaps.extend(aio::unread(&left));
+            }
             Unfinished {
                 payloads,
                 gaps,

@@ -149,6 +149,10 @@ pub(super) mod form {
     pub(crate) const HERE: u32 = 0;
     pub(crate) const IN_MEMORY: u32 = 1;
     pub(crate) const IN_FILE: u32 = 2;
+    pub(crate) const READ: u32 = 4;
+    pub(crate) const MAPPED: u32 = 5;
+    pub(crate) const TOUCHED: u32 = 6;
+    pub(crate) const OPENED: u32 = 7;
 }
 
 /// How the offset of a write was learnt (`enum landing` in `bpf/wire.h`).

@@ -120,6 +120,18 @@ pub(crate) struct Part {
     pub(crate) held: Option<Range<usize>>,
 }
 
+/// A read of a regular file, whether it failed or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Read {
+    pub(crate) call: Call,
+    pub(crate) file: FileId,
+    pub(crate) open: Option<Open>,
+    pub(crate) landing: Landing,
+    pub(crate) bytes: u64,
+    /// `RWF_*`.
+    pub(crate) flags: u32,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Item {
     /// A file was seen for the first time.
@@ -141,6 +153,13 @@ pub(crate) enum Item {
         names: Names,
     },
     Part(Part),
+    Read(Read),
+    /// A regular file was opened, and not to be written to.
+    OpenedToRead {
+        call: Call,
+        file: FileId,
+        open: Open,
+    },
 }
 
 impl Item {
@@ -148,9 +167,11 @@ impl Item {
     pub(crate) fn ended_ns(&self) -> u64 {
         match self {
             Self::Named(_) | Self::Reached { .. } => 0,
-            Self::Step { call, .. } | Self::Names { call, .. } | Self::Part(Part { call, .. }) => {
-                call.ended_ns
-            }
+            Self::Step { call, .. }
+            | Self::Names { call, .. }
+            | Self::Part(Part { call, .. })
+            | Self::OpenedToRead { call, .. }
+            | Self::Read(Read { call, .. }) => call.ended_ns,
         }
     }
 }

@@ -15,7 +15,7 @@ use std::path::Path;
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{
     Body, Change, Check, Contents, Entry, Kind, Node, Payload, Piece, ReadError, Reader, Source,
-    Tree,
+    Tree, Was,
 };
 
 use super::nodes::NAMED_ONLY;
@@ -76,7 +76,8 @@ impl Compared {
 fn compare(log: &Path) -> Result<Compared, ReadError> {
     let mut reader = Reader::new(BufReader::new(File::open(log)?))?;
     let mut tree = Tree::default();
-    let mut made = BTreeSet::new();
+    let mut whole = BTreeSet::new();
+    let itself = fs::metadata(log)?;
     let mut compared = Compared::default();
     while let Some(entry) = reader.next_entry()? {
         if let Entry::Operation(operation) = entry {
@@ -84,9 +85,13 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
                 node,
                 kind: Kind::Directory,
                 ..
+            }
+            | Change::Before {
+                node,
+                was: Was::Listed,
             } = operation.change
             {
-                made.insert(node);
+                whole.insert(node);
             }
             if let Err(impossible) = tree.apply(&operation) {
                 let gap = Gap::new("an operation", impossible.to_string());
@@ -108,8 +113,8 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
             compared.skipped += tree.entries(directory).count() as u64;
             continue;
         }
-        if made.contains(&directory) {
-            names(&tree, directory, &path, &mut compared);
+        if whole.contains(&directory) {
+            names(&tree, directory, &path, &itself, &mut compared);
         }
         for (name, id) in tree.entries(directory) {
             let path = [&path, &b"/"[..], name].concat();
@@ -135,15 +140,19 @@ fn is_there(tree: &Tree, directory: FileId, path: &[u8]) -> bool {
         .is_ok_and(|is| is.is_dir() && (!is_known || is.ino() == directory.inode))
 }
 
-/// All names in a directory that the program made are in the log.
-fn names(tree: &Tree, directory: FileId, path: &[u8], compared: &mut Compared) {
+/// All names in a directory that the program made, or that was told of whole, are in the log; but
+/// not that of the log itself.
+fn names(tree: &Tree, directory: FileId, path: &[u8], itself: &Metadata, compared: &mut Compared) {
     let Ok(entries) = fs::read_dir(real(path)) else {
         return;
     };
     let known: BTreeSet<&[u8]> = tree.entries(directory).map(|(name, _)| name).collect();
     for entry in entries.flatten() {
         let name = entry.file_name();
-        if !known.contains(name.as_bytes()) {
+        let is_itself = entry
+            .metadata()
+            .is_ok_and(|is| (is.dev(), is.ino()) == (itself.dev(), itself.ino()));
+        if !known.contains(name.as_bytes()) && !is_itself {
             let path = [path, b"/", name.as_bytes()].concat();
             compared.differs(
                 &path,

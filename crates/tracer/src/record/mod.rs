@@ -6,6 +6,7 @@
 //! comes is thrown away, and the error is told at the end.
 
 pub(crate) mod batch;
+mod before;
 mod check;
 mod descriptions;
 mod doubt;
@@ -25,6 +26,7 @@ use iostrata_core::record::{Begin, Check, Completeness, End, Writer};
 
 use crate::failure;
 use batch::Batch;
+pub use before::Before;
 use order::Order;
 
 /// Batches that may wait to be written.
@@ -39,6 +41,14 @@ pub enum RecordError {
         /// The log.
         path: PathBuf,
         /// What the kernel said.
+        source: io::Error,
+    },
+    /// A directory cannot be kept as it was.
+    #[error("cannot keep what is in {}: {source}; name another directory", directory.display())]
+    Before {
+        /// The directory, as it was given.
+        directory: PathBuf,
+        /// Why.
         source: io::Error,
     },
     /// It cannot be written any more.
@@ -93,16 +103,33 @@ impl Recording {
     /// # Errors
     /// When the file cannot be created, exists, or cannot be written to.
     pub fn create(path: &Path, begin: &Begin) -> Result<Self, RecordError> {
+        Self::with_before(path, begin, &Before::default())
+    }
+
+    /// The same, of a log that also has what was there before the program begins: it must not
+    /// have been started.
+    ///
+    /// # Errors
+    /// When the file cannot be created, exists, or cannot be written to, or a directory is not
+    /// there. No log is left behind then.
+    pub fn with_before(path: &Path, begin: &Begin, before: &Before) -> Result<Self, RecordError> {
+        let kept = before.resolved();
+        let directories =
+            kept.map_err(|(directory, source)| RecordError::Before { directory, source })?;
         let failed = |source| RecordError::Create {
             path: path.to_owned(),
             source,
         };
         let file = File::create_new(path).map_err(failed)?;
-        let log = Writer::new(file, begin).map_err(failed)?;
+        let order = begun(file, begin, &directories, before.limit_bytes).map_err(|error| {
+            // It was made just now, and nobody has it.
+            drop(std::fs::remove_file(path));
+            failed(error)
+        })?;
         let (sender, receiver) = sync_channel(WAITING);
         let writer = thread::Builder::new()
             .name("record".to_owned())
-            .spawn(move || write(Order::new(log), &receiver))
+            .spawn(move || write(order, &receiver))
             .map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
@@ -170,6 +197,21 @@ impl Recording {
             check,
         })
     }
+}
+
+/// A log with what was there before.
+fn begun(
+    file: File,
+    begin: &Begin,
+    directories: &[PathBuf],
+    limit_bytes: u64,
+) -> io::Result<Order<File>> {
+    let itself = file.try_clone()?;
+    let mut order = Order::new(Writer::new(file, begin)?);
+    if !directories.is_empty() {
+        order.keep(directories, limit_bytes, &itself)?;
+    }
+    Ok(order)
 }
 
 /// Takes everything that comes; after an error it only throws it away.

@@ -32,6 +32,20 @@ pub(crate) enum Landing {
     },
 }
 
+impl Landing {
+    /// Where a read of so many bytes began, and whether that is certain: it leaves nothing in the
+    /// file that could tell.
+    pub(super) fn of_read(self, bytes: u64) -> (u64, bool) {
+        match self {
+            Self::At(offset) => (offset, true),
+            Self::Within { lowest, end, .. } => {
+                let last = end.saturating_sub(bytes);
+                (last, last == lowest)
+            }
+        }
+    }
+}
+
 /// One write to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Write {
@@ -249,6 +263,14 @@ mod tests {
         }
         offsets.settle(FILE, &writes[1], 103);
         assert_eq!(offsets.places(FILE, &writes[0]).unwrap(), [100]);
+    }
+
+    #[test]
+    fn a_read_is_certain_only_where_nobody_moved_the_position() {
+        assert_eq!(Landing::At(7).of_read(100), (7, true));
+        assert_eq!(within(10, 30).of_read(20), (10, true));
+        assert_eq!(within(10, 50).of_read(20), (30, false));
+        assert_eq!(within(10, 50).of_read(0), (50, false), "the end was read");
     }
 
     #[test]

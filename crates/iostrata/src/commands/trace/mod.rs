@@ -131,7 +131,13 @@ fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut
 fn choose(options: &Trace) -> Result<Watcher, Failure> {
     let recorded = options.record.is_some();
     if let Some(TraceBackend::Ptrace) = options.backend {
-        return if recorded {
+        return if options.record_reads {
+            Err(Failure::Usage(
+                "--record-reads needs eBPF, since ptrace does not see at which position a shared \
+                 description was read; leave --backend ptrace or --record-reads out"
+                    .to_owned(),
+            ))
+        } else if recorded {
             Err(Failure::Usage(
                 "--record needs eBPF; leave --backend ptrace or --record out".to_owned(),
             ))

@@ -7,7 +7,7 @@ use iostrata_core::record::{Begin, Check, Completeness};
 use iostrata_core::trace::{RecordingRow, TraceResult};
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::{EbpfObserver, Limits, Unfinished};
-use iostrata_tracer::record::Recording;
+use iostrata_tracer::record::{Before, Recording};
 
 use super::itself;
 use crate::cli::Trace;
@@ -17,7 +17,10 @@ use crate::ui;
 /// Room for payloads only where they are recorded.
 pub(super) fn limits(options: &Trace) -> Limits {
     if options.record.is_some() {
-        Limits::record()
+        Limits {
+            reads: options.record_reads,
+            ..Limits::record()
+        }
     } else {
         Limits::trace()
     }
@@ -34,9 +37,14 @@ pub(super) fn begin(options: &Trace, observer: &mut EbpfObserver) -> Result<(), 
         command: words.map(|word| word.as_bytes().to_vec()).collect(),
         directory: directory.into_os_string().into_vec(),
         started_ns: now_ns(),
-        reads: false,
+        reads: options.record_reads,
     };
-    observer.record(Recording::create(path, &begin).map_err(|error| itself(&error))?);
+    let before = Before {
+        directories: options.record_before.clone(),
+        limit_bytes: options.record_before_limit,
+    };
+    let recording = Recording::with_before(path, &begin, &before);
+    observer.record(recording.map_err(|error| itself(&error))?);
     Ok(())
 }
 

@@ -1,12 +1,14 @@
 //! Nodes and their names, as far as a log has told of them.
 
+mod kept;
+
 use std::collections::{HashMap, HashSet};
 
 use iostrata_core::op::FileId;
 use iostrata_core::record::{Change, Kind, Name, Place};
 use iostrata_core::trace::{FileKind, NamedFile};
 
-use super::batch::{Located, Target};
+use crate::record::batch::{Located, Target};
 
 /// The kernel's own file systems: what is written to a file of theirs is a command, and is not
 /// in it afterwards.
@@ -34,14 +36,14 @@ const WITHOUT_CONTENTS: [&str; 19] = [
 
 /// Device of directories that are known by their name only. No file system has it:
 /// `get_anon_bdev` begins at 1 (fs/super.c).
-pub(super) const NAMED_ONLY: u32 = 0;
+pub(in crate::record) const NAMED_ONLY: u32 = 0;
 
 /// Names of a path that are looked for.
 const DEEPEST: usize = 64;
 
 /// Tells of each node before it is used: its directories, then itself.
 #[derive(Debug, Default)]
-pub(super) struct Nodes {
+pub(in crate::record) struct Nodes {
     entries: HashMap<Name, FileId>,
     /// Directories that were known by their name before the kernel side told who they are.
     also: HashMap<FileId, FileId>,
@@ -51,13 +53,21 @@ pub(super) struct Nodes {
     without_contents: HashSet<FileId>,
     named_only: u64,
     root: Option<FileId>,
+    /// Nodes that were told of before the program began.
+    kept: HashSet<FileId>,
+    /// Of these, the ones on overlayfs: when a file is changed there it gets another inode.
+    layered: HashSet<FileId>,
+    /// Files whose contents were left out.
+    left: HashSet<FileId>,
+    /// Directories of which all names are known.
+    listed: HashSet<FileId>,
     /// What is to be told before the next operation.
     found: Vec<Change>,
 }
 
 impl Nodes {
     /// A file was seen for the first time.
-    pub(super) fn saw(&mut self, named: NamedFile) {
+    pub(in crate::record) fn saw(&mut self, named: NamedFile) {
         if WITHOUT_CONTENTS.contains(&named.filesystem.as_str()) {
             self.without_contents.insert(named.file);
         } else if !self.told.contains(&named.file) {
@@ -66,22 +76,22 @@ impl Nodes {
     }
 
     /// Whether it is a file whose bytes are those that were written to it.
-    pub(super) fn has_contents(&self, file: FileId) -> bool {
+    pub(in crate::record) fn has_contents(&self, file: FileId) -> bool {
         !self.without_contents.contains(&file)
     }
 
     /// What the log has to tell before the operation that was just looked at.
-    pub(super) fn found(&mut self) -> Vec<Change> {
+    pub(in crate::record) fn found(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.found)
     }
 
     /// The node that the log calls so.
-    pub(super) fn id(&self, file: FileId) -> FileId {
+    pub(in crate::record) fn id(&self, file: FileId) -> FileId {
         self.also.get(&file).copied().unwrap_or(file)
     }
 
     /// A file that an operation is about, told of if it was not yet.
-    pub(super) fn file(&mut self, file: FileId) -> FileId {
+    pub(in crate::record) fn file(&mut self, file: FileId) -> FileId {
         let id = self.id(file);
         if self.told.contains(&id) {
             return id;
@@ -96,6 +106,10 @@ impl Nodes {
         }
         let place = self.place(&named.path);
         if let Place::Name(name) = &place {
+            if let Some(known) = self.kept_as(name, file) {
+                self.also.insert(file, known);
+                return known;
+            }
             self.entries.insert(name.clone(), id);
         }
         self.tell(id, kind_of(named.kind), place, named.size_bytes);
@@ -126,7 +140,7 @@ impl Nodes {
     }
 
     /// The name that a path ends in; `None` for the root.
-    pub(super) fn name(&mut self, at: &Located) -> Option<Name> {
+    pub(in crate::record) fn name(&mut self, at: &Located) -> Option<Name> {
         let end = at.path.iter().rposition(|byte| *byte == b'/')?;
         let name = &at.path[end + 1..];
         if name.is_empty() {
@@ -172,7 +186,9 @@ impl Nodes {
         let name = Name::new(parent, name);
         match (self.entries.get(&name).copied(), id) {
             (Some(known), None) => return known,
-            (Some(known), Some(id)) if known.device == NAMED_ONLY => {
+            (Some(known), Some(id))
+                if known.device == NAMED_ONLY || self.kept_as(&name, id).is_some() =>
+            {
                 self.also.insert(id, known);
                 self.seen.remove(&id);
                 return known;
@@ -196,7 +212,12 @@ impl Nodes {
     }
 
     /// The node that a call found at a name, told of if it was not yet.
-    pub(super) fn at(&mut self, name: &Name, target: Option<Target>, otherwise: Kind) -> FileId {
+    pub(in crate::record) fn at(
+        &mut self,
+        name: &Name,
+        target: Option<Target>,
+        otherwise: Kind,
+    ) -> FileId {
         let known = self.entries.get(name).copied();
         let Some(target) = target else {
             return known.unwrap_or_else(|| {
@@ -208,7 +229,8 @@ impl Nodes {
         if self.told.contains(&id) {
             return id;
         }
-        if let Some(known) = known.filter(|known| known.device == NAMED_ONLY) {
+        let same = known.filter(|known| known.device == NAMED_ONLY);
+        if let Some(known) = same.or_else(|| self.kept_as(name, target.id)) {
             self.also.insert(target.id, known);
             return known;
         }
@@ -217,7 +239,7 @@ impl Nodes {
     }
 
     /// A file that a path led to, told of if it was not yet and no name event is on its way.
-    pub(super) fn reached(&mut self, name: &Name, target: Target) {
+    pub(in crate::record) fn reached(&mut self, name: &Name, target: Target) {
         if !self.seen.contains_key(&target.id) && self.has_contents(target.id) {
             self.at(name, Some(target), Kind::Regular);
         }
@@ -231,7 +253,7 @@ impl Nodes {
     }
 
     /// A path of a node. Looks at every name: for what is seldom asked.
-    pub(super) fn path_of(&self, node: FileId) -> Option<Vec<u8>> {
+    pub(in crate::record) fn path_of(&self, node: FileId) -> Option<Vec<u8>> {
         let mut parts = Vec::new();
         let mut at = node;
         while Some(at) != self.root && parts.len() < DEEPEST {
@@ -246,7 +268,7 @@ impl Nodes {
     }
 
     /// A call made a node: whatever was known of its identity belongs to another one.
-    pub(super) fn made(&mut self, name: Option<&Name>, id: Option<FileId>) -> FileId {
+    pub(in crate::record) fn made(&mut self, name: Option<&Name>, id: Option<FileId>) -> FileId {
         let id = id.unwrap_or_else(|| self.by_name_only());
         self.also.remove(&id);
         self.seen.remove(&id);
@@ -258,12 +280,12 @@ impl Nodes {
     }
 
     /// A name is gone.
-    pub(super) fn removed(&mut self, name: &Name) {
+    pub(in crate::record) fn removed(&mut self, name: &Name) {
         self.entries.remove(name);
     }
 
     /// A node has another name; gives the node that had it before.
-    pub(super) fn renamed(
+    pub(in crate::record) fn renamed(
         &mut self,
         node: FileId,
         from: &Name,

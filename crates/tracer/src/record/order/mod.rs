@@ -1,19 +1,24 @@
 //! From what the kernel handed over, nearly in order, to the operations of a log.
 
+mod reads;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use blake3::Hasher;
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{Change, Description, Kind, Operation, Payload, Piece, Place, Writer};
 
-use super::batch::{Batch, Call, Destination, Item, Names, Open, Part};
-use super::descriptions::Descriptions;
-use super::doubt::{Doubt, Doubts};
-use super::nodes::Nodes;
-use super::offsets::{self, Landing};
-use super::queue::Queue;
+use crate::record::batch::{Batch, Call, Destination, Item, Names, Open, Part};
+use crate::record::before::{self, Outside};
+use crate::record::descriptions::Descriptions;
+use crate::record::doubt::{Doubt, Doubts};
+use crate::record::nodes::Nodes;
+use crate::record::offsets::{self, Landing};
+use crate::record::queue::Queue;
 
 /// include/uapi/linux/fs.h
 const RENAME_EXCHANGE: u32 = 2;
@@ -28,7 +33,7 @@ struct Begun {
 }
 
 /// Puts operations in order and writes them.
-pub(super) struct Order<W> {
+pub(in crate::record) struct Order<W> {
     log: Writer<W>,
     /// By thread.
     begun: HashMap<u32, Begun>,
@@ -39,10 +44,14 @@ pub(super) struct Order<W> {
     unknown_bytes: u64,
     mapped: u64,
     whiteouts: u64,
+    unsettled_reads: u64,
+    /// What is missing of what was before.
+    not_kept: Vec<Gap>,
+    outside: Outside,
 }
 
 impl<W: Write> Order<W> {
-    pub(super) fn new(log: Writer<W>) -> Self {
+    pub(in crate::record) fn new(log: Writer<W>) -> Self {
         Self {
             log,
             begun: HashMap::new(),
@@ -53,10 +62,26 @@ impl<W: Write> Order<W> {
             unknown_bytes: 0,
             mapped: 0,
             whiteouts: 0,
+            unsettled_reads: 0,
+            not_kept: Vec::new(),
+            outside: Outside::default(),
         }
     }
 
-    pub(super) fn take(&mut self, batch: Batch) -> io::Result<()> {
+    /// Tells of everything in directories before the program begins.
+    pub(in crate::record) fn keep(
+        &mut self,
+        directories: &[PathBuf],
+        limit_bytes: u64,
+        log_file: impl AsFd,
+    ) -> io::Result<()> {
+        let to = (&mut self.log, &mut self.nodes);
+        self.not_kept = before::keep(directories, limit_bytes, log_file, to)?;
+        self.outside = Outside::asked(self.nodes.all_left());
+        Ok(())
+    }
+
+    pub(in crate::record) fn take(&mut self, batch: Batch) -> io::Result<()> {
         let Batch { items, bytes } = batch;
         for item in items {
             match item {
@@ -69,6 +94,8 @@ impl<W: Write> Order<W> {
                 }
                 Item::Names { call, names } => self.names(&call, names),
                 Item::Part(part) => self.part(&part, &bytes)?,
+                Item::Read(read) => self.read(&read),
+                Item::OpenedToRead { call, file, open } => self.opened(&call, file, open),
             }
         }
         self.queue.write_old(&mut self.log, &mut self.doubts)
@@ -214,6 +241,9 @@ impl<W: Write> Order<W> {
                 };
                 let mode = node.and_then(|node| node.mode);
                 let node = self.nodes.made(Some(&name), node.map(|node| node.id));
+                if kind == Kind::Directory {
+                    self.nodes.listed(node);
+                }
                 let change = Change::Made {
                     node,
                     kind,
@@ -314,8 +344,7 @@ impl<W: Write> Order<W> {
                     flags,
                     payload,
                 };
-                self.tell_found(call);
-                self.queue.push(operation(call, change), doubt);
+                self.push_write(call, change, doubt);
             }
             (Destination::Mapping { offset, .. }, Some(node)) => {
                 let change = Change::Stored {
@@ -341,20 +370,30 @@ impl<W: Write> Order<W> {
     fn push(&mut self, call: &Call, change: Change, made: Option<FileId>) {
         self.tell_found(call);
         let operation = operation(call, change);
+        self.outside.saw(&operation, &self.nodes);
         match made {
             Some(node) => self.queue.push_made(operation, node),
             None => self.queue.push(operation, None),
         }
     }
 
+    fn push_write(&mut self, call: &Call, change: Change, doubt: Option<Doubt>) {
+        self.tell_found(call);
+        let operation = operation(call, change);
+        self.outside.saw(&operation, &self.nodes);
+        self.queue.push(operation, doubt);
+    }
+
     fn tell_found(&mut self, call: &Call) {
         for found in self.nodes.found() {
-            self.queue.first(operation(&done(call), found));
+            let operation = operation(&done(call), found);
+            self.outside.saw(&operation, &self.nodes);
+            self.queue.first(operation);
         }
     }
 
     /// Writes the rest; gives the log back, and what is missing from it.
-    pub(super) fn finish(mut self) -> io::Result<(Writer<W>, Vec<Gap>)> {
+    pub(in crate::record) fn finish(mut self) -> io::Result<(Writer<W>, Vec<Gap>)> {
         self.queue
             .write_until(u64::MAX, &mut self.log, &mut self.doubts)?;
         let gaps = self.gaps();
@@ -379,6 +418,11 @@ impl<W: Write> Order<W> {
                 "several writes went to one file at the same time, and neither their order nor what the file holds tells which is where",
             ),
             (
+                self.unsettled_reads,
+                "offsets of reads",
+                "others moved the position of the open file at the same time, and nothing tells where each read began",
+            ),
+            (
                 self.queue.late,
                 "places in the order",
                 "they came more than 100 ms late",
@@ -397,6 +441,8 @@ impl<W: Write> Order<W> {
         .into_iter()
         .filter(|(count, ..)| *count > 0)
         .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why))
+        .chain(self.not_kept.iter().cloned())
+        .chain(self.outside.gaps())
         .collect()
     }
 }
@@ -442,6 +488,8 @@ fn of_node(mut change: Change, id: FileId) -> Change {
         | Change::Deduplicated { node, .. }
         | Change::Mapped { node, .. }
         | Change::Read { node, .. }
+        | Change::MappedToRead { node, .. }
+        | Change::Touched { node, .. }
         | Change::Closed { node, .. } => *node = id,
         Change::Synced { node, .. } => *node = Some(id),
         _ => {}

@@ -3,7 +3,9 @@
 //! Payload that the kernel side could not hand over is fetched here, while the process is
 //! stopped; then the process is continued.
 
-use std::collections::HashMap;
+mod reads;
+
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
@@ -12,14 +14,14 @@ use iostrata_core::record::{Change, Durability};
 use iostrata_core::trace::{NamedFile, is_sync};
 use zerocopy::FromBytes as _;
 
-use super::calls;
-use super::change;
-use super::history::{Resolved, outcome};
-use super::mapping::Mappings;
-use super::stopping::{Stopping, continue_process};
-use super::stream::file_id;
-use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, form, landing};
 use crate::clock::now_ns;
+use crate::ebpf::calls;
+use crate::ebpf::change;
+use crate::ebpf::history::{Resolved, outcome};
+use crate::ebpf::mapping::Mappings;
+use crate::ebpf::stopping::{Stopping, continue_process};
+use crate::ebpf::stream::file_id;
+use crate::ebpf::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, form, landing};
 use crate::failure::{self, survive};
 use crate::record::batch::{Batch, Call, Destination, Item, Open, Part};
 use crate::record::offsets::Landing;
@@ -36,7 +38,7 @@ const S_IFREG: u32 = 0o100_000;
 const O_APPEND: u32 = 0o2000;
 
 /// Feeds one recording.
-pub(super) struct Payloads {
+pub(in crate::ebpf) struct Payloads {
     recording: Recording,
     batch: Batch,
     stopping: Stopping,
@@ -52,10 +54,12 @@ pub(super) struct Payloads {
     unstoppable: u64,
     /// Changes of attributes that could not be told.
     attributes: u64,
+    /// Files that calls have mapped.
+    mapped: HashSet<FileId>,
 }
 
 impl Payloads {
-    pub(super) fn new(recording: Recording, stopping: Stopping) -> Self {
+    pub(in crate::ebpf) fn new(recording: Recording, stopping: Stopping) -> Self {
         Self {
             recording,
             batch: Batch::default(),
@@ -68,19 +72,20 @@ impl Payloads {
             unsure: 0,
             unstoppable: 0,
             attributes: 0,
+            mapped: HashSet::new(),
         }
     }
 
     /// Who is stopped for it.
-    pub(super) fn stopping(&mut self) -> &mut Stopping {
+    pub(in crate::ebpf) fn stopping(&mut self) -> &mut Stopping {
         &mut self.stopping
     }
 
-    pub(super) fn named(&mut self, named: &NamedFile) {
+    pub(in crate::ebpf) fn named(&mut self, named: &NamedFile) {
         self.add(Item::Named(named.clone()));
     }
 
-    pub(super) fn step(&mut self, resolved: &Resolved) {
+    pub(in crate::ebpf) fn step(&mut self, resolved: &Resolved) {
         let call = call_of_step(&resolved.event);
         match change::item(call, resolved) {
             Some(Item::Step {
@@ -105,7 +110,7 @@ impl Payloads {
 
     /// Syncs among what does not come as a step. Of the other operations of io_uring and libaio
     /// no payload is seen: the end of the log counts them.
-    pub(super) fn run(&mut self, record: &[u8]) {
+    pub(in crate::ebpf) fn run(&mut self, record: &[u8]) {
         let Ok(event) = RunEvent::read_from_bytes(record) else {
             return;
         };
@@ -139,7 +144,7 @@ impl Payloads {
     }
 
     /// A part of what a call wrote.
-    pub(super) fn payload(&mut self, record: &[u8]) {
+    pub(in crate::ebpf) fn payload(&mut self, record: &[u8]) {
         let Ok((event, behind)) = PayloadEvent::read_from_prefix(record) else {
             return;
         };
@@ -155,6 +160,9 @@ impl Payloads {
                 let memory = File::open(format!("/proc/{}/mem", event.thread));
                 self.fetch(&event, memory.ok().as_ref());
             }
+            form::READ => self.read(&event),
+            form::OPENED => self.opened(&event),
+            form::MAPPED | form::TOUCHED => self.in_memory(&event),
             form::IN_FILE => {
                 let path = format!("/proc/{}/fd/{}", event.thread, event.descriptor);
                 self.fetch(&event, File::open(path).ok().as_ref());
@@ -209,14 +217,7 @@ impl Payloads {
             },
         };
         self.add(Item::Part(Part {
-            call: Call {
-                process: event.process,
-                thread: event.thread,
-                started_ns: event.entered_ns,
-                ended_ns: event.left_ns,
-                name: calls::name(event.nr),
-                outcome: Ok(event.bytes),
-            },
+            call: call_of(event, calls::name(event.nr)),
             to,
             descriptor: event.descriptor,
             whole: event.bytes,
@@ -227,7 +228,7 @@ impl Payloads {
     }
 
     /// A process was stopped; everything before that is read by now.
-    pub(super) fn stop(&mut self, record: &[u8]) {
+    pub(in crate::ebpf) fn stop(&mut self, record: &[u8]) {
         let Ok(event) = StopEvent::read_from_bytes(record) else {
             return;
         };
@@ -327,14 +328,18 @@ impl Payloads {
     }
 
     /// Hands over what was gathered; waits while the log's writer does not keep up.
-    pub(super) fn hand_over(&mut self) {
+    pub(in crate::ebpf) fn hand_over(&mut self) {
         if !self.batch.is_empty() {
             self.recording.send(std::mem::take(&mut self.batch));
         }
     }
 
     /// [`Self::finish`], and whatever goes wrong in it is an error.
-    pub(super) fn end(self, gaps: Vec<Gap>, still_running: bool) -> Result<Recorded, RecordError> {
+    pub(in crate::ebpf) fn end(
+        self,
+        gaps: Vec<Gap>,
+        still_running: bool,
+    ) -> Result<Recorded, RecordError> {
         let path = self.recording.path().to_owned();
         let mut failed = Vec::new();
         let ended = survive("the end of the log", &mut failed, || {
@@ -390,6 +395,17 @@ impl Payloads {
                 .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why)),
         );
         self.recording.finish(self.stopped, gaps, still_running)
+    }
+}
+
+fn call_of(event: &PayloadEvent, name: &'static str) -> Call {
+    Call {
+        process: event.process,
+        thread: event.thread,
+        started_ns: event.entered_ns,
+        ended_ns: event.left_ns,
+        name,
+        outcome: Ok(event.bytes),
     }
 }
 

@@ -1,0 +1,127 @@
+//! Files that the program found and changed, and of which the log does not have what was before.
+
+use std::collections::HashSet;
+
+use iostrata_core::op::{FileId, Gap};
+use iostrata_core::record::{Change, Kind, Operation};
+
+use super::super::nodes::Nodes;
+use super::told::Told;
+
+/// include/uapi/linux/fs.h
+const RENAME_EXCHANGE: u32 = 2;
+
+/// Follows operations; does nothing where nobody asked for what was before.
+#[derive(Debug, Default)]
+pub(in crate::record) struct Outside {
+    /// Regular files that were found and not kept; `None` where nobody asked.
+    found: Option<HashSet<FileId>>,
+    changed: Told,
+    /// Names at which a rename may have replaced a file.
+    perhaps: Told,
+}
+
+impl Outside {
+    /// What was before was asked for. `left` are files of the directories that were left out.
+    pub(in crate::record) fn asked(left: HashSet<FileId>) -> Self {
+        Self {
+            found: Some(left),
+            ..Self::default()
+        }
+    }
+
+    /// An operation goes into the log.
+    pub(in crate::record) fn saw(&mut self, operation: &Operation, nodes: &Nodes) {
+        let Some(found) = &mut self.found else { return };
+        if operation.outcome.is_err() {
+            return;
+        }
+        let change = &operation.change;
+        if let Change::Found {
+            node,
+            kind: Kind::Regular,
+            ..
+        } = change
+        {
+            found.insert(*node);
+            return;
+        }
+        let made = matches!(
+            change,
+            Change::Made { .. }
+                | Change::Opened {
+                    created: Some(_),
+                    ..
+                }
+        );
+        if made && let Some(node) = change.node() {
+            found.remove(&node);
+            return;
+        }
+        if let Some(node) = loses(change)
+            && found.remove(&node)
+        {
+            self.changed.add(|| name_of(change, node, nodes));
+        }
+        if let Change::Renamed {
+            node,
+            to,
+            other: None,
+            ..
+        } = change
+            && !nodes.is_listed(to.parent)
+        {
+            self.perhaps.add(|| name_of(change, *node, nodes));
+        }
+    }
+
+    pub(in crate::record) fn gaps(&self) -> impl Iterator<Item = Gap> {
+        let changed = self.changed.gap(
+            "what was before in files that were changed",
+            "before: not kept, as they are in none of the directories that were asked for; name theirs with --record-before too",
+        );
+        let perhaps = self.perhaps.gap(
+            "what was before at names that a rename gave",
+            "before: not kept, and whether there was a file is not known; name the directory with --record-before too",
+        );
+        changed.into_iter().chain(perhaps)
+    }
+}
+
+/// The file of which something is not there any more.
+fn loses(change: &Change) -> Option<FileId> {
+    match change {
+        Change::Wrote { node, .. }
+        | Change::Stored { node, .. }
+        | Change::Resized { node, .. }
+        | Change::Allocated { node, .. }
+        | Change::Cloned { node, .. }
+        | Change::Opened {
+            node,
+            truncated: true,
+            ..
+        }
+        | Change::Unlinked { node, .. } => Some(*node),
+        Change::Renamed { other, flags, .. } if flags & RENAME_EXCHANGE == 0 => *other,
+        _ => None,
+    }
+}
+
+fn name_of(change: &Change, node: FileId, nodes: &Nodes) -> String {
+    // Names that a call took away are not among those that there are.
+    let name = change.other_name().or(change.name());
+    let path = match name {
+        Some(name) => nodes.path_of(name.parent).map(|mut path| {
+            if !path.ends_with(b"/") {
+                path.push(b'/');
+            }
+            path.extend_from_slice(&name.name);
+            path
+        }),
+        None => nodes.path_of(node),
+    };
+    path.map_or_else(
+        || format!("inode {}", node.inode),
+        |path| String::from_utf8_lossy(&path).into_owned(),
+    )
+}

@@ -1,0 +1,57 @@
+//! So many of one thing, and the first few by name.
+
+use std::fmt::Write as _;
+
+use iostrata_core::op::Gap;
+
+/// Paths that are told.
+const TOLD: usize = 10;
+
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    count: u64,
+    first: Vec<String>,
+}
+
+impl Told {
+    /// One more. Its name is asked for only where it is told.
+    pub(super) fn add(&mut self, path: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.first.len() < TOLD {
+            self.first.push(path());
+        }
+    }
+
+    /// `None` when there is none.
+    pub(super) fn gap(&self, what: &str, why: &str) -> Option<Gap> {
+        if self.count == 0 {
+            return None;
+        }
+        let mut named = format!("{what}: {}", self.first.join(", "));
+        let more = self.count - self.first.len() as u64;
+        if more > 0 {
+            // Writing to a string does not fail.
+            let _ = write!(named, " and {more} more");
+        }
+        Some(Gap::new(named, why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_are_told_and_the_rest_is_counted() {
+        let mut told = Told::default();
+        assert_eq!(told.gap("files", "why"), None);
+        for number in 0..12 {
+            told.add(|| format!("/{number}"));
+        }
+        let gap = told.gap("files", "why").unwrap();
+        assert_eq!(
+            gap.what,
+            "files: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more"
+        );
+    }
+}

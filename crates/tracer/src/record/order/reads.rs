@@ -1,0 +1,45 @@
+//! Reads, where they are asked for.
+
+use std::io::Write;
+
+use iostrata_core::op::FileId;
+use iostrata_core::record::Change;
+
+use super::Order;
+use crate::record::batch::{Call, Open, Read};
+
+impl<W: Write> Order<W> {
+    /// A file was opened to be read.
+    pub(super) fn opened(&mut self, call: &Call, file: FileId, open: Open) {
+        if !self.nodes.has_contents(file) {
+            return;
+        }
+        let node = self.nodes.file(file);
+        let change = Change::Described {
+            node,
+            description: self.descriptions.opened(node, open),
+            flags: open.flags,
+        };
+        self.push(call, change, None);
+    }
+
+    pub(super) fn read(&mut self, read: &Read) {
+        if !self.nodes.has_contents(read.file) {
+            return;
+        }
+        let node = self.nodes.file(read.file);
+        let description = read
+            .open
+            .map(|open| self.description(&read.call, node, open));
+        let (offset, is_known) = read.landing.of_read(read.bytes);
+        self.unsettled_reads += u64::from(!is_known);
+        let change = Change::Read {
+            node,
+            description,
+            offset,
+            bytes: read.bytes,
+            flags: read.flags,
+        };
+        self.push(&read.call, change, None);
+    }
+}
