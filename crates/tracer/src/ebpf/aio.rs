@@ -165,7 +165,11 @@ mod tests {
         };
         assert_eq!((from, to, durable), (8_192, 12_288, true));
         assert_eq!(submission(0).event(), None, "a read changes nothing");
-        let sync = submission(3).event().map(|event| event.step);
+        let sync = Submission {
+            flags: run::DATA_ONLY,
+            ..submission(3)
+        };
+        let sync = sync.event().map(|event| event.step);
         assert!(matches!(
             sync,
             Some(Step::Synced {
