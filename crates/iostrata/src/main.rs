@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         return u8::try_from(iostrata_lab::engine::child_main())
             .map_or(ExitCode::FAILURE, ExitCode::from);
     }
+    iostrata_tracer::memory::share();
     // Tests have parts of it fail.
     #[cfg(debug_assertions)]
     if let Ok(stage) = std::env::var("IOSTRATA_FAIL") {

@@ -14,6 +14,7 @@ pub mod failure;
 pub mod identity;
 pub mod kernel;
 pub mod machine;
+pub mod memory;
 pub mod page_cache;
 mod paths;
 pub mod permission;

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::op::Gap;
 pub use assemble::{Charge, Claim, assemble, device_range, foreign_requests};
 pub use range::DeviceRange;
-pub use raw::{BlockRow, CacheRow, Cause, Losses, Phase, RawEvidence, Sharing, SyscallRow, Totals};
+pub use raw::{
+    BlockRow, CacheRow, Cause, Losses, Phase, RawEvidence, Sharing, Summed, SyscallRow, Totals,
+};
 
 /// What the kernel did for one case, stratum by stratum.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! What an observer hands back before it is attributed: rows as the kernel counted them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -176,6 +176,16 @@ pub struct Sharing {
     pub others_read: BTreeSet<u32>,
 }
 
+/// Files of which more were used than are kept apart. Nothing is lost of them but which file it was:
+/// their calls are in rows without a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Summed {
+    /// The files, as far as they are remembered.
+    pub files: HashSet<FileId>,
+    /// Their calls.
+    pub calls: u64,
+}
+
 /// Everything an observer saw in one session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RawEvidence {
@@ -191,6 +201,8 @@ pub struct RawEvidence {
     pub totals: Option<Totals>,
     /// Blocked times are valid.
     pub blocked_seen: bool,
+    /// Files whose calls are in rows without a file.
+    pub summed: Summed,
     /// Losses.
     pub losses: Losses,
     /// Strata that are not there, and why.

@@ -139,7 +139,7 @@ fn any_file() -> impl Strategy<Value = FileRow> {
                     time_s: 0.1,
                 },
                 calls,
-                history,
+                history: history.map(Box::new),
                 dirty_at_exit_bytes: pages.map(|pages| pages[0]),
                 ..file("/data/any")
             };

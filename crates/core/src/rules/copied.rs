@@ -42,7 +42,7 @@ fn sources<'a>(run: &'a TraceResult, file: &'a FileRow) -> impl Iterator<Item = 
     run.files
         .iter()
         .filter(|other| is_stored(other) && was_read(other) && name_of(other) != name_of(file))
-        .filter(move |other| other.history.as_ref().is_none_or(is_left_alone))
+        .filter(move |other| other.history.as_deref().is_none_or(is_left_alone))
 }
 
 #[cfg(test)]
@@ -81,10 +81,10 @@ mod tests {
         half.reads.bytes = 100;
         assert_eq!(is(300, half), (false, false));
         let mut gone = read("/data/old");
-        gone.history = Some(FileHistory {
+        gone.history = Some(Box::new(FileHistory {
             unlinked: true,
             ..FileHistory::default()
-        });
+        }));
         assert_eq!(is(300, gone), (false, false));
     }
 }

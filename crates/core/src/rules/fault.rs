@@ -176,7 +176,7 @@ pub(super) fn lasting(run: &TraceResult) -> impl Iterator<Item = (&FileRow, &Fil
     run.files
         .iter()
         .filter(|file| is_stored(file) && !IN_MEMORY.contains(&file.filesystem.as_str()))
-        .filter_map(|file| Some((file, file.history.as_ref()?)))
+        .filter_map(|file| Some((file, file.history.as_deref()?)))
 }
 
 /// Which processes sync files, and where.

@@ -35,6 +35,7 @@ pub(super) fn run(files: Vec<FileRow>) -> TraceResult {
         syscalls: Vec::new(),
         files,
         other_calls: 0,
+        summed_files: 0,
         other_requests: None,
         tasks: Vec::new(),
         not_found: Vec::new(),
@@ -71,7 +72,7 @@ pub(super) fn file(path: &str) -> FileRow {
 /// The same with a history.
 pub(super) fn changed(path: &str, history: FileHistory) -> FileRow {
     FileRow {
-        history: Some(history),
+        history: Some(Box::new(history)),
         ..file(path)
     }
 }

@@ -40,7 +40,7 @@ fn is_tiny(file: &FileRow) -> bool {
     let made = |it: &crate::trace::FileHistory| it.created && !it.unlinked;
     is_stored(file)
         && (1..=PAGE_BYTES).contains(&file.writes.bytes)
-        && file.history.as_ref().is_some_and(made)
+        && file.history.as_deref().is_some_and(made)
 }
 
 fn filled(run: &TraceResult, directory: &str, files: &[&FileRow]) -> Draft {
@@ -85,11 +85,11 @@ mod tests {
 
     fn spool(count: u64, bytes: u64, unlinked: bool) -> Vec<FileRow> {
         let one = |number: u64| FileRow {
-            history: Some(FileHistory {
+            history: Some(Box::new(FileHistory {
                 created: true,
                 unlinked,
                 ..FileHistory::default()
-            }),
+            })),
             ..with_calls(
                 file(&format!("/data/spool/{number}")),
                 vec![

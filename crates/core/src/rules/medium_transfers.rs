@@ -43,7 +43,7 @@ fn medium(run: &TraceResult, file: &FileRow, sum: &Sum, write: bool) -> Option<D
     if !(PAGE_BYTES..BELOW_BYTES).contains(&piece_bytes)
         || sum.bytes < LEAST_BYTES
         || !sum.is_sequential(NEIGHBOURS)
-        || file.history.as_ref().is_some_and(|it| write && it.synchronous)
+        || file.history.as_deref().is_some_and(|it| write && it.synchronous)
         // A sync for every few pieces says that the pieces are records.
         || syncs.saturating_mul(BETTER_BYTES / PAGE_BYTES) > sum.count
     {

@@ -113,7 +113,7 @@ mod tests {
     fn a_new_name_matters_more_to_a_process_that_syncs() {
         let history = FileHistory {
             written_by: Some(7),
-            ..renamed(Some(Target::Vacant)).history.unwrap()
+            ..*renamed(Some(Target::Vacant)).history.unwrap()
         };
         let other = FileHistory {
             synced_by: Some(7),

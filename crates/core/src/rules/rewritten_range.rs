@@ -30,7 +30,7 @@ fn rewritten(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         // Each sync needs the bytes of its moment, and so does each reader.
         || file.syncs.count as f64 * 2.0 > times
         || file.reads.bytes as f64 * 2.0 > writes.bytes as f64
-        || file.history.as_ref().is_some_and(|it| it.synchronous)
+        || file.history.as_deref().is_some_and(|it| it.synchronous)
     {
         return None;
     }

@@ -27,7 +27,7 @@ fn look(run: &TraceResult) -> Vec<Draft> {
 
 fn small(run: &TraceResult, file: &FileRow) -> Option<Draft> {
     let writes = Sum::of(file, WRITES);
-    let is_synchronous = file.history.as_ref().is_some_and(|it| it.synchronous);
+    let is_synchronous = file.history.as_deref().is_some_and(|it| it.synchronous);
     if !is_gatherable(&writes, PAGE_BYTES)
         || is_synchronous
         || file.syncs.count.saturating_mul(WRITES_PER_SYNC) > writes.count
@@ -124,10 +124,10 @@ mod tests {
         let mut synced = log(8_000, 100);
         synced.syncs.count = 1_001;
         let synchronous = FileRow {
-            history: Some(FileHistory {
+            history: Some(Box::new(FileHistory {
                 synchronous: true,
                 ..FileHistory::default()
-            }),
+            })),
             ..log(8_000, 100)
         };
         assert_eq!(look(&run(vec![synced.clone(), synchronous])), vec![]);

@@ -50,7 +50,7 @@ fn look(run: &TraceResult) -> Vec<Draft> {
 fn own_s(run: &TraceResult) -> Option<f64> {
     // All that may be its own: the rest is the least that others cost.
     let device = run.evidence.device_range()?.at_most;
-    let histories = run.files.iter().filter_map(|file| file.history.as_ref());
+    let histories = run.files.iter().filter_map(|file| file.history.as_deref());
     let writes: u64 = histories.map(|history| history.writes).sum();
     let share = |count: u64, time_s: f64| time_s * writes.min(count) as f64 / count.max(1) as f64;
     let told_s = device.data.time_s + device.journal.time_s + device.commit.time_s;

@@ -47,7 +47,7 @@ fn look(run: &TraceResult) -> Vec<Draft> {
 fn is_unread(file: &FileRow) -> bool {
     let removed = |it: &crate::trace::FileHistory| it.created && it.unlinked;
     is_stored(file)
-        && file.history.as_ref().is_some_and(removed)
+        && file.history.as_deref().is_some_and(removed)
         && file.writes.bytes > 0
         && file.reads.count == 0
         // A newer version that takes the place of an older one is no temporary file.

@@ -31,7 +31,7 @@ fn amplified(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         || dirtied < written.saturating_mul(LEAST_TIMES)
         || dirtied - written < LEAST_BYTES
         // Stores to a mapping make pages dirty without a write.
-        || file.history.as_ref().is_some_and(|it| it.mapped_to_write.is_any())
+        || file.history.as_deref().is_some_and(|it| it.mapped_to_write.is_any())
         // A page that is synced after each record becomes dirty again each time.
         || file.syncs.count.saturating_mul(8) > writes.count
     {
@@ -123,13 +123,13 @@ mod tests {
         let mut synced = scattered_bytes(40_960_000);
         synced.syncs.count = 1251;
         let mapped = FileRow {
-            history: Some(FileHistory {
+            history: Some(Box::new(FileHistory {
                 mapped_to_write: Happened {
                     count: 1,
                     ..Happened::default()
                 },
                 ..FileHistory::default()
-            }),
+            })),
             ..scattered_bytes(40_960_000)
         };
         assert_eq!(

@@ -21,7 +21,7 @@ impl TraceResult {
         let is_its_own = device.data.bytes <= dirtied.saturating_add(written);
         // Stores to a mapping are no bytes of calls.
         let is_mapped = self.files.iter().any(|file| {
-            let history = file.history.as_ref();
+            let history = file.history.as_deref();
             history.is_some_and(|history| history.mapped_to_write.is_any())
         });
         let is_known = self.other_calls == 0 && written > 0 && device.data.bytes > 0;
@@ -101,13 +101,13 @@ mod tests {
     fn stores_to_a_mapping_are_no_writes() {
         let mut mapped = synced();
         let mut file = fixture::file("/srv/map");
-        file.history = Some(FileHistory {
+        file.history = Some(Box::new(FileHistory {
             mapped_to_write: Happened {
                 count: 1,
                 ..Happened::default()
             },
             ..FileHistory::default()
-        });
+        }));
         mapped.files = vec![file];
         assert_eq!(mapped.amplification(), None);
     }

@@ -11,10 +11,11 @@ use super::{
     Bounds, CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen, Task, TaskRow,
     TraceResult, direction, percentile_s,
 };
+use crate::bytes::grouped;
 use crate::cache::ResidencyMap;
 use crate::environment::Environment;
 use crate::evidence::{
-    Charge, Evidence, RawEvidence, SyscallRow, assemble as charge, foreign_requests,
+    Charge, Evidence, RawEvidence, Summed, SyscallRow, assemble as charge, foreign_requests,
 };
 use crate::op::{FileId, Gap};
 
@@ -48,18 +49,20 @@ pub struct Facts {
 }
 
 /// Joins everything.
-pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult {
+pub fn assemble(raw: &RawEvidence, mut seen: Seen, mut facts: Facts) -> TraceResult {
     for residency in facts.lower.iter().flat_map(|lower| &lower.residency) {
         if let Some(dirty) = residency.dirty_bytes {
             facts.dirty_bytes.insert(residency.file, dirty);
         }
     }
     let disks = facts.storage.all_disks();
-    let own = of_the_tree(raw, seen, &disks);
-    let claims = Claims::new(raw, seen, &facts.storage, &own);
-    let files = file_rows(raw, seen, &facts, &disks);
+    let own = of_the_tree(raw, &seen, &disks);
+    let claims = Claims::new(raw, &seen, &facts.storage, &own);
+    let histories = std::mem::take(&mut seen.followed.files);
+    let files = file_rows(raw, &seen, histories, &facts, &disks);
     let evidence = whole_run(raw, &own, &claims);
     let mut missing = evidence.missing.clone();
+    missing.extend(summed(raw));
     missing.extend(facts.missing);
     missing.extend(unfollowed(raw.syscalls.as_deref().unwrap_or_default()));
     missing.extend(seen.followed.left_out.gap());
@@ -85,7 +88,11 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
             claims.of(disk, cause)
         }),
         syscalls: call_rows(raw),
-        other_calls: raw.losses.unattributed_calls,
+        other_calls: raw
+            .losses
+            .unattributed_calls
+            .saturating_add(raw.summed.calls),
+        summed_files: raw.summed.files.len() as u64,
         other_requests: other_requests(raw, &own, &facts.storage),
         tasks: task_rows(&seen.tasks, facts.started_ns, raw.blocked_seen),
         not_found: seen.followed.not_found.clone(),
@@ -97,6 +104,20 @@ pub fn assemble(raw: &RawEvidence, seen: &Seen, mut facts: Facts) -> TraceResult
         evidence,
         missing,
     }
+}
+
+/// Files that are not in the result one by one.
+fn summed(raw: &RawEvidence) -> Option<Gap> {
+    let Summed { files, calls } = &raw.summed;
+    (*calls > 0).then(|| {
+        let what = format!("{} files one by one", grouped(files.len() as u64));
+        let why = format!(
+            "their {} calls are summed: of so many files those that were changed and those that took \
+             most time are kept",
+            grouped(*calls)
+        );
+        Gap::new(what, why)
+    })
 }
 
 /// Numbers are used again: a first thread that began after the end of the one before it, under the

@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, HashMap};
 use super::assemble::{by_time, call_row, moved, seconds, total};
 use super::site::{by_file as sites_by_file, sites};
 use super::{
-    Direction, Facts, FileCall, FileKind, FileRow, NamedFile, Residency, Seen, Shape, SiteRow,
-    Synced, is_open, is_sync,
+    Direction, Facts, FileCall, FileHistory, FileKind, FileRow, NamedFile, Residency, Seen, Shape,
+    SiteRow, Synced, is_open, is_sync,
 };
 use crate::bytes;
-use crate::evidence::{Charge, RawEvidence, SyscallRow, assemble as charge};
+use crate::evidence::{BlockRow, CacheRow, Charge, RawEvidence, SyscallRow, assemble as charge};
 use crate::op::FileId;
 
 /// The files of a run, most time first.
 pub(super) fn file_rows(
     raw: &RawEvidence,
     seen: &Seen,
+    mut histories: BTreeMap<FileId, Box<FileHistory>>,
     facts: &Facts,
     disks: &[u32],
 ) -> Vec<FileRow> {
@@ -26,50 +27,70 @@ pub(super) fn file_rows(
     let residencies: HashMap<FileId, &Residency> = residencies
         .map(|residency| (residency.file, residency))
         .collect();
-    let mut rows: Vec<(f64, FileRow)> = by_file(raw)
-        .iter()
-        .map(|(file, own)| {
-            let mut row = file_row(*file, own, names.get(file).copied(), seen, facts, disks);
-            if let Some(residency) = residencies.get(file) {
-                row.evidence.cache.resident_before_bytes = residency.before_bytes;
-                row.evidence.cache.resident_after_bytes = residency.after_bytes;
-            }
-            if let Some(sites) = sites.get(file) {
-                add_sites(&mut row.calls, sites);
-            }
-            let calls = own.syscalls.iter().flatten();
-            (calls.map(|call| seconds(call.time_ns)).sum(), row)
-        })
-        .collect();
-    by_time(&mut rows, |(time_s, _)| *time_s);
-    rows.into_iter().map(|(_, row)| row).collect()
+    let mut files: Vec<(FileId, Own<'_>)> = by_file(raw).into_iter().collect();
+    // Before the rows are made: they are large.
+    by_time(&mut files, |(_, own)| own.time_s());
+    let rows = files.iter().map(|(file, own)| {
+        let evidence = own.evidence(raw);
+        let named = names.get(file).copied();
+        let mut row = file_row(*file, &evidence, named, seen, facts, disks);
+        if let Some(residency) = residencies.get(file) {
+            row.evidence.cache.resident_before_bytes = residency.before_bytes;
+            row.evidence.cache.resident_after_bytes = residency.after_bytes;
+        }
+        if let Some(sites) = sites.get(file) {
+            add_sites(&mut row.calls, sites);
+        }
+        row.history = histories.remove(file);
+        row
+    });
+    rows.collect()
+}
+
+/// The rows of one file.
+#[derive(Default)]
+struct Own<'a> {
+    syscalls: Vec<&'a SyscallRow>,
+    cache: Vec<CacheRow>,
+    block: Vec<BlockRow>,
+}
+
+impl Own<'_> {
+    fn time_s(&self) -> f64 {
+        self.syscalls.iter().map(|row| seconds(row.time_ns)).sum()
+    }
+
+    /// As evidence of its own. It is made of one file at a time: all at once would be all rows
+    /// twice.
+    fn evidence(&self, raw: &RawEvidence) -> RawEvidence {
+        let calls = || self.syscalls.iter().map(|row| (*row).clone()).collect();
+        RawEvidence {
+            syscalls: raw.syscalls.as_ref().map(|_| calls()),
+            cache: raw.cache.as_ref().map(|_| self.cache.clone()),
+            block: raw.block.as_ref().map(|_| self.block.clone()),
+            blocked_seen: raw.blocked_seen,
+            ..RawEvidence::default()
+        }
+    }
 }
 
 /// The rows of each file that the tree used. Looking through all rows for each file would
 /// take minutes for 10,000 files.
-fn by_file(raw: &RawEvidence) -> BTreeMap<FileId, RawEvidence> {
-    let mut files: BTreeMap<FileId, RawEvidence> = BTreeMap::new();
-    let empty = || RawEvidence {
-        syscalls: raw.syscalls.as_ref().map(|_| Vec::new()),
-        cache: raw.cache.as_ref().map(|_| Vec::new()),
-        block: raw.block.as_ref().map(|_| Vec::new()),
-        blocked_seen: raw.blocked_seen,
-        ..RawEvidence::default()
-    };
+fn by_file(raw: &RawEvidence) -> BTreeMap<FileId, Own<'_>> {
+    let mut files: BTreeMap<FileId, Own<'_>> = BTreeMap::new();
     for row in raw.syscalls.iter().flatten() {
         if let Some(file) = row.file {
-            let own = files.entry(file).or_insert_with(empty);
-            own.syscalls.get_or_insert_default().push(row.clone());
+            files.entry(file).or_default().syscalls.push(row);
         }
     }
-    for row in raw.cache.iter().flatten().filter(|row| !row.metadata) {
-        let own = files.entry(row.file).or_insert_with(empty);
-        own.cache.get_or_insert_default().push(*row);
+    let kept = |row: &&CacheRow| !row.metadata && !raw.summed.files.contains(&row.file);
+    for row in raw.cache.iter().flatten().filter(kept) {
+        files.entry(row.file).or_default().cache.push(*row);
     }
     for row in raw.block.iter().flatten() {
         // Only of files that the tree used: the others are other programs'.
         if let Some(own) = row.file.and_then(|file| files.get_mut(&file)) {
-            own.block.get_or_insert_default().push(*row);
+            own.block.push(*row);
         }
     }
     files
@@ -121,7 +142,7 @@ fn file_row(
         ),
         dirty_at_exit_bytes: facts.dirty_bytes.get(&file).copied(),
         residency: facts.residency.get(&file).cloned(),
-        history: seen.followed.files.get(&file).cloned(),
+        history: None,
     }
 }
 

@@ -44,6 +44,7 @@ pub(crate) fn result() -> TraceResult {
         syscalls: Vec::new(),
         files: Vec::new(),
         other_calls: 0,
+        summed_files: 0,
         other_requests: None,
         tasks: Vec::new(),
         not_found: Vec::new(),

@@ -102,6 +102,10 @@ pub struct TraceResult {
     pub files: Vec<FileRow>,
     /// What is not in `files`: those that found no room in the tables, by number of calls.
     pub other_calls: u64,
+    /// Files that are not in `files` because there were too many, as far as they are remembered:
+    /// those that were changed, and those that took most time, are kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub summed_files: u64,
     /// Block requests for other programs' files on the same disks, meanwhile. They are in no
     /// other figure. `null` when not seen.
     pub other_requests: Option<u64>,
@@ -224,6 +228,14 @@ pub struct FileCall {
     clippy::trivially_copy_pass_by_ref,
     reason = "serde hands over a reference"
 )]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -290,7 +302,7 @@ pub struct FileRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residency: Option<ResidencyMap>,
     /// What became of it; `null` when nothing changed it.
-    pub history: Option<FileHistory>,
+    pub history: Option<Box<FileHistory>>,
 }
 
 impl FileRow {

@@ -11,7 +11,7 @@ fn appends_with_fsync() {
     let log = file(&result, "log");
     assert_eq!((log.writes.count, log.writes.bytes), (200, 20_000));
     assert_eq!((log.opens, log.syncs.count), (1, 200));
-    let history = log.history.as_ref().unwrap();
+    let history = log.history.as_deref().unwrap();
     assert!(history.created);
     assert_eq!((history.syncs.count, history.data_syncs), (200, 0));
     assert_eq!(
@@ -37,7 +37,7 @@ fn what_is_left_dirty_is_said() {
     assert_eq!(log.evidence.cache.dirtied_bytes, Some(4_096_000));
     // Write-back may have begun, but not ended, in the moment since.
     assert!(log.dirty_at_exit_bytes.unwrap() > 0);
-    assert_eq!(log.history.as_ref().unwrap().unsynced_bytes, 4_096_000);
+    assert_eq!(log.history.as_deref().unwrap().unsynced_bytes, 4_096_000);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_renamed_file_and_a_reused_number_are_kept_apart() {
         wrote(3).renamed_to.as_deref(),
         dir.path().join("b").to_str()
     );
-    assert!(wrote(5).history.as_ref().unwrap().unlinked);
+    assert!(wrote(5).history.as_deref().unwrap().unlinked);
     assert!(wrote(7).path.ends_with("/a"));
     assert_eq!(wrote(7).renamed_to, None);
 }

@@ -66,7 +66,7 @@ fn cp_of_a_tree() {
     let result = trace(dir.path(), &command);
     let (source, target) = (file(&result, "tree/4/f9"), file(&result, "copy/4/f9"));
     assert_eq!((source.reads.bytes, target.writes.bytes), (9000, 9000));
-    assert!(target.history.as_ref().unwrap().created);
+    assert!(target.history.as_deref().unwrap().created);
 }
 
 #[test]

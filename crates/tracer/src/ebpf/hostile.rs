@@ -13,7 +13,7 @@ use iostrata_core::trace::{Facts, Storage, assemble};
 use super::Limits;
 use super::object::Object;
 use super::payload::Payloads;
-use super::readout::{rows_of_calls, rows_of_pages};
+use super::readout::{rows_of_calls, rows_of_pages, summed};
 use super::stopping::Stopping;
 use super::stream::{Events, take};
 use super::sums::Sums;
@@ -124,14 +124,15 @@ fn recorded(directory: &Path) -> (Object, Payloads) {
 
 /// All the way to a result.
 fn assembled(mut events: Events, directory: &Path) {
-    let sums = std::mem::take(&mut events.sums);
+    let mut sums = std::mem::take(&mut events.sums);
+    let called = sums.take_calls();
     let raw = RawEvidence {
-        syscalls: Some(rows_of_calls(&sums.calls)),
+        summed: summed(&called),
+        syscalls: Some(rows_of_calls(called)),
         cache: Some(rows_of_pages(&sums.cache)),
         totals: Some(Totals::default()),
         blocked_seen: true,
         losses: Losses {
-            unattributed_calls: sums.unattributed,
             cache: sums.cache_lost,
             stream: u64::MAX,
             ..Losses::default()
@@ -153,7 +154,7 @@ fn assembled(mut events: Events, directory: &Path) {
         lower: None,
         missing: vec![],
     };
-    let result = assemble(&raw, &seen, facts);
+    let result = assemble(&raw, seen, facts);
     assert_eq!(result.lost_events, u64::MAX);
 }
 
@@ -173,7 +174,7 @@ fn no_record_stops_the_reader() {
         for _ in 0..2_000 {
             take(&random.record(), &mut events);
         }
-        assert!(!events.sums.calls.is_empty() && !events.ops.is_empty());
+        assert!(!events.sums.is_empty() && !events.ops.is_empty());
         assembled(events, directory.path());
     }
 }

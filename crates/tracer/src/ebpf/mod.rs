@@ -61,6 +61,9 @@ pub struct Limits {
     pub calls: u32,
     /// Files with page-cache or block activity, for each CPU that had it.
     pub files: u32,
+    /// Files whose calls are kept apart at the least, where there are more: those that were
+    /// changed, then those that took most time. The calls on the others are summed.
+    pub kept_files: u32,
     /// Block requests on their way at one time.
     pub in_flight: u32,
     /// Ring buffer for streamed events, bytes: a power of two and a multiple of the page.
@@ -119,6 +122,7 @@ impl Default for Limits {
         Self {
             calls: 131_072,
             files: 65_536,
+            kept_files: 16_384,
             in_flight: 4_096,
             ring_bytes: 4 << 20,
             history: false,

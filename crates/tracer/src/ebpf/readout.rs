@@ -6,7 +6,7 @@ use std::hash::Hash;
 use aya::maps::{Array, HashMap, Map, MapError, PerCpuArray, PerCpuValues};
 use aya::{Ebpf, Pod};
 use iostrata_core::evidence::{
-    BlockRow, CacheRow, Losses, RawEvidence, Sharing, SyscallRow, Totals as CoreTotals,
+    BlockRow, CacheRow, Losses, RawEvidence, Sharing, Summed, SyscallRow, Totals as CoreTotals,
 };
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::Shape;
@@ -16,7 +16,7 @@ use iostrata_core::trace::timeline::Purpose;
 use super::load::Stratum;
 use super::object::{Object, absent};
 use super::stream::{cause, file_id, phase};
-use super::sums::{CallOnFile, Pages, Sums};
+use super::sums::{Called, Pages, Sums};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, Config, FileKey, NUMBERS,
     Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss, using,
@@ -24,17 +24,20 @@ use super::wire::{
 use super::{aio, calls, moments, uring};
 
 /// All rows of the session, those of the tables and those that came through the ring.
-pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError> {
+pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapError> {
     let seen = |stratum| object.seen.contains(&stratum);
     let ebpf = &object.ebpf;
     let mut missing = object.missing.clone();
-    let (unattributed, cache_lost) = (sums.unattributed, sums.cache_lost);
+    let cache_lost = sums.cache_lost;
+    let called = seen(Stratum::Syscalls)
+        .then(|| called(ebpf, &mut sums))
+        .transpose()?;
+    let summed = called.as_ref().map(summed);
     missing.extend(not_told(ebpf)?);
     missing.extend(aio::gap(lost(ebpf, loss::RESULTS)? + sums.without_result));
     Ok(RawEvidence {
-        syscalls: seen(Stratum::Syscalls)
-            .then(|| call_rows(ebpf, sums.calls))
-            .transpose()?,
+        summed: summed.unwrap_or_default(),
+        syscalls: called.map(|called| call_rows(ebpf, called)).transpose()?,
         cache: seen(Stratum::PageCache)
             .then(|| cache_rows(ebpf, sums.cache))
             .transpose()?,
@@ -43,7 +46,7 @@ pub(super) fn read(object: &Object, sums: Sums) -> Result<RawEvidence, MapError>
         totals: Some(totals(ebpf)?),
         blocked_seen: seen(Stratum::Blocked),
         losses: Losses {
-            unattributed_calls: lost(ebpf, loss::CALLS)?.saturating_add(unattributed),
+            unattributed_calls: lost(ebpf, loss::CALLS)?,
             cache: lost(ebpf, loss::CACHE)?.saturating_add(cache_lost),
             block: lost(ebpf, loss::BLOCK)?,
             stream: lost(ebpf, loss::STREAM)?,
@@ -127,13 +130,25 @@ fn add_table<K: Pod, V: Pod, S: Eq + Hash>(
     Ok(())
 }
 
-fn call_rows(
-    ebpf: &Ebpf,
-    mut sums: std::collections::HashMap<CallOnFile, CallValue>,
-) -> Result<Vec<SyscallRow>, MapError> {
-    let key = |key: &CallKey| (key.nr, key.file);
-    add_table(ebpf, "calls", &mut sums, key, CallValue::add)?;
-    let mut rows = rows_of_calls(&sums);
+/// The sums that came through the ring, and those of the kernel's table.
+fn called(ebpf: &Ebpf, sums: &mut Sums) -> Result<Called, MapError> {
+    let table = HashMap::<_, CallKey, CallValue>::try_from(map(ebpf, "calls")?)?;
+    for entry in &table {
+        let (key, value) = entry?;
+        sums.add((key.nr, key.file), &value);
+    }
+    Ok(sums.take_calls())
+}
+
+pub(super) fn summed(called: &Called) -> Summed {
+    Summed {
+        files: called.summed.iter().filter_map(file_id).collect(),
+        calls: called.summed_calls,
+    }
+}
+
+fn call_rows(ebpf: &Ebpf, called: Called) -> Result<Vec<SyscallRow>, MapError> {
+    let mut rows = rows_of_calls(called);
     if lost(ebpf, loss::CALLS)? > 0 {
         let other = PerCpuArray::<_, CallValue>::try_from(map(ebpf, "other_calls")?)?;
         for nr in 0..other.len() {
@@ -149,11 +164,10 @@ fn call_rows(
     Ok(rows)
 }
 
-pub(super) fn rows_of_calls(
-    sums: &std::collections::HashMap<CallOnFile, CallValue>,
-) -> Vec<SyscallRow> {
-    let row = |((nr, file), value): (&CallOnFile, &CallValue)| call_row(*nr, file_id(file), value);
-    sums.iter().map(row).collect()
+pub(super) fn rows_of_calls(called: Called) -> Vec<SyscallRow> {
+    let sums = called.sums.into_iter();
+    sums.map(|((nr, file), value)| call_row(nr, file_id(&file), &value))
+        .collect()
 }
 
 fn call_row(nr: u32, file: Option<FileId>, value: &CallValue) -> SyscallRow {
@@ -165,10 +179,21 @@ fn call_row(nr: u32, file: Option<FileId>, value: &CallValue) -> SyscallRow {
         returned: value.returned,
         time_ns: value.time_ns,
         blocked_ns: value.blocked_ns,
-        histogram: value.histogram.map(u64::from).into(),
+        histogram: without_last_zeros(&value.histogram),
         shape: shape(nr, value),
         is_source: calls::is_source(nr),
     }
+}
+
+/// Most calls take about as long as one another: their histogram ends early.
+fn without_last_zeros(buckets: &[u32]) -> Vec<u64> {
+    let end = buckets.iter().rposition(|count| *count > 0);
+    let used = buckets.get(..end.map_or(0, |last| last + 1));
+    used.unwrap_or_default()
+        .iter()
+        .copied()
+        .map(u64::from)
+        .collect()
 }
 
 /// `None` where the kernel side made none: it was not asked to, or the file is no file.

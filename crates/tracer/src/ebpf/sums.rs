@@ -2,13 +2,14 @@
 //!
 //! The kernel's tables hold the rest, which is added when they are read.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 
+use iostrata_core::trace::{Direction, direction, is_sync};
 use zerocopy::FromBytes as _;
 
-use super::Limits;
 use super::wire::{CacheEvent, CacheValue, CallValue, FewEvent, FileKey, Submission, add};
+use super::{Limits, calls};
 
 /// A call, by its number, on a file.
 pub(super) type CallOnFile = (u32, FileKey);
@@ -16,26 +17,56 @@ pub(super) type CallOnFile = (u32, FileKey);
 /// A file, and whether its pages are metadata of the file system.
 pub(super) type Pages = (FileKey, bool);
 
-/// What came so far. As many files as the kernel's tables have room for are told apart.
+/// Files that are remembered as summed: some 12 MB. Files that come when these are as many are
+/// summed without being remembered, and never kept.
+const SUMMED: usize = 1 << 18;
+
+/// What came so far. Files are kept apart while there is room, then those that were changed and
+/// those that took most time; the calls on all others are summed by call.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
-    pub(super) calls: HashMap<CallOnFile, CallValue>,
+    calls: HashMap<CallOnFile, Box<CallValue>>,
     pub(super) cache: HashMap<Pages, CacheValue>,
     most_calls: usize,
-    most_files: usize,
-    /// Calls that are counted without their file.
-    pub(super) unattributed: u64,
+    most_pages: usize,
+    most_kept: usize,
+    /// Files that have entries of their own in `calls`.
+    kept: HashSet<FileKey>,
+    /// Files whose calls are summed without them, now and later: a file is kept whole, or not
+    /// at all.
+    summed: HashSet<FileKey>,
+    /// How many calls that are.
+    summed_calls: u64,
     /// Sums of pages that found no room.
     pub(super) cache_lost: u64,
     /// Operations of libaio whose results were not seen.
     pub(super) without_result: u64,
 }
 
+/// What a file was used for.
+#[derive(Default)]
+struct Used {
+    is_changed: bool,
+    time_ns: u64,
+    entries: usize,
+}
+
+/// The calls of a session.
+pub(super) struct Called {
+    /// Sums by call and file.
+    pub(super) sums: HashMap<CallOnFile, Box<CallValue>>,
+    /// Files whose calls are in the sums without a file.
+    pub(super) summed: HashSet<FileKey>,
+    /// How many calls that are.
+    pub(super) summed_calls: u64,
+}
+
 impl Sums {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             most_calls: limits.calls as usize,
-            most_files: limits.files as usize,
+            most_pages: limits.files as usize,
+            most_kept: limits.kept_files as usize,
             ..Self::default()
         }
     }
@@ -44,26 +75,109 @@ impl Sums {
         let Ok(event) = FewEvent::read_from_bytes(record) else {
             return;
         };
-        let mut key = (event.nr, event.file);
-        if !has_room(&self.calls, &key, self.most_calls) {
-            add(&mut self.unattributed, event.count.into());
-            key.1 = FileKey::default();
-        }
-        self.calls
-            .entry(key)
-            .or_insert(CallValue::ZERO)
-            .add_few(&event);
+        let count = u64::from(event.count);
+        self.on((event.nr, event.file), count, |sum| sum.add_few(&event));
     }
 
     pub(super) fn submission(&mut self, submission: &Submission) {
         self.without_result += 1;
-        let mut key = (submission.number(), submission.file);
-        if !has_room(&self.calls, &key, self.most_calls) {
-            self.unattributed += 1;
-            key.1 = FileKey::default();
+        let value = submission.value();
+        self.add((submission.number(), submission.file), &value);
+    }
+
+    /// Adds an entry of the kernel's table.
+    pub(super) fn add(&mut self, key: CallOnFile, value: &CallValue) {
+        self.on(key, value.count, |sum| sum.add(value));
+    }
+
+    /// The calls, without what else there is.
+    pub(super) fn take_calls(&mut self) -> Called {
+        Called {
+            sums: std::mem::take(&mut self.calls),
+            summed: std::mem::take(&mut self.summed),
+            summed_calls: self.summed_calls,
         }
-        let sum = self.calls.entry(key).or_insert(CallValue::ZERO);
-        sum.add(&submission.value());
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    fn on(&mut self, key: CallOnFile, count: u64, change: impl FnOnce(&mut CallValue)) {
+        if let Some(sum) = self.calls.get_mut(&key) {
+            return change(sum);
+        }
+        let (number, file) = key;
+        let is_kept = file == FileKey::default() || self.is_kept(file);
+        if !is_kept && !calls::is_source(number) {
+            add(&mut self.summed_calls, count);
+        }
+        let key = if is_kept {
+            key
+        } else {
+            (number, FileKey::default())
+        };
+        change(self.calls.entry(key).or_insert(Box::new(CallValue::ZERO)));
+        if is_kept
+            && (self.kept.len() > self.most_kept + self.most_kept / 4
+                || self.calls.len() > self.most_calls)
+        {
+            self.sum_up();
+        }
+    }
+
+    /// Whether the file has entries of its own, from now on if it was not seen before.
+    fn is_kept(&mut self, file: FileKey) -> bool {
+        let is_kept = self.kept.contains(&file)
+            || (self.summed.len() < SUMMED && !self.summed.contains(&file));
+        if is_kept {
+            self.kept.insert(file);
+        }
+        is_kept
+    }
+
+    /// The files that are kept apart: those that were changed first, of these those that took most
+    /// time.
+    fn by_weight(&self) -> Vec<(FileKey, Used)> {
+        let mut files: HashMap<FileKey, Used> = HashMap::new();
+        for ((number, file), value) in &self.calls {
+            let used = files.entry(*file).or_default();
+            used.is_changed |= changes(*number);
+            add(&mut used.time_ns, value.time_ns);
+            used.entries += 1;
+        }
+        files.remove(&FileKey::default());
+        let mut files: Vec<(FileKey, Used)> = files.into_iter().collect();
+        files.sort_unstable_by_key(|(file, used)| {
+            let weight = Reverse((used.is_changed, used.time_ns));
+            (weight, file.device, file.inode, file.generation)
+        });
+        files
+    }
+
+    /// Keeps the files that weigh most; the entries of all others lose their file.
+    fn sum_up(&mut self) {
+        let mut room = self.most_calls - self.most_calls / 5;
+        for (place, (file, used)) in self.by_weight().into_iter().enumerate() {
+            if place < self.most_kept && used.entries <= room {
+                room -= used.entries;
+            } else {
+                self.kept.remove(&file);
+                self.summed.insert(file);
+            }
+        }
+        let summed = &self.summed;
+        let gone = |(_, file): &CallOnFile, _: &mut Box<CallValue>| summed.contains(file);
+        let gone: Vec<(CallOnFile, Box<CallValue>)> = self.calls.extract_if(gone).collect();
+        for ((number, _), value) in gone {
+            if !calls::is_source(number) {
+                add(&mut self.summed_calls, value.count);
+            }
+            let key = (number, FileKey::default());
+            let sum = self.calls.entry(key);
+            sum.or_insert(Box::new(CallValue::ZERO)).add(&value);
+        }
     }
 
     pub(super) fn cache(&mut self, record: &[u8]) {
@@ -71,16 +185,12 @@ impl Sums {
             return;
         };
         let key = (event.file, event.metadata != 0);
-        if has_room(&self.cache, &key, self.most_files) {
+        if self.cache.len() < self.most_pages || self.cache.contains_key(&key) {
             self.cache.entry(key).or_default().add(&event.value);
         } else {
             self.cache_lost += 1;
         }
     }
-}
-
-fn has_room<K: Eq + Hash, V>(sums: &HashMap<K, V>, key: &K, most: usize) -> bool {
-    sums.len() < most || sums.contains_key(key)
 }
 
 impl CallValue {
@@ -100,6 +210,12 @@ impl CallValue {
         // SIZE_BUCKETS stands for a call that moved nothing.
         count(&mut self.sizes, few.sizes.iter().take(calls));
     }
+}
+
+/// Whether the call changes a file or makes it durable, which findings are about.
+fn changes(number: u32) -> bool {
+    let name = calls::name(number);
+    is_sync(name) || direction(name) == Some(Direction::Write)
 }
 
 fn count<'a>(histogram: &mut [u32], buckets: impl Iterator<Item = &'a u8>) {
@@ -153,10 +269,28 @@ mod tests {
 
     fn room_for(files: u32) -> Sums {
         Sums::new(&Limits {
-            calls: files,
             files,
+            kept_files: files,
             ..Limits::default()
         })
+    }
+
+    /// Files that were kept, calls without a file, and how many calls lost it.
+    fn told(mut sums: Sums) -> (Vec<(u64, u64)>, u64, u64) {
+        let called = sums.take_calls();
+        let sums = called.sums.iter();
+        let files = sums.map(|((_, file), sum)| (file.inode, sum.count));
+        let mut files: Vec<(u64, u64)> = files.collect();
+        files.sort_unstable();
+        let without = files.iter().filter(|(inode, _)| *inode == 0);
+        let without = without.map(|(_, count)| count).sum();
+        files.retain(|(inode, _)| *inode != 0);
+        assert!(
+            files
+                .iter()
+                .all(|(inode, _)| { !called.summed.iter().any(|file| file.inode == *inode) })
+        );
+        (files, without, called.summed_calls)
     }
 
     #[test]
@@ -170,20 +304,79 @@ mod tests {
         assert_eq!((value.histogram[10], value.histogram[11]), (1, 2));
         assert_eq!(value.sizes.iter().sum::<u32>(), 2);
         assert_eq!((value.sizes[6], value.furthest), (2, 700));
+        assert_eq!(told(sums), (vec![(7, 3)], 0, 0));
     }
 
     #[test]
-    fn calls_on_files_that_found_no_room_lose_their_file_only() {
-        let mut sums = room_for(1);
-        for inode in [7, 8, 9, 7] {
+    fn of_too_many_files_those_with_most_time_are_kept_whole() {
+        let mut sums = room_for(4);
+        for inode in 1..=5 {
             sums.calls(few(inode, &[10, 10], &[]).as_bytes());
         }
-        let count = |inode| {
-            let mut of = sums.calls.iter().filter(|(key, _)| key.1.inode == inode);
-            of.next().map(|(_, value)| value.count)
+        sums.calls(few(5, &[10], &[]).as_bytes());
+        // Room for a fourth more, then the least go, and stay away.
+        sums.calls(few(6, &[10], &[]).as_bytes());
+        sums.calls(few(4, &[10, 10, 10], &[]).as_bytes());
+        let kept = vec![(1, 2), (2, 2), (3, 2), (5, 3)];
+        assert_eq!(told(sums), (kept, 6, 6));
+    }
+
+    #[test]
+    fn files_that_were_changed_are_kept_before_those_that_were_read() {
+        let mut sums = room_for(2);
+        let read = |inode| FewEvent {
+            nr: 0,
+            time_ns: 1 << 40,
+            ..few(inode, &[10], &[])
         };
-        assert_eq!((count(7), count(0), count(8)), (Some(4), Some(4), None));
-        assert_eq!(sums.unattributed, 4);
+        sums.calls(few(7, &[10], &[]).as_bytes());
+        for inode in 1..=4 {
+            sums.calls(read(inode).as_bytes());
+        }
+        let (kept, without, lost) = told(sums);
+        assert_eq!(
+            (kept.len(), kept.last(), without, lost),
+            (2, Some(&(7, 1)), 3, 3)
+        );
+    }
+
+    #[test]
+    fn a_file_with_more_entries_than_there_is_room_is_summed() {
+        let mut sums = Sums::new(&Limits {
+            calls: 5,
+            ..Limits::default()
+        });
+        for nr in 0..6 {
+            let event = FewEvent {
+                nr,
+                ..few(7, &[10], &[])
+            };
+            sums.calls(event.as_bytes());
+        }
+        assert_eq!(told(sums), (vec![], 6, 6));
+    }
+
+    /// Whatever the order, nothing is counted twice or not at all.
+    #[test]
+    fn every_call_is_in_one_sum() {
+        let mut sums = room_for(8);
+        let mut state = 1_u64;
+        for _ in 0..5_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let nr = u32::try_from(state >> 33 & 3).unwrap();
+            let event = FewEvent {
+                nr,
+                time_ns: state >> 50,
+                ..few(state >> 40 & 63, &[3], &[])
+            };
+            sums.calls(event.as_bytes());
+        }
+        let (files, without, lost) = told(sums);
+        let kept: u64 = files.iter().map(|(_, count)| count).sum();
+        assert_eq!((kept + without, lost <= without), (5_000, true));
+        assert!(files.len() <= 10 * 4 && kept > 0, "{files:?}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use iostrata_core::evidence::{RawEvidence, SyscallRow};
 use iostrata_core::observe::Stream;
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 
@@ -10,18 +11,47 @@ use crate::session::{observe, workload};
 
 #[test]
 fn a_table_without_room_counts_under_other_and_says_so() {
-    without_room(Limits::default(), 100);
+    let limits = Limits {
+        calls: 4,
+        ..Limits::default()
+    };
+    let raw = writing_to_32_files(limits, 100);
+    assert!(raw.losses.unattributed_calls > 0);
 }
 
-/// Few calls on a file come through the ring, and are summed by its reader.
+/// Few calls on a file come through the ring, and are summed by its reader. A file is kept whole
+/// or not at all, so nothing is too low.
 #[test]
-fn a_reader_without_room_counts_under_other_and_says_so() {
-    without_room(Limits::trace(), 3);
+fn of_more_files_than_are_kept_the_calls_are_summed() {
+    let limits = Limits {
+        kept_files: 8,
+        ..Limits::trace()
+    };
+    let raw = writing_to_32_files(limits, 3);
+    assert_eq!(raw.losses.total(), 0);
+    let (mut kept, mut summed) = (0, 0);
+    for row in writes(&raw) {
+        match row.file {
+            Some(file) => {
+                assert_eq!(row.count, 3, "{row:?}");
+                assert!(!raw.summed.files.contains(&file));
+                kept += 1;
+            }
+            None => summed += row.count,
+        }
+    }
+    assert!((8..=10).contains(&kept), "{kept} files that were written");
+    assert_eq!(kept * 3 + summed, 4 * 8 * 3);
+    assert!(raw.summed.calls >= summed);
 }
 
-fn without_room(limits: Limits, writes_to_each: u64) {
+fn writes(raw: &RawEvidence) -> impl Iterator<Item = &SyscallRow> {
+    let calls = raw.syscalls.iter().flatten();
+    calls.filter(|row| row.name == "pwrite64")
+}
+
+fn writing_to_32_files(limits: Limits, writes_to_each: u64) -> RawEvidence {
     let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
-    let limits = Limits { calls: 4, ..limits };
     let mut observer = EbpfObserver::with_limits(limits).expect("eBPF");
     let (seen, status) = observe(
         &mut observer,
@@ -35,20 +65,13 @@ fn without_room(limits: Limits, writes_to_each: u64) {
         || (),
     );
     assert!(status.success());
-    assert!(seen.raw.losses.unattributed_calls > 0);
-    let writes: u64 = seen
-        .raw
-        .syscalls
-        .expect("system calls are seen")
-        .iter()
-        .filter(|row| row.name == "pwrite64")
-        .map(|row| row.count)
-        .sum();
+    let writes: u64 = writes(&seen.raw).map(|row| row.count).sum();
     assert_eq!(
         writes,
         4 * 8 * writes_to_each,
         "no call is lost, only its file"
     );
+    seen.raw
 }
 
 #[test]

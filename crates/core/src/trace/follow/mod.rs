@@ -51,7 +51,7 @@ pub const HISTORY: &str = "history of some files";
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Followed {
     /// Files that were changed or synced.
-    pub files: BTreeMap<FileId, FileHistory>,
+    pub files: BTreeMap<FileId, Box<FileHistory>>,
     /// Last name of each file that was renamed.
     pub renamed_to: BTreeMap<FileId, Vec<u8>>,
     /// Directories in which names were changed.
@@ -126,7 +126,8 @@ struct Known {
 pub struct Follower {
     names: Names,
     known: HashMap<FileId, Known>,
-    lives: HashMap<FileId, Life>,
+    /// Each apart: a table that grows has its entries twice, and these are large.
+    lives: HashMap<FileId, Box<Life>>,
     /// Files that were removed, oldest first: the first to go when room is needed.
     removed: VecDeque<FileId>,
     directories: Directories,
@@ -287,7 +288,7 @@ impl Follower {
                     return;
                 }
             }
-            self.lives.insert(file, Life::new(length));
+            self.lives.insert(file, Box::new(Life::new(length)));
         }
         if let Some(life) = self.lives.get_mut(&file) {
             change(life);
@@ -396,10 +397,8 @@ impl Follower {
             let removed_ns = removed.map_or(0, |(path, _)| self.directories.covered_ns(path));
             let journalled_ns = self.journalled.get(&file.device).copied().unwrap_or(0);
             let whole = self.whole.of(Some(file.device));
-            followed.files.insert(
-                file,
-                life.finish(whole, (directory_ns, removed_ns), journalled_ns),
-            );
+            let history = life.finish(whole, (directory_ns, removed_ns), journalled_ns);
+            followed.files.insert(file, Box::new(history));
         }
         let whole = self.whole;
         followed.directories = self.directories.finish(

@@ -85,6 +85,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     failed.extend(ending.failed());
     look(options, &mut result, &ending, &mut failed);
     let text = json(&result)?;
+    drop(result);
     // Who kills iostrata does not wait for its text.
     let alone = behind.is_some_and(|behind| behind.is_alone());
     let json_instead = destination
@@ -92,12 +93,10 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         .is_some_and(Destination::is_standard_output);
     let page_instead = page.as_ref().is_some_and(Page::is_standard_output);
     let saved = destination.map_or(Ok(()), |destination| destination.save(&text));
-    let drawn = draw(
-        options,
-        &text,
-        !(alone || json_instead || page_instead),
-        page,
-    );
+    let result: TraceResult = read_back(&text)?;
+    drop(text);
+    let as_text = !(alone || json_instead || page_instead);
+    let drawn = draw(options, &result, as_text, page);
     saved?;
     drawn?;
     recorded?;
@@ -200,15 +199,16 @@ fn itself(error: &dyn std::fmt::Display) -> Failure {
     }
 }
 
-/// Draws from what was saved.
-fn draw(options: &Trace, saved: &str, as_text: bool, page: Option<Page>) -> Result<(), Failure> {
-    if !as_text && page.is_none() {
-        return Ok(());
-    }
-    let saved: TraceResult = read_back(saved)?;
+/// Draws what was saved, as it was read back.
+fn draw(
+    options: &Trace,
+    saved: &TraceResult,
+    as_text: bool,
+    page: Option<Page>,
+) -> Result<(), Failure> {
     let text = |canvas: Canvas| {
         let style = options.shown.style(canvas.colour());
-        terminal::trace::draw(&saved, canvas.width(), style)
+        terminal::trace::draw(saved, canvas.width(), style)
     };
     let printed = match options.pid {
         _ if !as_text => Ok(()),
@@ -220,6 +220,6 @@ fn draw(options: &Trace, saved: &str, as_text: bool, page: Option<Page>) -> Resu
         }
     };
     let json = options.json.as_deref();
-    let written = page.map_or(Ok(()), |page| page.save_one(Drawn::Trace(&saved), json));
+    let written = page.map_or(Ok(()), |page| page.save_one(Drawn::Trace(saved), json));
     printed.and(written)
 }

@@ -27,7 +27,7 @@ pub(super) fn files<'a>(results: &'a Numbered<'a>) -> Table<'a> {
         .within("syncs_", synced(), |file| Some(&file.syncs))
         .count("dirty_at_exit_bytes", |file| file.dirty_at_exit_bytes)
         .within("", evidence(), |file| Some(&file.evidence))
-        .within("history_", history(), |file| file.history.as_ref());
+        .within("history_", history(), |file| file.history.as_deref());
     listed("files", "file", results, columns, |result| &result.files)
 }
 

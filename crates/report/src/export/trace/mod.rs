@@ -86,6 +86,7 @@ fn run<'a>() -> Columns<'a, &'a TraceResult> {
         .named("backend", |result| Some(result.backend))
         // Events that were lost are in the evidence too, under the same name.
         .count("other_calls", |result| result.other_calls)
+        .count("summed_files", |result| result.summed_files)
         .count("other_requests", |result| result.other_requests)
         .within("", descent(), |result| Some(&result.bytes))
         .within("", evidence(), |result| Some(&result.evidence))

@@ -2,7 +2,7 @@
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::Cache;
-use iostrata_core::trace::{FileRow, NotFound};
+use iostrata_core::trace::{FileRow, NotFound, TraceResult};
 
 use super::View;
 use crate::format::{NOT_APPLICABLE, NOT_SEEN, ending, or_not_seen, size, time};
@@ -42,7 +42,7 @@ pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
         }
         legend(page, &[left_out]);
     }
-    others(page, result.other_calls);
+    others(page, result);
 }
 
 /// The first `most`: pipes, sockets and terminals, which only wait for others, where room is
@@ -54,14 +54,14 @@ fn stored_first(files: &[FileRow], most: usize) -> Vec<&FileRow> {
 }
 
 /// Calls that no file can be named for.
-fn others(page: &mut Page, calls: u64) {
-    if calls > 0 {
-        let text = format!(
-            "other: {} calls on files that found no room in the tables",
-            grouped(calls)
-        );
-        page.paragraph(0, &text);
-    }
+fn others(page: &mut Page, result: &TraceResult) {
+    let calls = grouped(result.other_calls);
+    let text = match (result.other_calls, result.summed_files) {
+        (0, _) => return,
+        (_, 0) => format!("other: {calls} calls on files that found no room in the tables"),
+        (_, files) => format!("{} more files, summed: {calls} calls", grouped(files)),
+    };
+    page.paragraph(0, &text);
 }
 
 /// What the column of pages has, where it was drawn.
@@ -93,7 +93,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     if !view.result.files.is_empty() {
         legend(page, &left_out);
     }
-    others(page, view.result.other_calls);
+    others(page, view.result);
     left_out.extend(not_found(page, view, &view.result.not_found));
     left_out
 }
