@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{Change, Durability};
@@ -21,6 +22,7 @@ use super::stream::file_id;
 use super::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, form, landing};
 use crate::clock::now_ns;
 use crate::failure::{self, survive};
+use crate::foreign;
 use crate::record::batch::{Batch, Call, Destination, Item, Open, Part};
 use crate::record::offsets::Landing;
 use crate::record::{RecordError, Recorded, Recording};
@@ -157,7 +159,11 @@ impl Payloads {
             }
             form::IN_FILE => {
                 let path = format!("/proc/{}/fd/{}", event.thread, event.descriptor);
-                self.fetch(&event, File::open(path).ok().as_ref());
+                let file = foreign::open(Path::new(&path)).ok();
+                // Somebody who shares the descriptors may have exchanged it.
+                let is_it =
+                    |file: &File| file.metadata().is_ok_and(|is| is.ino() == event.file.inode);
+                self.fetch(&event, file.filter(is_it).as_ref());
             }
             _ => self.part(&event, event.at, event.part, None),
         }

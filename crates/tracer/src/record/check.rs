@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
 use iostrata_core::op::{FileId, Gap};
@@ -19,6 +19,7 @@ use iostrata_core::record::{
 };
 
 use super::nodes::NAMED_ONLY;
+use crate::foreign;
 
 /// Differences that are told one by one.
 const TOLD: usize = 10;
@@ -234,13 +235,7 @@ fn file(
             "it has {real_bytes} bytes, and {log} in the log"
         )));
     }
-    let options = |flags| {
-        OpenOptions::new()
-            .read(true)
-            .custom_flags(flags | libc::O_NOFOLLOW | libc::O_NONBLOCK)
-            .open(real(path))
-    };
-    let Ok(handle) = options(libc::O_NOATIME).or_else(|_| options(0)) else {
+    let Ok(handle) = foreign::open_itself(real(path)) else {
         return Ok(Seen::Unknown);
     };
     let mut stored = Vec::new();
