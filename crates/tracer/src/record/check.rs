@@ -14,8 +14,8 @@ use std::path::Path;
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{
-    Body, Change, Check, Contents, Entry, Kind, Node, Payload, Piece, ReadError, Reader, Source,
-    Tree,
+    Body, Change, Check, Contents, Entry, Kind, Limits, Node, Payload, Piece, ReadError, Reader,
+    Refused, Source, Tree,
 };
 
 use super::nodes::NAMED_ONLY;
@@ -75,8 +75,13 @@ impl Compared {
 }
 
 fn compare(log: &Path) -> Result<Compared, ReadError> {
-    let mut reader = Reader::new(BufReader::new(File::open(log)?))?;
-    let mut tree = Tree::default();
+    // The payload is that of the program's own files, and as long as these; the rest is bounded.
+    let limits = Limits {
+        expanded_bytes: u64::MAX,
+        ..Limits::default()
+    };
+    let mut reader = Reader::within(BufReader::new(File::open(log)?), limits)?;
+    let mut tree = Tree::within(limits);
     let mut made = BTreeSet::new();
     let mut compared = Compared::default();
     while let Some(entry) = reader.next_entry()? {
@@ -89,11 +94,15 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
             {
                 made.insert(node);
             }
-            if let Err(impossible) = tree.apply(&operation) {
-                let gap = Gap::new("an operation", impossible.to_string());
-                compared.gaps.push(gap);
-                compared.differing += 1;
-                return Ok(compared);
+            match tree.apply(&operation) {
+                Ok(()) => {}
+                Err(Refused::Impossible(impossible)) => {
+                    let gap = Gap::new("an operation", impossible.to_string());
+                    compared.gaps.push(gap);
+                    compared.differing += 1;
+                    return Ok(compared);
+                }
+                Err(Refused::Exceeded(exceeded)) => return Err(exceeded.into()),
             }
         }
     }
@@ -104,7 +113,9 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
     }
     let mut waiting: Vec<(FileId, Vec<u8>)> = Vec::new();
     waiting.extend(tree.root().map(|root| (root, Vec::new())));
+    let mut waiting_bytes = 0;
     while let Some((directory, path)) = waiting.pop() {
+        waiting_bytes -= path.len() as u64;
         if !is_there(&tree, directory, &path) {
             compared.skipped += tree.entries(directory).count() as u64;
             continue;
@@ -117,6 +128,8 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
             let Some(node) = tree.node(id) else { continue };
             one(node, &path, &mut reader, &mut compared)?;
             if node.kind == Kind::Directory {
+                waiting_bytes += path.len() as u64;
+                limits.check_memory(waiting_bytes)?;
                 waiting.push((id, path));
             }
         }
