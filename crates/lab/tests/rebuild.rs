@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use iostrata_core::op::FileId;
 use iostrata_core::record::{
-    Begin, Change, Check, Completeness, Description, End, Exceeded, Kind, Limits, Name, Operation,
-    Payload, Piece, Place, ReadError, Writer,
+    Begin, Change, Check, Completeness, Description, End, Kind, Limits, Name, Operation, Payload,
+    Place, Writer,
 };
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::rebuild::{RebuildError, Rebuilt, rebuild};

@@ -12,7 +12,7 @@ use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
 use iostrata_report::export::{self, Content, Format, Source, Table};
 use iostrata_report::terminal::{cache, compare as comparison, doctor, lab, trace};
-use iostrata_report::{Json, html, markdown};
+use iostrata_report::{Json, markdown};
 use proptest::prelude::*;
 
 #[path = "../../core/tests/mutation/mod.rs"]

@@ -41,7 +41,10 @@ pub(super) fn read(process: u32, budget: &Arc<Budget>) -> Result<(Vec<Mapping>, 
     parse(BufReader::with_capacity(1 << 16, file), budget)
 }
 
-fn parse(text: impl BufRead, budget: &Arc<Budget>) -> Result<(Vec<Mapping>, Held), NoMap> {
+pub(super) fn parse(
+    text: impl BufRead,
+    budget: &Arc<Budget>,
+) -> Result<(Vec<Mapping>, Held), NoMap> {
     let mut lines = Lines::of(text, LONGEST_LINE);
     let mut mappings = Vec::new();
     let mut held = budget.hold(0).map_err(NoMap::Exceeded)?;

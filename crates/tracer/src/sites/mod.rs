@@ -23,6 +23,8 @@ mod words;
 
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod readers;
 
 use std::collections::HashMap;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};

@@ -83,7 +83,7 @@ fn identity(status: &str) -> Option<(u32, u32)> {
 
 /// Lines are `START SIZE NAME`, numbers in hexadecimal. Of two that cover an address the
 /// later one counts, since memory is used again.
-fn lookup(text: impl BufRead, addresses: &[u64], budget: &Budget) -> Names {
+pub(super) fn lookup(text: impl BufRead, addresses: &[u64], budget: &Budget) -> Names {
     let mut names = vec![None; addresses.len()];
     let mut lines = Lines::of(text, LONGEST_LINE);
     while let Ok(Some(line)) = lines.next() {

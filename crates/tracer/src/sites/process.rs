@@ -257,7 +257,7 @@ pub(super) fn is_alive(process: u32) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::fs;
 
     use super::*;
@@ -277,7 +277,7 @@ mod tests {
     const START: u64 = 0x5555_0000_0000;
 
     /// A process that maps all of a file as code.
-    fn process_of(path: &std::path::Path, length: u64) -> Process {
+    pub(in crate::sites) fn process_of(path: &std::path::Path, length: u64) -> Process {
         use std::os::unix::fs::MetadataExt as _;
 
         let mapping = Mapping {
