@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use iostrata_core::op::FileId;
 use iostrata_core::record::{
-    Begin, Change, Check, Completeness, Description, End, Kind, Name, Operation, Payload, Place,
-    Writer,
+    Begin, Change, Check, Completeness, Description, End, Kind, Limits, Name, Operation, Payload,
+    Place, Writer,
 };
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::rebuild::{RebuildError, Rebuilt, rebuild};
@@ -133,7 +133,7 @@ impl Ground {
     fn rebuild(self) -> (tempfile::TempDir, Result<Rebuilt, RebuildError>) {
         let (dir, log) = self.finish();
         let into = dir.path().join("into");
-        let result = rebuild(&log, &into, &Interrupt::never());
+        let result = rebuild(&log, &into, Limits::default(), &Interrupt::never());
         (dir, result)
     }
 }
@@ -296,7 +296,7 @@ fn only_an_empty_directory_is_taken() {
     fs::create_dir(&into).unwrap();
     fs::write(into.join("mine"), "mine").unwrap();
     let refused = |into: &Path| {
-        let error = rebuild(&log, into, &Interrupt::never()).unwrap_err();
+        let error = rebuild(&log, into, Limits::default(), &Interrupt::never()).unwrap_err();
         assert!(matches!(error, RebuildError::NotEmpty { .. }), "{error}");
     };
     refused(&into);
@@ -305,7 +305,7 @@ fn only_an_empty_directory_is_taken() {
     fs::remove_file(into.join("mine")).unwrap();
     let linked = dir.path().join("linked");
     symlink(&into, &linked).unwrap();
-    rebuild(&log, &linked, &Interrupt::never()).unwrap();
+    rebuild(&log, &linked, Limits::default(), &Interrupt::never()).unwrap();
     assert!(into.join("a").exists());
 }
 
@@ -318,7 +318,7 @@ fn a_log_that_was_cut_off_gives_what_is_before() {
     let whole = fs::read(&log).unwrap();
     fs::write(&log, &whole[..whole.len() - 1]).unwrap();
     let into = dir.path().join("into");
-    let rebuilt = rebuild(&log, &into, &Interrupt::never()).unwrap();
+    let rebuilt = rebuild(&log, &into, Limits::default(), &Interrupt::never()).unwrap();
     let what: Vec<&str> = rebuilt
         .missing
         .iter()
@@ -332,7 +332,13 @@ fn a_log_that_was_cut_off_gives_what_is_before() {
     let mut damaged = whole.clone();
     damaged[60] ^= 1;
     fs::write(&log, damaged).unwrap();
-    let error = rebuild(&log, &dir.path().join("other"), &Interrupt::never()).unwrap_err();
+    let error = rebuild(
+        &log,
+        &dir.path().join("other"),
+        Limits::default(),
+        &Interrupt::never(),
+    )
+    .unwrap_err();
     assert!(matches!(error, RebuildError::Read { .. }), "{error}");
 }
 

@@ -3,12 +3,13 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
+use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::{self, Comparison, Limit, Pair, Sides};
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
 use iostrata_report::markdown;
-use iostrata_report::terminal::{compare as comparison, doctor, lab, trace};
+use iostrata_report::terminal::{cache, compare as comparison, doctor, lab, trace};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -107,6 +108,31 @@ fn doctors() {
             doctor::draw(result, width);
         },
     );
+}
+
+#[test]
+fn caches() {
+    let everything = cache::Style {
+        colour: true,
+        all_rows: true,
+    };
+    survives(
+        include_str!("saved/cache.json"),
+        |result: &CacheResult, width| {
+            cache::draw(result, width, everything);
+        },
+    );
+}
+
+/// A width in a format has 16 bits.
+#[test]
+fn a_setting_may_be_long() {
+    let saved = include_str!("saved/doctor.json");
+    let mut result: DoctorResult = serde_json::from_str(saved).unwrap();
+    result.settings[0].value = "x".repeat(70_000);
+    result.settings[1].name = "y".repeat(70_000);
+    let text = doctor::draw(&result, 80);
+    assert!(text.contains("xxx") && text.contains("yyy"));
 }
 
 /// Holds a saved result against itself with its figures changed, and draws what is found.

@@ -11,6 +11,7 @@ pub mod aftermath;
 pub mod clock;
 pub mod ebpf;
 pub mod failure;
+mod foreign;
 pub mod identity;
 pub mod kernel;
 pub mod machine;

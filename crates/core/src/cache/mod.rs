@@ -147,7 +147,8 @@ impl CacheFile {
 
     /// Bytes of its pages, the last one whole: what is resident when all of it is.
     pub fn whole_bytes(&self, page_bytes: u64) -> u64 {
-        self.size_bytes.next_multiple_of(page_bytes.max(1))
+        let whole = self.size_bytes.checked_next_multiple_of(page_bytes.max(1));
+        whole.unwrap_or(u64::MAX)
     }
 }
 

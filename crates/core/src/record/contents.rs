@@ -111,6 +111,19 @@ impl Contents {
             .map(|(offset, extent)| (*offset, *extent))
     }
 
+    /// How many extents there are.
+    pub(super) fn extent_count(&self) -> usize {
+        self.extents.len()
+    }
+
+    /// Bytes that the log has.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        self.extents
+            .values()
+            .filter(|extent| matches!(extent.source, Source::Stored { .. }))
+            .fold(0, |sum: u64, extent| sum.saturating_add(extent.bytes))
+    }
+
     /// Bytes that the log does not have: not captured, and of earlier contents.
     pub fn unknown_bytes(&self) -> (u64, u64) {
         self.extents

@@ -14,6 +14,7 @@
 
 mod contents;
 mod frame;
+mod limits;
 mod node;
 mod operation;
 mod parts;
@@ -29,13 +30,14 @@ mod tests;
 
 pub use contents::{Contents, Extent, Source};
 pub use frame::{MAGIC, VERSION};
+pub use limits::{Exceeded, Limits};
 pub use node::{Attribute, Kind, Name, Place, Time, Was};
 pub use operation::{Change, Description, Durability, Operation};
 pub use paths::Paths;
 pub use payload::{Payload, Piece};
 pub use read::{Entry, ReadError, Reader, cut_off};
 pub use recording::{Begin, Check, Completeness, End};
-pub use tree::{Attributes, Body, Impossible, Node, Tree};
+pub use tree::{Attributes, Body, Impossible, Node, Refused, Tree};
 pub use write::Writer;
 
 /// A place in a log, between two frames.

@@ -9,12 +9,20 @@ use crate::op::FileId;
 /// go round in a circle.
 const DEEPEST: usize = 4096;
 
+/// So are longer ones: no file system has a longer name (`NAME_MAX`), and a path of
+/// `PATH_MAX` has 4096 bytes (include/uapi/linux/limits.h).
+const LONGEST: usize = 64 << 10;
+
+/// What a node takes besides its name, bytes.
+const PLACE_BYTES: u64 = 96;
+
 /// Where each node is: its last name, or that it is the root.
 ///
 /// Grows with the nodes of a log, not with its operations.
 #[derive(Debug, Clone, Default)]
 pub struct Paths {
     names: HashMap<FileId, Place>,
+    name_bytes: u64,
 }
 
 impl Paths {
@@ -50,7 +58,20 @@ impl Paths {
     }
 
     fn place(&mut self, node: FileId, place: Place) {
-        self.names.insert(node, place);
+        let bytes = |place: &Place| match place {
+            Place::Name(name) => name.name.len() as u64,
+            Place::Root | Place::Nowhere => 0,
+        };
+        self.name_bytes += bytes(&place);
+        if let Some(before) = self.names.insert(node, place) {
+            self.name_bytes -= bytes(&before);
+        }
+    }
+
+    /// What it takes, bytes, about.
+    pub fn memory_bytes(&self) -> u64 {
+        let nodes = self.names.len() as u64;
+        self.name_bytes.saturating_add(nodes * PLACE_BYTES)
     }
 
     /// The path of a node: the last one it had.
@@ -65,11 +86,13 @@ impl Paths {
     /// The path of a name. Where what is above is not known it begins with an ellipsis.
     pub fn of_name(&self, name: &Name) -> Vec<u8> {
         let mut parts = vec![name.name.as_slice()];
+        let mut bytes = name.name.len();
         let mut parent = name.parent;
         let begin = loop {
             match self.names.get(&parent) {
                 Some(Place::Root) => break "",
-                Some(Place::Name(above)) if parts.len() < DEEPEST => {
+                Some(Place::Name(above)) if parts.len() < DEEPEST && bytes < LONGEST => {
+                    bytes += above.name.len();
                     parts.push(&above.name);
                     parent = above.parent;
                 }

@@ -8,7 +8,9 @@ use blake3::{Hash, Hasher};
 use serde::de::DeserializeOwned;
 
 use super::frame::{self, Frame, Kind};
-use super::{Begin, Change, Completeness, End, Operation, Payload, Piece, Position};
+use super::{
+    Begin, Change, Completeness, End, Exceeded, Limits, Operation, Payload, Piece, Position,
+};
 use crate::op::Gap;
 
 /// Chunks that are kept decompressed: at most 8 MiB each, usually 1 MiB.
@@ -48,6 +50,9 @@ pub enum ReadError {
         /// What is wrong.
         what: &'static str,
     },
+    /// It comes to more than it may.
+    #[error("the operation log is not read further: {0}; what is before that can be used")]
+    TooMuch(#[from] Exceeded),
     /// The file cannot be read.
     #[error("the operation log cannot be read: {0}")]
     Io(#[from] io::Error),
@@ -96,14 +101,29 @@ pub struct Reader<R> {
     first_id: u64,
     /// Operations of kinds that are not known here.
     later: u64,
+    limits: Limits,
+    /// What was expanded, and what is kept of begins and ends, bytes.
+    expanded: u64,
+    kept_bytes: u64,
 }
+
+/// A byte of a begin or an end may be a whole element of a list.
+const KEPT_FOR_BYTE: u64 = 32;
 
 impl<R: Read + Seek> Reader<R> {
     /// Checks the first bytes.
     ///
     /// # Errors
     /// When this is no log, or one of another version.
-    pub fn new(mut input: R) -> Result<Self, ReadError> {
+    pub fn new(input: R) -> Result<Self, ReadError> {
+        Self::within(input, Limits::default())
+    }
+
+    /// The same with other limits.
+    ///
+    /// # Errors
+    /// When this is no log, or one of another version.
+    pub fn within(mut input: R, limits: Limits) -> Result<Self, ReadError> {
         input.rewind()?;
         frame::read_prefix(&mut input)?;
         Ok(Self {
@@ -119,6 +139,9 @@ impl<R: Read + Seek> Reader<R> {
             recordings: 0,
             first_id: 0,
             later: 0,
+            limits,
+            expanded: 0,
+            kept_bytes: 0,
         })
     }
 
@@ -160,6 +183,7 @@ impl<R: Read + Seek> Reader<R> {
                     return Ok(Some(Entry::End(end)));
                 }
                 Kind::Chunk => {
+                    self.keep_bytes(size_of::<u64>() as u64)?;
                     self.chunks.push(self.frame_offset);
                     self.position.chunks += 1;
                     self.keep(self.position.chunks - 1, frame.body);
@@ -185,8 +209,28 @@ impl<R: Read + Seek> Reader<R> {
         Ok(operation)
     }
 
+    /// What may be read.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Charges what the log expands to.
+    ///
+    /// # Errors
+    /// When that is too much.
+    pub fn expand(&mut self, bytes: u64) -> Result<(), Exceeded> {
+        self.expanded = self.expanded.saturating_add(bytes);
+        self.limits.check_expanded(self.expanded)
+    }
+
+    fn keep_bytes(&mut self, bytes: u64) -> Result<(), Exceeded> {
+        self.kept_bytes = self.kept_bytes.saturating_add(bytes);
+        self.limits.check_memory(self.kept_bytes)
+    }
+
     /// A later iostrata may have added to it at its end.
-    fn whole<T: DeserializeOwned>(&self, frame: &Frame) -> Result<T, ReadError> {
+    fn whole<T: DeserializeOwned>(&mut self, frame: &Frame) -> Result<T, ReadError> {
+        self.keep_bytes((frame.body.len() as u64 + 64).saturating_mul(KEPT_FOR_BYTE))?;
         match postcard::take_from_bytes(&frame.body) {
             Ok((value, _added)) => Ok(value),
             Err(_malformed) => Err(self.corrupt("begin or end of a recording can not be decoded")),
@@ -228,6 +272,7 @@ impl<R: Read + Seek> Reader<R> {
             match *piece {
                 Piece::Unknown { bytes } => each(bytes, None)?,
                 Piece::Stored { chunk, at, bytes } => {
+                    self.expand(bytes.into())?;
                     let corrupt = self.corrupt("an operation refers to payload that is not there");
                     let from = at as usize;
                     let part = self
@@ -244,8 +289,9 @@ impl<R: Read + Seek> Reader<R> {
     /// is known to be short.
     ///
     /// # Errors
-    /// When the payload is not in the log.
+    /// When the payload is not in the log, or is not short.
     pub fn payload_bytes(&mut self, payload: &Payload) -> Result<Vec<u8>, ReadError> {
+        self.limits.check_memory(payload.bytes())?;
         let mut all = Vec::new();
         self.payload(payload, |bytes, part| {
             match part {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::LogLimits;
+
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Rebuild {
@@ -12,6 +14,9 @@ pub(crate) struct Rebuild {
 
     /// Empty or new directory; nothing is made outside of it, whatever the log says
     pub(crate) dir: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) limits: LogLimits,
 }
 
 const EXAMPLES: &str = "\

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Exports, Html, Shown};
+use super::{Exports, Html, LogLimits, Shown};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -27,6 +27,9 @@ pub(crate) struct Report {
 
     #[command(flatten)]
     pub(crate) exports: Exports,
+
+    #[command(flatten)]
+    pub(crate) limits: LogLimits,
 }
 
 const EXAMPLES: &str = "\

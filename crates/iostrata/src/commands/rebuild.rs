@@ -4,6 +4,7 @@ use iostrata_core::Gap;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::rebuild::{self, RebuildError, Rebuilt};
 
+use super::report::log::remedy;
 use crate::cli::Rebuild;
 use crate::error::Failure;
 use crate::ui;
@@ -12,7 +13,12 @@ use crate::ui;
 pub(crate) fn run(options: &Rebuild) -> Result<(), Failure> {
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::Cannot(format!("cannot catch signals: {error}")))?;
-    let rebuilt = rebuild::rebuild(&options.log, &options.dir, &interrupt)?;
+    let rebuilt = rebuild::rebuild(
+        &options.log,
+        &options.dir,
+        options.limits.limits(),
+        &interrupt,
+    )?;
     if !rebuilt.missing.is_empty() {
         ui::say(&format!(
             "{}: the log is incomplete: what was rebuilt is not all that the program left behind",
@@ -60,11 +66,14 @@ impl From<RebuildError> for Failure {
     fn from(error: RebuildError) -> Self {
         match error {
             RebuildError::Interrupted(by) => Self::Interrupted { by, rows: 0 },
-            RebuildError::Read { .. } | RebuildError::Impossible { .. } => {
-                Self::Input(error.to_string())
+            RebuildError::Read { ref source, .. } => {
+                Self::Input(format!("{error}{}", remedy(source)))
             }
+            RebuildError::Impossible { .. } => Self::Input(error.to_string()),
             RebuildError::NotEmpty { .. } => Self::Usage(error.to_string()),
-            RebuildError::Make { .. } => Self::Cannot(error.to_string()),
+            RebuildError::Make { .. } | RebuildError::Space { .. } => {
+                Self::Cannot(error.to_string())
+            }
         }
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Build<'a, R> {
     into: &'a Path,
     interrupt: &'a Interrupt,
     rebuilt: Rebuilt,
+    /// Bytes of the paths that are kept.
+    path_bytes: u64,
     /// Directories that are made, and what of them is not: which, and their paths.
     waiting: Vec<(FileId, Vec<u8>)>,
     /// First names of files that have several: their directory, and the name in it.
@@ -69,6 +71,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             into,
             interrupt,
             rebuilt: Rebuilt::default(),
+            path_bytes: 0,
             waiting: Vec::new(),
             first_names: HashMap::new(),
             modes: Vec::new(),
@@ -109,6 +112,10 @@ impl<'a, R: Read + Seek> Build<'a, R> {
                 continue;
             };
             let separator: &[u8] = if path.is_empty() { b"" } else { b"/" };
+            let bytes = (path.len() + name.len()) as u64;
+            self.reader
+                .expand(bytes)
+                .map_err(|exceeded| self.unread(exceeded.into()))?;
             let whole = [path, separator, name].concat();
             let at = At {
                 directory: directory.as_fd(),
@@ -119,10 +126,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             self.make(root, child, node, &at)
                 .map_err(|error| match error {
                     Stopped::Io(source) => self.failed(&whole, source),
-                    Stopped::Read(source) => RebuildError::Read {
-                        log: self.into.to_owned(),
-                        source,
-                    },
+                    Stopped::Read(source) => self.unread(source),
                 })?;
         }
         Ok(())
@@ -154,6 +158,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             Body::Special { .. } => self.special(node, at)?,
         };
         if is_made && node.links > 1 && node.kind != Kind::Directory {
+            self.keep(at.path.len())?;
             let end = at.path.len().saturating_sub(at.name.len() + 1);
             let place = (at.path[..end].to_vec(), at.name.to_vec());
             self.first_names.insert(id, place);
@@ -169,6 +174,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             self.extended(&made, &node.attributes, at.path);
         }
         let mode = self.mode(&node.attributes, at.path).unwrap_or(0o755);
+        self.keep(2 * at.path.len())?;
         self.modes.push((at.path.to_vec(), mode));
         self.waiting.push((id, at.path.to_vec()));
         Ok(true)
@@ -307,6 +313,20 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         beneath::set_mode(at.directory, at.name, mode)?;
         self.rebuilt.others += 1;
         Ok(true)
+    }
+
+    /// Notes that so many bytes of a path are kept.
+    fn keep(&mut self, bytes: usize) -> Result<(), Stopped> {
+        self.path_bytes = self.path_bytes.saturating_add(bytes as u64);
+        let kept = self.reader.limits().check_memory(self.path_bytes);
+        kept.map_err(|exceeded| Stopped::Read(exceeded.into()))
+    }
+
+    fn unread(&self, source: ReadError) -> RebuildError {
+        RebuildError::Read {
+            log: self.into.to_owned(),
+            source,
+        }
     }
 
     fn failed(&self, path: &[u8], source: io::Error) -> RebuildError {

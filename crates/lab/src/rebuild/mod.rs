@@ -11,7 +11,9 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use iostrata_core::Gap;
-use iostrata_core::record::{Completeness, Entry, Impossible, ReadError, Reader, Tree};
+use iostrata_core::record::{
+    Completeness, Entry, Impossible, Limits, ReadError, Reader, Refused, Tree,
+};
 
 use crate::interrupt::{Interrupt, Interrupted};
 use build::Build;
@@ -46,6 +48,20 @@ pub enum RebuildError {
     NotEmpty {
         /// The directory.
         into: PathBuf,
+    },
+    /// It does not fit.
+    #[error(
+        "not enough space in {}: the files of the log need {needed_bytes} bytes and \
+         {free_bytes} are free; nothing was rebuilt; choose another directory",
+        into.display()
+    )]
+    Space {
+        /// The directory.
+        into: PathBuf,
+        /// What is to be written.
+        needed_bytes: u64,
+        /// What the file system has for this user.
+        free_bytes: u64,
     },
     /// It cannot be made.
     #[error("cannot rebuild {what} beneath {}: {source}; what was made is removed again", into.display())]
@@ -113,17 +129,31 @@ impl Count {
 ///
 /// # Errors
 /// When the log cannot be read or says what cannot be, when `into` is not empty, or when the
-/// tree cannot be made there. What was made is removed then.
-pub fn rebuild(log: &Path, into: &Path, interrupt: &Interrupt) -> Result<Rebuilt, RebuildError> {
+/// tree cannot be made there; when the log comes to more than `limits`, or needs more space than
+/// there is, before any file is made. What was made is removed then.
+pub fn rebuild(
+    log: &Path,
+    into: &Path,
+    limits: Limits,
+    interrupt: &Interrupt,
+) -> Result<Rebuilt, RebuildError> {
     let failed = |source| RebuildError::Read {
         log: log.to_owned(),
         source,
     };
     let file = File::open(log).map_err(|error| failed(error.into()))?;
-    let mut reader = Reader::new(io::BufReader::new(file)).map_err(failed)?;
-    let mut tree = Tree::default();
+    let mut reader = Reader::within(io::BufReader::new(file), limits).map_err(failed)?;
+    let mut tree = Tree::within(limits);
     let missing = apply_all(&mut reader, &mut tree, log, interrupt)?;
+    let needed_bytes = tree.stored_bytes();
+    limits
+        .check_expanded(needed_bytes)
+        .map_err(|exceeded| failed(exceeded.into()))?;
     let place = Destination::open(into)?;
+    if let Err(error) = place.check_space(needed_bytes) {
+        place.clear();
+        return Err(error);
+    }
     let mut build = Build::new(&tree, &mut reader, into, interrupt);
     match build.run(&place.directory) {
         Ok(()) => {}
@@ -156,11 +186,16 @@ fn apply_all<R: Read + Seek>(
                 if operation.id.is_multiple_of(STEP) {
                     interrupt.check()?;
                 }
-                tree.apply(&operation)
-                    .map_err(|source| RebuildError::Impossible {
-                        log: log.to_owned(),
-                        source,
-                    })?;
+                tree.apply(&operation).map_err(|refused| {
+                    let log = log.to_owned();
+                    match refused {
+                        Refused::Impossible(source) => RebuildError::Impossible { log, source },
+                        Refused::Exceeded(exceeded) => RebuildError::Read {
+                            log,
+                            source: exceeded.into(),
+                        },
+                    }
+                })?;
             }
             Ok(Some(Entry::Begin(_) | Entry::End(_))) => {}
             // What is before the cut is as it was written.
@@ -221,6 +256,21 @@ impl Destination {
             directory: File::open(path).map_err(failed)?,
             is_new,
         })
+    }
+
+    fn check_space(&self, needed_bytes: u64) -> Result<(), RebuildError> {
+        let Ok(system) = rustix::fs::fstatvfs(&self.directory) else {
+            return Ok(());
+        };
+        let free_bytes = system.f_bavail.saturating_mul(system.f_frsize);
+        if needed_bytes > free_bytes {
+            return Err(RebuildError::Space {
+                into: self.path.clone(),
+                needed_bytes,
+                free_bytes,
+            });
+        }
+        Ok(())
     }
 
     /// Removes what was made; it was empty before. Follows no link (`remove_dir_all`).

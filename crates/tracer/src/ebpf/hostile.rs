@@ -2,15 +2,20 @@
 //! reader to the result.
 
 use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 use iostrata_core::environment::Backend;
 use iostrata_core::evidence::{Losses, RawEvidence, Totals};
+use iostrata_core::op::FileId;
 use iostrata_core::record::{Begin, Completeness};
 use iostrata_core::trace::timeline::Moments;
 use iostrata_core::trace::{Facts, Storage, assemble};
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
+use zerocopy::{FromZeros as _, IntoBytes as _};
 
 use super::Limits;
+use super::mapping::Mappings;
 use super::object::Object;
 use super::payload::Payloads;
 use super::readout::{rows_of_calls, rows_of_pages, summed};
@@ -23,6 +28,7 @@ use super::wire::{
 };
 use crate::machine;
 use crate::record::Recording;
+use crate::record::batch::Call;
 use crate::sites::Sites;
 
 /// Each kind, and the length of its fixed part.
@@ -195,4 +201,52 @@ fn no_record_stops_the_log() {
     let recorded = events.payloads.take().unwrap().end(vec![], false).unwrap();
     assert!(recorded.operations > 1_000);
     assert_ne!(recorded.completeness, Completeness::Complete);
+}
+
+/// A descriptor that stands for a FIFO: to open it would wait for somebody who writes.
+fn fifo(directory: &Path) -> OwnedFd {
+    let path = directory.join("fifo");
+    mknodat(CWD, &path, FileType::Fifo, Mode::RUSR, 0).unwrap();
+    open(&path, OFlags::PATH, Mode::empty()).unwrap()
+}
+
+#[test]
+fn a_descriptor_that_became_a_fifo_is_not_waited_for() {
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (_object, mut payloads) = recorded(directory.path());
+    let fifo = fifo(directory.path());
+    // What was written lies in the file that the descriptor stands for, or stood for.
+    let file = FileId {
+        device: 1,
+        inode: 2,
+        generation: 0,
+    };
+    let mut event = wire::PayloadEvent::new_zeroed();
+    event.kind = EVENT_PAYLOAD;
+    event.thread = std::process::id();
+    event.descriptor = fifo.as_raw_fd().try_into().unwrap();
+    event.form = wire::form::IN_FILE;
+    (event.bytes, event.part) = (123, 123);
+    payloads.payload(event.as_bytes());
+    let recorded = payloads.end(vec![], false).unwrap();
+    let Completeness::Incomplete { because } = recorded.completeness else {
+        panic!("the bytes are missing");
+    };
+    assert!(
+        because.iter().any(|gap| gap.what.contains("123")),
+        "{because:?}"
+    );
+    // The same of a file that is mapped.
+    let call = Call {
+        process: std::process::id(),
+        thread: std::process::id(),
+        started_ns: 0,
+        ended_ns: 1,
+        name: "mmap",
+        outcome: Ok(std::ptr::from_ref(&KINDS) as u64),
+    };
+    let mut event = wire::StepEvent::new_zeroed();
+    event.argument[4] = fifo.as_raw_fd().try_into().unwrap();
+    let none = Mappings::default().add(call, file, &event);
+    assert_eq!(none, None);
 }

@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 
 use iostrata_core::op::FileId;
 
 use super::wire::StepEvent;
+use crate::foreign;
 use crate::record::batch::Call;
 
 /// One shared mapping that may be stored to. Kept after it was unmapped: what was stored
@@ -56,7 +58,7 @@ impl Mappings {
             bytes,
             file,
             offset,
-            handle: File::open(path).ok()?,
+            handle: foreign::open(Path::new(&path)).ok()?,
         });
         Some((offset, bytes))
     }

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use iostrata_core::op::FileId;
 use iostrata_core::trace::FileKind;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, open, openat, statx};
+use rustix::fs::{AtFlags, Mode, OFlags, Statx, StatxFlags, open, statx};
 
+use crate::foreign;
 use crate::identity::KernelFile;
 use crate::stack::{Roots, StackError, mountinfo::Mounts};
 
@@ -100,11 +100,8 @@ pub fn look_at(path: &Path, follow: bool, systems: &mut FileSystems) -> io::Resu
         _ => return Ok(LookedAt::Special),
     }
     let filesystem = filesystem.to_owned();
-    let again = format!("/proc/self/fd/{}", held.as_raw_fd());
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = openat(CWD, again, flags, Mode::empty())?;
     Ok(LookedAt::Regular(Regular {
-        file: file.into(),
+        file: foreign::opened(&held)?,
         identity: KernelFile {
             device,
             inode: found.stx_ino,

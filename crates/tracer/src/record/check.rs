@@ -6,19 +6,20 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{
-    Body, Change, Check, Contents, Entry, Kind, Node, Payload, Piece, ReadError, Reader, Source,
-    Tree, Was,
+    Body, Change, Check, Contents, Entry, Kind, Limits, Node, Payload, Piece, ReadError, Reader,
+    Refused, Source, Tree, Was,
 };
 
 use super::nodes::NAMED_ONLY;
+use crate::foreign;
 
 /// Differences that are told one by one.
 const TOLD: usize = 10;
@@ -74,8 +75,13 @@ impl Compared {
 }
 
 fn compare(log: &Path) -> Result<Compared, ReadError> {
-    let mut reader = Reader::new(BufReader::new(File::open(log)?))?;
-    let mut tree = Tree::default();
+    // The payload is that of the program's own files, and as long as these; the rest is bounded.
+    let limits = Limits {
+        expanded_bytes: u64::MAX,
+        ..Limits::default()
+    };
+    let mut reader = Reader::within(BufReader::new(File::open(log)?), limits)?;
+    let mut tree = Tree::within(limits);
     let mut whole = BTreeSet::new();
     let itself = fs::metadata(log)?;
     let mut compared = Compared::default();
@@ -93,11 +99,15 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
             {
                 whole.insert(node);
             }
-            if let Err(impossible) = tree.apply(&operation) {
-                let gap = Gap::new("an operation", impossible.to_string());
-                compared.gaps.push(gap);
-                compared.differing += 1;
-                return Ok(compared);
+            match tree.apply(&operation) {
+                Ok(()) => {}
+                Err(Refused::Impossible(impossible)) => {
+                    let gap = Gap::new("an operation", impossible.to_string());
+                    compared.gaps.push(gap);
+                    compared.differing += 1;
+                    return Ok(compared);
+                }
+                Err(Refused::Exceeded(exceeded)) => return Err(exceeded.into()),
             }
         }
     }
@@ -108,7 +118,9 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
     }
     let mut waiting: Vec<(FileId, Vec<u8>)> = Vec::new();
     waiting.extend(tree.root().map(|root| (root, Vec::new())));
+    let mut waiting_bytes = 0;
     while let Some((directory, path)) = waiting.pop() {
+        waiting_bytes -= path.len() as u64;
         if !is_there(&tree, directory, &path) {
             compared.skipped += tree.entries(directory).count() as u64;
             continue;
@@ -121,6 +133,8 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
             let Some(node) = tree.node(id) else { continue };
             one(node, &path, &mut reader, &mut compared)?;
             if node.kind == Kind::Directory {
+                waiting_bytes += path.len() as u64;
+                limits.check_memory(waiting_bytes)?;
                 waiting.push((id, path));
             }
         }
@@ -243,13 +257,7 @@ fn file(
             "it has {real_bytes} bytes, and {log} in the log"
         )));
     }
-    let options = |flags| {
-        OpenOptions::new()
-            .read(true)
-            .custom_flags(flags | libc::O_NOFOLLOW | libc::O_NONBLOCK)
-            .open(real(path))
-    };
-    let Ok(handle) = options(libc::O_NOATIME).or_else(|_| options(0)) else {
+    let Ok(handle) = foreign::open_itself(real(path)) else {
         return Ok(Seen::Unknown);
     };
     let mut stored = Vec::new();

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use blake3::{Hash, Hasher};
 use iostrata_core::op::FileId;
 
 use super::offsets::{Landing, Offsets, Write};
+use crate::foreign;
 
 /// Files that are kept open to be looked at.
 const KEPT: usize = 256;
@@ -106,14 +107,7 @@ impl Doubts {
 
 /// The file, if that is what is there.
 fn open(file: FileId, path: &Path) -> Option<File> {
-    let options = |flags| {
-        OpenOptions::new()
-            .read(true)
-            .custom_flags(flags | libc::O_NONBLOCK)
-            .open(path)
-    };
-    // O_NOATIME is for the owner only (open(2)).
-    let handle = options(libc::O_NOATIME).or_else(|_| options(0)).ok()?;
+    let handle = foreign::open(path).ok()?;
     let is_it = handle.metadata().is_ok_and(|is| is.ino() == file.inode);
     is_it.then_some(handle)
 }

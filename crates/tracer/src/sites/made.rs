@@ -8,6 +8,9 @@ use std::os::unix::fs::FileExt as _;
 const LEAVES: [u8; 3] = [0x48, 0x83, 0xc4];
 const RETURNS: u8 = 0xc3;
 
+/// Places that are remembered.
+const MOST_KNOWN: usize = 1 << 14;
+
 /// The code of one process.
 #[derive(Debug)]
 pub(super) struct MadeCode {
@@ -29,6 +32,9 @@ impl MadeCode {
     /// (`Python/asm_trampoline.S`), which keep no frame pointer.
     pub(super) fn put_away_bytes(&mut self, return_address: u64) -> Option<u64> {
         let memory = self.memory.as_ref()?;
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
         *self.known.entry(return_address).or_insert_with(|| {
             let mut code = [0; 5];
             memory.read_exact_at(&mut code, return_address).ok()?;

@@ -1,6 +1,14 @@
 //! The executable parts of a process's memory, from `/proc/PID/maps` (`proc_pid_maps(5)`).
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::sync::Arc;
+
+use super::budget::{Budget, Exceeded, Held};
+use super::lines::Lines;
+
+/// A path is as deep as its program has made it; what has a longer one has no name.
+const LONGEST_LINE: usize = 64 << 10;
 
 /// An executable mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,18 +26,45 @@ pub(super) struct Mapping {
     pub(super) name: Vec<u8>,
 }
 
-/// Those of a process that lives.
-pub(super) fn read(process: u32) -> io::Result<Vec<Mapping>> {
-    let text = std::fs::read(format!("/proc/{process}/maps"))?;
-    // A process that ends has no memory any more, and its file is empty.
-    if text.is_empty() {
-        return Err(io::ErrorKind::NotFound.into());
-    }
-    Ok(parse(&text))
+/// Why there is no map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum NoMap {
+    /// The process has ended.
+    Ended,
+    /// It is too large.
+    Exceeded(Exceeded),
 }
 
-fn parse(text: &[u8]) -> Vec<Mapping> {
-    text.split(|byte| *byte == b'\n').filter_map(line).collect()
+/// Those of a process that lives, and the memory that they take.
+pub(super) fn read(process: u32, budget: &Arc<Budget>) -> Result<(Vec<Mapping>, Held), NoMap> {
+    let file = File::open(format!("/proc/{process}/maps")).map_err(|_gone| NoMap::Ended)?;
+    parse(BufReader::with_capacity(1 << 16, file), budget)
+}
+
+pub(super) fn parse(
+    text: impl BufRead,
+    budget: &Arc<Budget>,
+) -> Result<(Vec<Mapping>, Held), NoMap> {
+    let mut lines = Lines::of(text, LONGEST_LINE);
+    let mut mappings = Vec::new();
+    let mut held = budget.hold(0).map_err(NoMap::Exceeded)?;
+    let mut is_empty = true;
+    let gone = |_: io::Error| NoMap::Ended;
+    while let Some(text) = lines.next().map_err(gone)? {
+        is_empty = false;
+        budget.check().map_err(NoMap::Exceeded)?;
+        if let Some(mapping) = line(text) {
+            // Twice, as what grows is copied.
+            let bytes = 2 * size_of::<Mapping>() + mapping.name.len() + mapping.device.len();
+            held.join(budget.hold(bytes as u64).map_err(NoMap::Exceeded)?);
+            mappings.push(mapping);
+        }
+    }
+    // A process that ends has no memory any more, and its file is empty.
+    if is_empty {
+        return Err(NoMap::Ended);
+    }
+    Ok((mappings, held))
 }
 
 /// `5581...-5582... r-xp 00001000 fe:00 1234      /usr/bin/x`
@@ -64,7 +99,7 @@ mod tests {
             5581a0001000-5581a0003000 r-xp 00001000 fe:00 1234    /usr/bin/a program\n\
             7f0000000000-7f0000010000 rwxp 00000000 00:00 0 \n\
             7ffd00000000-7ffd00002000 r-xp 00000000 00:00 0      [vdso]\n";
-        let found = parse(text);
+        let (found, _) = parse(&text[..], &Arc::default()).unwrap();
         let seen: Vec<_> = found
             .iter()
             .map(|map| (map.start, map.end, map.offset, map.inode, &map.name[..]))
@@ -88,15 +123,17 @@ mod tests {
 
     #[test]
     fn nonsense_is_left_out() {
-        assert_eq!(parse(b"\nx\n1-2\n1-2 r-xp\n1-2 r-xp z fe:00 1 /a\n"), []);
+        let text = b"\nx\n1-2\n1-2 r-xp\n1-2 r-xp z fe:00 1 /a\n";
+        assert_eq!(parse(&text[..], &Arc::default()).unwrap().0, []);
     }
 
     #[test]
     fn this_process_executes_this_program() {
         let program = std::fs::read_link("/proc/self/exe").unwrap();
         let name = program.into_os_string().into_encoded_bytes();
-        let maps = read(std::process::id()).unwrap();
+        let (maps, _) = read(std::process::id(), &Arc::default()).unwrap();
         assert!(maps.iter().any(|map| map.name == name && map.inode > 0));
-        assert!(read(u32::MAX).is_err());
+        let none = read(u32::MAX, &Arc::default());
+        assert_eq!(none.err(), Some(NoMap::Ended));
     }
 }

@@ -3,34 +3,50 @@
 //! A back end hands over registers and a copy of the stack; they are unwound at once,
 //! while the process lives and its memory map can be read, with the unwind tables of its
 //! files and with frame pointers where there are none. Names are looked up at the end.
+//!
+//! All of this reads what strangers wrote: it draws from a [`budget`], and is done on a thread
+//! of its own that nobody waits for longer than [`PATIENCE`]. A table that sends the unwinder
+//! round in a circle, or a file whose server does not answer, costs the names and not the run.
 
+mod budget;
+mod collector;
+mod demangle;
+mod lines;
 mod made;
 mod maps;
 mod module;
 mod perf_map;
 mod process;
+mod reads;
 mod symbols;
 mod words;
 
-use std::collections::{BTreeSet, HashMap};
-use std::time::SystemTime;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod readers;
 
-use framehop::x86_64::CacheX86_64;
+use std::collections::HashMap;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
+use std::thread;
+use std::time::{Duration, Instant};
+
 use iostrata_core::op::FileId;
 use iostrata_core::trace::SiteRow;
 
-use module::Modules;
-use perf_map::PerfMap;
-use process::{End, Frame, Process};
-use words::{Named, Shown, shown};
+use budget::Budget;
+use collector::{Collector, Sum};
 
 pub(crate) use process::Registers;
 
-/// Processes whose memory map is kept. Beyond, those that have ended are forgotten.
-const MOST_PROCESSES: usize = 512;
+/// Stacks that wait to be unwound: each has up to 16 KiB.
+const MOST_WAITING: usize = 256;
 
-/// Different stacks that are kept; what comes after is counted without its stack.
-const MOST_STACKS: usize = 16_384;
+/// How long the thread is waited for, in all: more than its budget.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Between two looks at whether there is room for a stack.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A stack as it was when a call was left.
 #[derive(Debug, Clone, Copy)]
@@ -47,199 +63,163 @@ pub(crate) struct Sample<'a> {
     pub(crate) registers: Registers<'a>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
-    call: &'static str,
-    file: FileId,
-    stack: Stack,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Stack {
-    Unwound(Vec<Frame>, End),
-    /// The process had ended.
-    NoMap,
-    /// [`MOST_STACKS`] others came first.
-    NoRoom,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Sum {
-    samples: u64,
-    spent_ns: u64,
-}
-
-/// Collects the stacks of one session. Memory grows with the different ones.
-pub(crate) struct Sites {
-    since: SystemTime,
-    modules: Modules,
-    processes: HashMap<(u32, u64), Process>,
-    /// With the number of stacks since it was first looked for.
-    perf_maps: HashMap<u32, (PerfMap, u64)>,
-    cache: CacheX86_64,
-    found: HashMap<Key, Sum>,
-}
-
-impl Default for Sites {
-    /// Begins now.
-    fn default() -> Self {
-        Self {
-            since: SystemTime::now(),
-            modules: Modules::default(),
-            processes: HashMap::new(),
-            perf_maps: HashMap::new(),
-            cache: CacheX86_64::new(),
-            found: HashMap::new(),
+impl Sample<'_> {
+    fn without_stack(&self) -> Sample<'static> {
+        Sample {
+            call: self.call,
+            file: self.file,
+            process: self.process,
+            parent: self.parent,
+            execs: self.execs,
+            spent_ns: self.spent_ns,
+            registers: Registers {
+                stack: &[],
+                ..self.registers
+            },
         }
     }
 }
 
-impl std::fmt::Debug for Sites {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sites")
-            .field("stacks", &self.found.len())
-            .finish_non_exhaustive()
+/// A sample with a copy of its stack.
+struct Waiting {
+    sample: Sample<'static>,
+    stack: Vec<u8>,
+}
+
+/// The call sites of one session.
+#[derive(Debug)]
+pub(crate) struct Sites {
+    budget: fn() -> Budget,
+    /// `None` until there is a stack.
+    worker: Option<Worker>,
+    /// All stacks that were handed over, and of these the ones that were not taken.
+    handed: HashMap<(&'static str, FileId), Sum>,
+    refused: HashMap<(&'static str, FileId), Sum>,
+    patience: Duration,
+}
+
+#[derive(Debug)]
+struct Worker {
+    stacks: SyncSender<Waiting>,
+    /// First without names, then with them.
+    rows: Receiver<Vec<SiteRow>>,
+}
+
+impl Default for Sites {
+    fn default() -> Self {
+        Self {
+            budget: Budget::default,
+            worker: None,
+            handed: HashMap::new(),
+            refused: HashMap::new(),
+            patience: PATIENCE,
+        }
     }
 }
 
 impl Sites {
-    /// Unwinds a stack; its process should still live.
+    /// Has a stack unwound; its process should still live.
     pub(crate) fn add(&mut self, sample: &Sample<'_>) {
-        let stack = self.unwind(sample);
-        if let Stack::Unwound(frames, _) = &stack {
-            self.keep_names_of(frames);
-        }
-        let mut key = Key {
-            call: sample.call,
-            file: sample.file,
-            stack,
+        let key = (sample.call, sample.file);
+        let sum = Sum {
+            samples: 1,
+            spent_ns: sample.spent_ns,
         };
-        if self.found.len() >= MOST_STACKS && !self.found.contains_key(&key) {
-            key.stack = Stack::NoRoom;
-        }
-        let sum = self.found.entry(key).or_default();
-        sum.samples += 1;
-        sum.spent_ns = sum.spent_ns.saturating_add(sample.spent_ns);
-    }
-
-    fn unwind(&mut self, sample: &Sample<'_>) -> Stack {
-        let id = (sample.process, sample.execs);
-        if !self.processes.contains_key(&id)
-            && let Ok(process) = Process::read(sample.process)
-        {
-            self.forget_ended();
-            self.processes.insert(id, process);
-        }
-        // A process that has already ended and never became another program had the
-        // memory of the one that made it.
-        let known = if self.processes.contains_key(&id) {
-            id
-        } else {
-            (sample.parent, sample.execs)
-        };
-        let Some(process) = self.processes.get_mut(&known) else {
-            return Stack::NoMap;
-        };
-        let (frames, end) = process.stack(&sample.registers, &mut self.modules, &mut self.cache);
-        Stack::Unwound(frames, end)
-    }
-
-    fn forget_ended(&mut self) {
-        if self.processes.len() >= MOST_PROCESSES {
-            self.processes
-                .retain(|(process, _), _| process::is_alive(*process));
+        self.handed.entry(key).or_default().add(sum);
+        if !self.hand_over(sample) {
+            self.refused.entry(key).or_default().add(sum);
         }
     }
 
-    /// Opens the file with the names of code that a process has made, before it is removed.
-    fn keep_names_of(&mut self, frames: &[Frame]) {
-        let made = frames.iter().find_map(|frame| match frame {
-            Frame::Made(process, _) => Some(*process),
-            Frame::Module(..) | Frame::Unread(_) => None,
-        });
-        let Some(process) = made else {
-            return;
-        };
-        let asked = self.perf_maps.get(&process).map_or(0, |(_, asked)| *asked) + 1;
-        let is_open = matches!(self.perf_maps.get(&process), Some((PerfMap::Open(_), _)));
-        if is_open {
-            return;
+    fn hand_over(&mut self, sample: &Sample<'_>) -> bool {
+        if self.worker.is_none() {
+            self.worker = Worker::start(self.budget);
         }
-        if !asked.is_power_of_two() {
-            if let Some((_, before)) = self.perf_maps.get_mut(&process) {
-                *before = asked;
-            }
-        } else if let Some(map) = PerfMap::of(process) {
-            self.perf_maps.insert(process, (map, asked));
+        let Some(worker) = &self.worker else {
+            return false;
+        };
+        let mut waiting = Waiting {
+            stack: sample.registers.stack.to_vec(),
+            sample: sample.without_stack(),
+        };
+        loop {
+            waiting = match worker.stacks.try_send(waiting) {
+                Ok(()) => return true,
+                Err(TrySendError::Full(waiting)) if !self.patience.is_zero() => waiting,
+                Err(_) => return false,
+            };
+            let began = Instant::now();
+            thread::sleep(PAUSE);
+            self.patience = self.patience.saturating_sub(began.elapsed());
         }
     }
 
     /// Names all functions and hands over.
     pub(crate) fn finish(mut self) -> Vec<SiteRow> {
-        let names = self.names();
-        // Several places in one function are one in words.
-        let mut rows: HashMap<(&'static str, FileId, Shown), Sum> = HashMap::new();
-        for (key, sum) in &self.found {
-            let shown = shown(&key.stack, &names);
-            let row = rows.entry((key.call, key.file, shown)).or_default();
-            row.samples += sum.samples;
-            row.spent_ns = row.spent_ns.saturating_add(sum.spent_ns);
-        }
-        rows.into_iter()
-            .map(|((call, file, shown), sum)| SiteRow {
-                call,
-                file,
-                stack: shown.stack,
-                samples: sum.samples,
-                time_ns: sum.spent_ns,
-                why_not: shown.why_not,
-            })
-            .collect()
-    }
-
-    fn names(&mut self) -> HashMap<Frame, Named> {
-        let mut in_files: HashMap<usize, BTreeSet<u64>> = HashMap::new();
-        let mut made: HashMap<u32, BTreeSet<u64>> = HashMap::new();
-        let mut names = HashMap::new();
-        let stacks = self.found.keys().filter_map(|key| match &key.stack {
-            Stack::Unwound(frames, _) => Some(frames),
-            Stack::NoMap | Stack::NoRoom => None,
-        });
-        for frame in stacks.flatten() {
-            match frame {
-                Frame::Module(file, address) => {
-                    in_files.entry(*file).or_default().insert(*address);
-                }
-                Frame::Made(process, address) => {
-                    made.entry(*process).or_default().insert(*address);
-                }
-                Frame::Unread(name) => {
-                    names.insert(frame.clone(), Named::without(name.clone(), name.clone()));
-                }
+        let Some(Worker { stacks, rows }) = self.worker.take() else {
+            return unresolved(&self.handed, "not resolved: no thread could be started");
+        };
+        drop(stacks);
+        let until = Instant::now() + self.patience;
+        let mut last = None;
+        let ended = loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match rows.recv_timeout(left) {
+                Ok(rows) => last = Some(rows),
+                Err(ended) => break ended,
             }
-        }
-        for (file, addresses) in in_files {
-            let module = &self.modules.all[file];
-            let addresses: Vec<u64> = addresses.into_iter().collect();
-            let functions = module.names(&addresses);
-            for address in addresses {
-                let function = functions.get(&address);
-                let named = Named::in_file(function, &module.name, address);
-                names.insert(Frame::Module(file, address), named);
-            }
-        }
-        for (process, addresses) in made {
-            let addresses: Vec<u64> = addresses.into_iter().collect();
-            let found = match self.perf_maps.remove(&process) {
-                Some((map, _)) => map.names(&addresses, self.since),
-                None => vec![None; addresses.len()],
+        };
+        let Some(mut rows) = last else {
+            let why = match ended {
+                RecvTimeoutError::Timeout => "not resolved: unwinding the stacks did not end",
+                RecvTimeoutError::Disconnected => "not resolved: unwinding the stacks failed",
             };
-            for (address, name) in addresses.into_iter().zip(found) {
-                names.insert(Frame::Made(process, address), Named::made(name));
-            }
-        }
-        names
+            return unresolved(&self.handed, why);
+        };
+        let why = "not resolved: too many stacks came at once";
+        rows.extend(unresolved(&self.refused, why));
+        rows
     }
+}
+
+impl Worker {
+    /// Takes stacks until nobody hands any over; `None` when there is no thread to be had.
+    fn start(budget: fn() -> Budget) -> Option<Self> {
+        let (stacks, waiting) = mpsc::sync_channel::<Waiting>(MOST_WAITING);
+        let (results, rows) = mpsc::channel();
+        let work = move || {
+            let mut collector = Collector::within(budget());
+            for Waiting { sample, stack } in waiting {
+                let registers = Registers {
+                    stack: &stack,
+                    ..sample.registers
+                };
+                collector.add(&Sample {
+                    registers,
+                    ..sample
+                });
+            }
+            // Nobody may wait for them any more.
+            results.send(collector.rows(false)).ok();
+            results.send(collector.rows(true)).ok();
+        };
+        let name = "call sites".to_owned();
+        let thread = thread::Builder::new().name(name).spawn(work);
+        thread.ok().map(|_detached| Self { stacks, rows })
+    }
+}
+
+/// Rows without stacks.
+fn unresolved(sums: &HashMap<(&'static str, FileId), Sum>, why: &str) -> Vec<SiteRow> {
+    let row = |((call, file), sum): (&(&'static str, FileId), &Sum)| SiteRow {
+        call,
+        file: *file,
+        stack: Vec::new(),
+        samples: sum.samples,
+        time_ns: sum.spent_ns,
+        why_not: Some(why.to_owned()),
+    };
+    sums.iter().map(row).collect()
 }
 
 #[cfg(test)]

@@ -11,31 +11,48 @@ use std::path::Path;
 use std::sync::Arc;
 
 use framehop::{ExplicitModuleSectionInfo, Module as Unwindable};
-use object::{Object as _, ObjectSection as _, ObjectSegment, ReadCache, SegmentFlags, elf};
-use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
+use object::{Object as _, ObjectSection as _, ObjectSegment, SegmentFlags, elf};
 
+use super::budget::{Budget, Exceeded, Held};
 use super::maps::Mapping;
-use super::symbols;
+use super::reads::Reads;
+use super::symbols::{self, Symbols};
+use crate::foreign;
 
 /// Files that are kept open; each is a descriptor.
-const MOST_MODULES: usize = 256;
-
-/// More unwind tables than any program has.
-const MOST_TABLE_BYTES: u64 = 64 << 20;
+pub(super) const MOST_MODULES: usize = 256;
 
 /// The bytes of an unwind table, shared by all processes that map the file.
 pub(super) type Bytes = Arc<[u8]>;
+
+type Segments = Vec<(Range<u64>, u64)>;
 
 /// A file with code.
 #[derive(Debug)]
 pub(super) struct Module {
     /// Last part of its path.
     pub(super) name: String,
-    file: ReadCache<File>,
+    file: File,
     /// Those that are executed: place in the file, address in the program's own terms. Two
     /// segments may share a page of the file, so the others are left out.
-    segments: Vec<(Range<u64>, u64)>,
+    segments: Segments,
     tables: Tables,
+    /// The memory of both.
+    _held: Held,
+}
+
+/// Why a mapping is no [`Module`]: what was used up, or `None` when it is no file with code.
+pub(super) type NoModule = Option<Exceeded>;
+
+/// What the unwinder of one process needs of a module.
+pub(super) struct Mapped {
+    /// Number of the module.
+    pub(super) index: usize,
+    /// What is added to its addresses.
+    pub(super) bias: u64,
+    pub(super) unwindable: Unwindable<Bytes>,
+    /// The memory of an index that is made of tables that have none.
+    pub(super) held: Held,
 }
 
 /// Sections with their addresses in the program's own terms.
@@ -49,21 +66,30 @@ struct Tables {
 }
 
 impl Module {
-    fn read(file: File, path: &[u8]) -> Option<Self> {
-        let file = ReadCache::new(file);
-        let object = object::File::parse(&file).ok()?;
+    fn read(file: File, path: &[u8], budget: &Arc<Budget>) -> Result<Self, NoModule> {
+        let reads = Reads::of(file, budget).map_err(|_unread| None)?;
+        let read = Self::parse(&reads);
+        if let Some(exceeded) = reads.exceeded() {
+            return Err(Some(exceeded));
+        }
+        let (segments, tables) = read.ok_or(None)?;
+        let bytes = tables.bytes() + (segments.capacity() * size_of::<(Range<u64>, u64)>()) as u64;
+        Ok(Self {
+            name: last_part(path),
+            segments,
+            tables,
+            _held: budget.hold(bytes).map_err(Some)?,
+            file: reads.into_file(),
+        })
+    }
+
+    fn parse(reads: &Reads) -> Option<(Segments, Tables)> {
+        let object = object::File::parse(reads).ok()?;
         let segments = object.segments().filter(is_executed).map(|segment| {
             let (offset, size) = segment.file_range();
             (offset..offset.saturating_add(size), segment.address())
         });
-        let segments = segments.collect();
-        let tables = Tables::read(&object);
-        Some(Self {
-            name: last_part(path),
-            segments,
-            tables,
-            file,
-        })
+        Some((segments.collect(), Tables::read(&object)))
     }
 
     /// What is added to an address of the program to get the one in memory. A mapping
@@ -82,8 +108,14 @@ impl Module {
     }
 
     /// For the unwinder of a process that maps it.
-    fn unwindable(&self, mapping: &Mapping) -> Option<(u64, Unwindable<Bytes>)> {
-        let bias = self.bias(mapping)?;
+    fn unwindable(
+        &self,
+        mapping: &Mapping,
+        budget: &Arc<Budget>,
+    ) -> Result<(u64, Unwindable<Bytes>, Held), NoModule> {
+        let bias = self.bias(mapping).ok_or(None)?;
+        budget.check().map_err(Some)?;
+        let held = budget.hold(self.tables.indexed_bytes()).map_err(Some)?;
         let part = |part: &Option<(Range<u64>, Bytes)>| part.clone().unzip();
         let (eh_frame_svma, eh_frame) = part(&self.tables.eh_frame);
         let (eh_frame_hdr_svma, eh_frame_hdr) = part(&self.tables.eh_frame_hdr);
@@ -99,17 +131,38 @@ impl Module {
         };
         let range = mapping.start..mapping.end;
         let module = Unwindable::new(self.name.clone(), range, bias, sections);
-        Some((bias, module))
+        Ok((bias, module, held))
     }
 
-    /// Names of functions at addresses of the program.
-    pub(super) fn names(&self, addresses: &[u64]) -> HashMap<u64, String> {
-        symbols::names(&self.file, addresses)
+    /// Names of functions at addresses of the program, which are sorted.
+    pub(super) fn names(&self, addresses: &[u64], budget: &Arc<Budget>) -> Symbols {
+        match self.file.try_clone() {
+            Ok(file) => symbols::names(file, addresses, budget),
+            Err(_no_descriptor) => Symbols::default(),
+        }
     }
 }
 
 impl Tables {
-    fn read<'data>(object: &object::File<'data, &'data ReadCache<File>>) -> Self {
+    fn bytes(&self) -> u64 {
+        let parts = [&self.eh_frame_hdr, &self.eh_frame];
+        let parts = parts.into_iter().flatten().map(|(_, bytes)| bytes);
+        parts
+            .chain(&self.debug_frame)
+            .map(|part| part.len() as u64)
+            .sum()
+    }
+
+    /// Of the table that framehop makes an index of when a process maps the file: it has one of
+    /// some 16 bytes for each entry of at least as many.
+    fn indexed_bytes(&self) -> u64 {
+        match (&self.eh_frame_hdr, &self.eh_frame, &self.debug_frame) {
+            (None, Some((_, table)), _) | (_, None, Some(table)) => table.len() as u64,
+            _ => 0,
+        }
+    }
+
+    fn read<'data>(object: &object::File<'data, &'data Reads>) -> Self {
         let range = |name: &str| {
             let section = object.section_by_name(name)?;
             let start = section.address();
@@ -117,10 +170,8 @@ impl Tables {
         };
         let bytes = |name: &str| -> Option<Bytes> {
             let section = object.section_by_name(name)?;
-            if section.size() == 0 || section.size() > MOST_TABLE_BYTES {
-                return None;
-            }
-            Some(section.data().ok()?.into())
+            let bytes = section.data().ok()?;
+            (!bytes.is_empty()).then(|| bytes.into())
         };
         let part = |name: &str| Some((range(name)?, bytes(name)?));
         Self {
@@ -138,40 +189,56 @@ fn is_executed<'data>(segment: &impl ObjectSegment<'data>) -> bool {
 }
 
 /// All files with code that were seen, each once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Modules {
     pub(super) all: Vec<Module>,
-    by_file: HashMap<(String, u64), Option<usize>>,
+    by_file: HashMap<(String, u64), Result<usize, NoModule>>,
+    pub(super) budget: Arc<Budget>,
 }
 
 impl Modules {
-    /// The file of a mapping, what is added to its addresses, and what a process's unwinder
-    /// needs; `None` when it cannot be read as one with code.
-    pub(super) fn find(
-        &mut self,
-        process: u32,
-        mapping: &Mapping,
-    ) -> Option<(usize, u64, Unwindable<Bytes>)> {
+    pub(super) fn within(budget: Arc<Budget>) -> Self {
+        Self {
+            all: Vec::new(),
+            by_file: HashMap::new(),
+            budget,
+        }
+    }
+
+    /// The file of a mapping as a process's unwinder needs it.
+    pub(super) fn find(&mut self, process: u32, mapping: &Mapping) -> Result<Mapped, NoModule> {
         if mapping.inode == 0 {
-            return None;
+            return Err(None);
         }
         let key = (mapping.device.clone(), mapping.inode);
-        let known = self.by_file.get(&key).copied();
-        let index = known.unwrap_or_else(|| {
-            if self.all.len() >= MOST_MODULES {
-                return None;
-            }
+        let index = if let Some(known) = self.by_file.get(&key) {
+            (*known)?
+        } else {
             // Another process may have it at hand when this one has ended.
-            let file = open_mapped(process, mapping).ok()?;
-            let module = Module::read(file, &mapping.name).map(|module| {
-                self.all.push(module);
-                self.all.len() - 1
-            });
-            self.by_file.insert(key, module);
-            module
-        })?;
-        let (bias, module) = self.all[index].unwindable(mapping)?;
-        Some((index, bias, module))
+            let file = open_mapped(process, mapping).map_err(|_unread| None)?;
+            let module = self.add(file, &mapping.name);
+            // Of files without end nothing is remembered.
+            if self.by_file.len() < 16 * MOST_MODULES {
+                self.by_file.insert(key, module);
+            }
+            module?
+        };
+        let (bias, unwindable, held) = self.all[index].unwindable(mapping, &self.budget)?;
+        Ok(Mapped {
+            index,
+            bias,
+            unwindable,
+            held,
+        })
+    }
+
+    fn add(&mut self, file: File, path: &[u8]) -> Result<usize, NoModule> {
+        if self.all.len() >= MOST_MODULES {
+            return Err(Some(Exceeded::Files));
+        }
+        self.budget.check().map_err(Some)?;
+        self.all.push(Module::read(file, path, &self.budget)?);
+        Ok(self.all.len() - 1)
     }
 }
 
@@ -180,18 +247,19 @@ impl Modules {
 /// this program when the process has ended, if it has the same inode number.
 fn open_mapped(process: u32, mapping: &Mapping) -> io::Result<File> {
     let (start, end) = (mapping.start, mapping.end);
-    if let Ok(file) = File::open(format!("/proc/{process}/map_files/{start:x}-{end:x}")) {
+    let mapped = format!("/proc/{process}/map_files/{start:x}-{end:x}");
+    if let Ok(file) = foreign::open(Path::new(&mapped)) {
         return Ok(file);
     }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = open(format!("/proc/{process}/root"), flags, Mode::empty())
-        .or_else(|_| open("/", flags, Mode::empty()))?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let path = Path::new(OsStr::from_bytes(&mapping.name));
-    let file = openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
-    let file = File::from(file);
-    let found = file.metadata()?;
-    if !found.is_file() || found.ino() != mapping.inode {
+    let root = format!("/proc/{process}/root");
+    let root = if std::fs::exists(&root).unwrap_or(false) {
+        root.as_str()
+    } else {
+        "/"
+    };
+    let file = foreign::open_beneath(root, path, true)?;
+    if file.metadata()?.ino() != mapping.inode {
         return Err(io::ErrorKind::NotFound.into());
     }
     Ok(file)
@@ -221,7 +289,7 @@ mod tests {
     #[test]
     fn a_segment_in_the_middle_of_a_page_keeps_its_distance() {
         let file = File::open("/proc/self/exe").unwrap();
-        let mut module = Module::read(file, b"/bin/x").unwrap();
+        let mut module = Module::read(file, b"/bin/x", &Arc::default()).unwrap();
         // As ld places it: file offset 0x1234 at address 0x402234.
         module.segments = vec![(0x1234..0x3000, 0x40_2234)];
         let fixed = mapping(0x40_2000, 0x40_4000, 0x1000);
@@ -233,15 +301,17 @@ mod tests {
 
     #[test]
     fn this_program_has_unwind_tables_and_is_read_once() {
-        let maps = super::super::maps::read(std::process::id()).unwrap();
+        let maps = super::super::maps::read(std::process::id(), &Arc::default())
+            .unwrap()
+            .0;
         let program = maps.iter().find(|map| map.inode > 0).unwrap();
-        let mut modules = Modules::default();
-        let (index, _, _) = modules.find(std::process::id(), program).unwrap();
-        assert!(modules.find(std::process::id(), program).is_some());
+        let mut modules = Modules::within(Arc::default());
+        let index = modules.find(std::process::id(), program).unwrap().index;
+        assert!(modules.find(std::process::id(), program).is_ok());
         assert_eq!(modules.all.len(), 1);
         assert!(modules.all[index].tables.eh_frame_hdr.is_some());
-        let ended = modules.find(u32::MAX, program).map(|(index, _, _)| index);
-        assert_eq!(ended, Some(index), "known from another process");
+        let ended = modules.find(u32::MAX, program).map(|found| found.index);
+        assert_eq!(ended.ok(), Some(index), "known from another process");
         let file = open_mapped(u32::MAX, program);
         assert!(file.is_ok(), "found by its path when the process has ended");
     }
@@ -249,7 +319,7 @@ mod tests {
     #[test]
     fn what_is_no_program_is_no_module() {
         let file = File::open("/proc/self/maps").unwrap();
-        assert!(Module::read(file, b"x").is_none());
+        assert_eq!(Module::read(file, b"x", &Arc::default()).err(), Some(None));
         assert_eq!(last_part(b"/a/libc.so.6 (deleted)"), "libc.so.6");
     }
 }

@@ -2,14 +2,23 @@
 //! `/tmp/perf-PID.map` (Linux, tools/perf/Documentation/jit-interface.txt).
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
+use super::budget::{Budget, Exceeded};
+use super::demangle::shortened;
+use super::lines::Lines;
+use crate::foreign;
 
-/// A map of the largest programs has some tens of megabytes.
-const MOST_BYTES: u64 = 256 << 20;
+/// A line that is longer names nothing.
+const LONGEST_LINE: usize = 16 << 10;
+
+/// What a map calls the code at some addresses, in their order, and what was used up before
+/// all of it was read. A name that comes later counts, so that none counts then.
+pub(super) type Names = (Vec<Option<Arc<str>>>, Option<Exceeded>);
 
 /// Where the names of one process's code are, or will be.
 #[derive(Debug)]
@@ -34,9 +43,9 @@ impl PerfMap {
         Some(found.map_or(Self::Awaited { own_id, user }, Self::Open))
     }
 
-    /// Names of the addresses, in the same order. A file that was awaited must have been
-    /// written after `since`: an older one is of another process with that number.
-    pub(super) fn names(self, addresses: &[u64], since: SystemTime) -> Vec<Option<String>> {
+    /// Names of the addresses, which are sorted, in the same order. A file that was awaited must
+    /// have been written after `since`: an older one is of another process with that number.
+    pub(super) fn names(self, addresses: &[u64], since: SystemTime, budget: &Budget) -> Names {
         let file = match self {
             Self::Open(file) => Ok(file),
             Self::Awaited { own_id, user } => open_at("/", own_id, user).and_then(|file| {
@@ -44,26 +53,20 @@ impl PerfMap {
                 is_new.then_some(file).ok_or(io::ErrorKind::NotFound.into())
             }),
         };
-        let mut text = Vec::new();
-        match file.and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text)) {
-            Ok(_) => lookup(&text, addresses),
-            Err(_) => vec![None; addresses.len()],
+        match file {
+            Ok(file) => lookup(BufReader::with_capacity(1 << 16, file), addresses, budget),
+            Err(_) => (vec![None; addresses.len()], None),
         }
     }
 }
 
 fn open_at(root: &str, own_id: u32, user: u32) -> io::Result<File> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = open(root, flags, Mode::empty())?;
     // The program may have put a link there: it must not lead out of its own root, and its
     // last step is not followed.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let path = format!("tmp/perf-{own_id}.map");
-    let file = openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
-    let file = File::from(file);
-    let found = file.metadata()?;
+    let file = foreign::open_beneath(root, Path::new(&path), false)?;
     // Anybody may have left a file of that name there for whoever gets this number.
-    if !found.is_file() || found.uid() != user {
+    if file.metadata()?.uid() != user {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     Ok(file)
@@ -80,27 +83,38 @@ fn identity(status: &str) -> Option<(u32, u32)> {
 
 /// Lines are `START SIZE NAME`, numbers in hexadecimal. Of two that cover an address the
 /// later one counts, since memory is used again.
-fn lookup(text: &[u8], addresses: &[u64]) -> Vec<Option<String>> {
+pub(super) fn lookup(text: impl BufRead, addresses: &[u64], budget: &Budget) -> Names {
     let mut names = vec![None; addresses.len()];
-    for line in text.split(|byte| *byte == b'\n') {
-        let mut fields = line.splitn(3, |byte| *byte == b' ');
-        let mut number = || {
-            let digits = std::str::from_utf8(fields.next()?).ok()?;
-            u64::from_str_radix(digits.trim_start_matches("0x"), 16).ok()
-        };
-        let (Some(start), Some(size)) = (number(), number()) else {
+    let mut lines = Lines::of(text, LONGEST_LINE);
+    while let Ok(Some(line)) = lines.next() {
+        if let Err(exceeded) = budget.check() {
+            return (vec![None; addresses.len()], Some(exceeded));
+        }
+        let Some((start, size, name)) = function(line) else {
             continue;
         };
-        let Some(name) = fields.next() else {
-            continue;
-        };
-        for (address, found) in addresses.iter().zip(&mut names) {
-            if address.checked_sub(start).is_some_and(|at| at < size) {
-                *found = Some(String::from_utf8_lossy(name).into_owned());
-            }
+        let first = addresses.partition_point(|address| *address < start);
+        let inside = addresses[first..]
+            .iter()
+            .take_while(|address| **address - start < size);
+        let covered = first..first + inside.count();
+        if !covered.is_empty() {
+            let name = Arc::from(shortened(&String::from_utf8_lossy(name)));
+            names[covered].fill(Some(name));
         }
     }
-    names
+    (names, None)
+}
+
+/// Start, length and name.
+fn function(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let mut fields = line.splitn(3, |byte| *byte == b' ');
+    let mut number = || {
+        let digits = std::str::from_utf8(fields.next()?).ok()?;
+        u64::from_str_radix(digits.trim_start_matches("0x"), 16).ok()
+    };
+    let (start, size) = (number()?, number()?);
+    Some((start, size, fields.next()?))
 }
 
 #[cfg(test)]
@@ -113,7 +127,9 @@ mod tests {
             garbage\n\
             7f10 10 py::work:/x/y.py\n\
             0x8000 1 LazyCompile:~f\n";
-        let names = lookup(text, &[0x7f10, 0x7f1f, 0x7f20, 0x7f30, 0x8000, 0x8001]);
+        let addresses = [0x7f10, 0x7f1f, 0x7f20, 0x7f30, 0x8000, 0x8001];
+        let (names, exceeded) = lookup(&text[..], &addresses, &Budget::default());
+        assert_eq!(exceeded, None);
         let expected = [
             Some("py::work:/x/y.py"),
             Some("py::work:/x/y.py"),
@@ -122,7 +138,7 @@ mod tests {
             Some("LazyCompile:~f"),
             None,
         ];
-        assert_eq!(names, expected.map(|name| name.map(str::to_owned)));
+        assert_eq!(names, expected.map(|name| name.map(Arc::from)));
     }
 
     #[test]
@@ -135,9 +151,9 @@ mod tests {
         let root = dir.path().to_str().unwrap();
         let names = |since| {
             let file = open_at(root, 7, user).unwrap();
-            PerfMap::Open(file).names(&[0x12, 0x20], since)
+            PerfMap::Open(file).names(&[0x12, 0x20], since, &Budget::default())
         };
-        assert_eq!(names(SystemTime::now()), [Some("name".to_owned()), None]);
+        assert_eq!(names(SystemTime::now()).0, [Some("name".into()), None]);
         assert!(open_at(root, 7, user + 1).is_err(), "another user's");
         assert!(open_at(root, 8, user).is_err());
         std::fs::rename(&path, dir.path().join("tmp/other")).unwrap();
@@ -147,7 +163,8 @@ mod tests {
             own_id: u32::MAX,
             user,
         };
-        assert_eq!(awaited.names(&[1], SystemTime::UNIX_EPOCH), [None]);
+        let (names, _) = awaited.names(&[1], SystemTime::UNIX_EPOCH, &Budget::default());
+        assert_eq!(names, [None]);
     }
 
     #[test]

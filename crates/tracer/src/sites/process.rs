@@ -1,10 +1,13 @@
 //! The memory of one process, and how its stacks are unwound.
 
+use std::sync::Arc;
+
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{Error, FrameAddress, Unwinder as _};
 
+use super::budget::{Budget, Exceeded, Held};
 use super::made::MadeCode;
-use super::maps::{self, Mapping};
+use super::maps::{self, Mapping, NoMap};
 use super::module::{Bytes, Modules, last_part};
 
 /// Frames of one stack that are kept, the innermost.
@@ -20,8 +23,8 @@ pub(super) enum Frame {
     Module(usize, u64),
     /// In memory of this process that belongs to no file.
     Made(u32, u64),
-    /// In a mapping whose file could not be read: its name.
-    Unread(String),
+    /// In a mapping whose file could not be read: its name, and what was used up.
+    Unread(Arc<str>, Option<Exceeded>),
 }
 
 /// How a stack ended.
@@ -39,6 +42,8 @@ pub(super) enum End {
     Deep,
     /// It has more than [`MOST_FRAMES`].
     Long,
+    /// What was used up before its end.
+    Exceeded(Exceeded),
 }
 
 /// The registers when a call was left, and the stack from `sp` on.
@@ -74,6 +79,8 @@ pub(super) struct Process {
     made: Option<MadeCode>,
     /// Stacks with an address outside the known memory.
     strays: u64,
+    /// The memory of the regions, and of what the unwinder made of their files.
+    held: Held,
 }
 
 struct Region {
@@ -89,19 +96,21 @@ enum Code {
     File(usize, u64),
     /// Made by the process, or the kernel's.
     Memory,
-    /// Of a file that cannot be read.
-    Unread,
+    /// Of a file that cannot be read: its name, and what was used up.
+    Unread(Arc<str>, Option<Exceeded>),
 }
 
 impl Process {
     /// Reads the map of a process that lives.
-    pub(super) fn read(id: u32) -> std::io::Result<Self> {
+    pub(super) fn read(id: u32, budget: &Arc<Budget>) -> Result<Self, NoMap> {
+        let (regions, held) = regions(id, budget)?;
         Ok(Self {
             id,
             unwinder: UnwinderX86_64::new(),
-            regions: regions(id)?,
+            regions,
             made: None,
             strays: 0,
+            held,
         })
     }
 
@@ -113,23 +122,24 @@ impl Process {
         }
         if let Code::New = region.code {
             region.code = match modules.find(self.id, &region.mapping) {
-                Some((index, bias, module)) => {
-                    self.unwinder.add_module(module);
-                    Code::File(index, bias)
+                Ok(mapped) => {
+                    self.unwinder.add_module(mapped.unwindable);
+                    self.held.join(mapped.held);
+                    Code::File(mapped.index, mapped.bias)
                 }
                 // Shared memory has an inode and is written to like any other.
-                None if region.mapping.inode == 0
-                    || region.mapping.name.starts_with(b"/memfd:") =>
+                Err(None)
+                    if region.mapping.inode == 0 || region.mapping.name.starts_with(b"/memfd:") =>
                 {
                     Code::Memory
                 }
-                None => Code::Unread,
+                Err(why) => Code::Unread(last_part(&region.mapping.name).into(), why),
             };
         }
-        Some(match region.code {
-            Code::File(index, bias) => Frame::Module(index, address.wrapping_sub(bias)),
-            Code::Memory => Frame::Made(self.id, address),
-            Code::New | Code::Unread => Frame::Unread(last_part(&region.mapping.name)),
+        Some(match &region.code {
+            Code::File(index, bias) => Frame::Module(*index, address.wrapping_sub(*bias)),
+            Code::Memory | Code::New => Frame::Made(self.id, address),
+            Code::Unread(name, why) => Frame::Unread(Arc::clone(name), *why),
         })
     }
 
@@ -150,10 +160,11 @@ impl Process {
         if !self.strays.is_power_of_two() && is_alive(self.id) {
             return (frames, end);
         }
-        let Ok(regions) = regions(self.id) else {
-            return (frames, End::Ended);
-        };
-        self.regions = regions;
+        match regions(self.id, &modules.budget) {
+            Ok((regions, held)) => (self.regions, self.held) = (regions, held),
+            Err(NoMap::Ended) => return (frames, End::Ended),
+            Err(NoMap::Exceeded(exceeded)) => return (frames, End::Exceeded(exceeded)),
+        }
         self.unwinder = UnwinderX86_64::new();
         let (frames, end, _) = self.unwind(registers, modules, cache);
         (frames, end)
@@ -195,6 +206,9 @@ impl Process {
             if frames.len() == MOST_FRAMES {
                 return (frames, End::Long, false);
             }
+            if let Err(exceeded) = modules.budget.check() {
+                return (frames, End::Exceeded(exceeded), false);
+            }
             let is_made = matches!(frame, Frame::Made(..));
             frames.push(frame);
             let before = registers;
@@ -229,12 +243,13 @@ impl Process {
     }
 }
 
-fn regions(process: u32) -> std::io::Result<Vec<Region>> {
+fn regions(process: u32, budget: &Arc<Budget>) -> Result<(Vec<Region>, Held), NoMap> {
     let region = |mapping| Region {
         mapping,
         code: Code::New,
     };
-    Ok(maps::read(process)?.into_iter().map(region).collect())
+    let (mappings, held) = maps::read(process, budget)?;
+    Ok((mappings.into_iter().map(region).collect(), held))
 }
 
 pub(super) fn is_alive(process: u32) -> bool {
@@ -242,7 +257,7 @@ pub(super) fn is_alive(process: u32) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::fs;
 
     use super::*;
@@ -262,7 +277,7 @@ mod tests {
     const START: u64 = 0x5555_0000_0000;
 
     /// A process that maps all of a file as code.
-    fn process_of(path: &std::path::Path, length: u64) -> Process {
+    pub(in crate::sites) fn process_of(path: &std::path::Path, length: u64) -> Process {
         use std::os::unix::fs::MetadataExt as _;
 
         let mapping = Mapping {
@@ -282,6 +297,7 @@ mod tests {
             }],
             made: None,
             strays: 0,
+            held: Arc::<Budget>::default().hold(0).unwrap(),
         }
     }
 
@@ -311,13 +327,13 @@ mod tests {
                 bp: 0x7fff_0000_0000 + 8 * numbers.below(256) as u64,
                 stack: &stack,
             };
-            let mut modules = Modules::default();
+            let mut modules = Modules::within(Arc::default());
             let mut cache = CacheX86_64::new();
             let (frames, _) = process.stack(&registers, &mut modules, &mut cache);
             assert!((1..=MOST_FRAMES).contains(&frames.len()));
             unwound += usize::from(frames.len() > 1);
             for module in &modules.all {
-                module.names(&[1, 0x1234, u64::MAX]);
+                module.names(&[1, 0x1234, u64::MAX], &modules.budget);
             }
         }
         assert!(unwound > 100, "{unwound} had a caller");
@@ -333,7 +349,7 @@ mod tests {
                 bp: value,
                 stack: &[0; 64],
             };
-            let mut modules = Modules::default();
+            let mut modules = Modules::within(Arc::default());
             let (frames, end) = process.stack(&registers, &mut modules, &mut CacheX86_64::new());
             assert!(!frames.is_empty() && frames.len() <= 2, "{frames:?}");
             assert_ne!(end, End::Long);

@@ -3,80 +3,133 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
 
-use object::{Object as _, ReadCache, SymbolKind};
+use object::{Object as _, SymbolKind};
+
+use super::budget::{Budget, Exceeded};
+use super::demangle::demangled;
+use super::reads::Reads;
+use crate::foreign;
 
 /// Where Debian, Fedora and others put what was stripped, by build id.
 const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
 
-/// A C++ name may nest deep enough to take seconds; more than this is shown as it is.
-const LONGEST_MANGLED: usize = 4096;
+/// Symbols between two looks at the clock.
+const STEP: usize = 1 << 10;
 
-/// Names of the functions at these addresses of the program, where they are known.
-pub(super) fn names(file: &ReadCache<File>, addresses: &[u64]) -> HashMap<u64, String> {
-    let mut wanted = addresses.to_vec();
-    wanted.sort_unstable();
-    let mut found = HashMap::new();
-    let Ok(object) = object::File::parse(file) else {
-        return HashMap::new();
-    };
-    look(object.symbols(), &wanted, &mut found);
-    look(object.dynamic_symbols(), &wanted, &mut found);
-    if found.len() < wanted.len()
-        && let Some(separate) = debug_file(&object)
-        && let Ok(object) = object::File::parse(&separate)
-    {
-        look(object.symbols(), &wanted, &mut found);
-    }
-    let readable = |(address, symbol): (u64, Symbol)| (address, demangled(&symbol.name));
-    found.into_iter().map(readable).collect()
+/// What a file calls the functions at some addresses.
+#[derive(Debug, Default)]
+pub(super) struct Symbols {
+    pub(super) names: HashMap<u64, Arc<str>>,
+    /// What was used up before all were found.
+    pub(super) exceeded: Option<Exceeded>,
 }
 
-struct Symbol {
+impl Symbols {
+    /// Of a file that was not read yet.
+    pub(super) fn unread() -> Self {
+        Self {
+            names: HashMap::new(),
+            exceeded: Some(Exceeded::Time),
+        }
+    }
+}
+
+/// Names of the functions at these addresses of the program, which are sorted, where they are
+/// known.
+pub(super) fn names(file: File, wanted: &[u64], budget: &Arc<Budget>) -> Symbols {
+    let Ok(reads) = Reads::of(file, budget) else {
+        return Symbols::default();
+    };
+    let mut found = HashMap::new();
+    let mut separate = None;
+    let Ok(object) = object::File::parse(&reads) else {
+        return Symbols {
+            names: HashMap::new(),
+            exceeded: reads.exceeded(),
+        };
+    };
+    look(&reads, object.symbols(), wanted, &mut found, budget);
+    look(&reads, object.dynamic_symbols(), wanted, &mut found, budget);
+    if found.len() < wanted.len()
+        && let Some(file) = debug_file(&object)
+        && let Ok(reads) = Reads::of(file, budget)
+    {
+        let reads = separate.insert(reads);
+        if let Ok(object) = object::File::parse(&*reads) {
+            look(reads, object.symbols(), wanted, &mut found, budget);
+        }
+    }
+    let mut names = HashMap::new();
+    let mut readable: HashMap<&str, Arc<str>> = HashMap::new();
+    for (address, symbol) in found {
+        if reads.may(budget.check()).is_err() {
+            break;
+        }
+        let name = readable
+            .entry(symbol.name)
+            .or_insert_with(|| demangled(symbol.name).into());
+        names.insert(address, Arc::clone(name));
+    }
+    Symbols {
+        names,
+        exceeded: reads
+            .exceeded()
+            .or_else(|| separate.as_ref().and_then(Reads::exceeded)),
+    }
+}
+
+struct Symbol<'data> {
     start: u64,
-    name: String,
+    name: &'data str,
 }
 
 /// Keeps of the functions around each address the one that begins last, and of its names
 /// the plainest: `write` has `__write` and `__libc_write` too.
 fn look<'data, S: object::ObjectSymbol<'data>>(
+    reads: &Reads,
     symbols: impl Iterator<Item = S>,
     wanted: &[u64],
-    found: &mut HashMap<u64, Symbol>,
+    found: &mut HashMap<u64, Symbol<'data>>,
+    budget: &Budget,
 ) {
+    let mut steps = 0;
     for symbol in symbols {
         let (start, size) = (symbol.address(), symbol.size());
-        if symbol.kind() != SymbolKind::Text || !symbol.is_definition() || size == 0 {
-            continue;
-        }
+        let is_function = symbol.kind() == SymbolKind::Text && symbol.is_definition();
         let first = wanted.partition_point(|address| *address < start);
         let inside = wanted[first..]
             .iter()
-            .take_while(|address| **address - start < size);
+            .take_while(|address| is_function && **address - start < size);
+        steps += 1;
         for address in inside {
+            steps += 1;
             let Ok(name) = symbol.name() else {
                 break;
             };
             let known = found.get(address);
             if known.is_none_or(|known| is_better(start, name, known)) {
-                let name = name.to_owned();
                 found.insert(*address, Symbol { start, name });
+            }
+        }
+        if steps >= STEP {
+            steps = 0;
+            if reads.may(budget.check()).is_err() {
+                return;
             }
         }
     }
 }
 
-fn is_better(start: u64, name: &str, known: &Symbol) -> bool {
-    let plain = |name: &str| {
-        let bare = name.trim_start_matches('_');
-        (name.len() - bare.len(), name.len(), name.to_owned())
-    };
-    start > known.start || start == known.start && plain(name) < plain(&known.name)
+fn is_better(start: u64, name: &str, known: &Symbol<'_>) -> bool {
+    let plain = |name: &str| name.len() - name.trim_start_matches('_').len();
+    let name_of = |name| (plain(name), name.len(), name);
+    start > known.start || start == known.start && name_of(name) < name_of(known.name)
 }
 
-fn debug_file<'data>(
-    object: &object::File<'data, &'data ReadCache<File>>,
-) -> Option<ReadCache<File>> {
+fn debug_file<'data>(object: &object::File<'data, &'data Reads>) -> Option<File> {
     let id = object.build_id().ok()??;
     let (first, rest) = id.split_first()?;
     let mut path = format!("{DEBUG_FILES}/{first:02x}/");
@@ -84,27 +137,7 @@ fn debug_file<'data>(
         // Writing to a string cannot fail.
         _ = write!(path, "{byte:02x}");
     }
-    let file = File::open(path + ".debug").ok()?;
-    Some(ReadCache::new(file))
-}
-
-/// Rust and C++ names as their programmers wrote them.
-fn demangled(name: &str) -> String {
-    if name.len() > LONGEST_MANGLED {
-        return name.to_owned();
-    }
-    if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        return format!("{rust:#}");
-    }
-    // With a version: `_ZNSo5writeEPKcl@@GLIBCXX_3.4`.
-    let bare = name.split('@').next().unwrap_or(name);
-    let options = cpp_demangle::DemangleOptions::new()
-        .no_params()
-        .no_return_type();
-    cpp_demangle::Symbol::new(bare)
-        .ok()
-        .and_then(|symbol| symbol.demangle_with_options(&options).ok())
-        .unwrap_or_else(|| bare.to_owned())
+    foreign::open(Path::new(&(path + ".debug"))).ok()
 }
 
 #[cfg(test)]
@@ -112,26 +145,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_as_written() {
-        assert_eq!(demangled("write"), "write");
-        assert_eq!(
-            demangled("_ZN4core3fmt5write17h0123456789abcdefE"),
-            "core::fmt::write"
-        );
-        assert_eq!(demangled("_RNvC6_123foo3bar"), "123foo::bar");
-        assert_eq!(
-            demangled("_ZNSo5writeEPKcl@@GLIBCXX_3.4"),
-            "std::ostream::write"
-        );
-        assert_eq!(demangled("_Znonsense"), "_Znonsense");
-    }
-
-    #[test]
     fn the_plainest_name_of_the_innermost_function_counts() {
-        let known = |start, name: &str| Symbol {
-            start,
-            name: name.to_owned(),
-        };
+        let known = |start, name| Symbol { start, name };
         assert!(is_better(16, "write", &known(16, "__write")));
         assert!(!is_better(16, "__write", &known(16, "write")));
         assert!(is_better(32, "__inner", &known(16, "outer")));
@@ -145,16 +160,21 @@ mod tests {
 
     #[test]
     fn a_function_of_this_program_is_found_by_its_address() {
-        let maps = super::super::maps::read(std::process::id()).unwrap();
+        let maps = super::super::maps::read(std::process::id(), &Arc::default())
+            .unwrap()
+            .0;
         let address = known_function() as u64;
         let mapping = maps
             .iter()
             .find(|map| (map.start..map.end).contains(&address))
             .unwrap();
-        let mut modules = super::super::module::Modules::default();
-        let (index, bias, _) = modules.find(std::process::id(), mapping).unwrap();
-        let inside = address - bias + 1;
-        let names = modules.all[index].names(&[inside, 1]);
+        let budget = Arc::default();
+        let mut modules = super::super::module::Modules::within(Arc::clone(&budget));
+        let found = modules.find(std::process::id(), mapping).unwrap();
+        let inside = address - found.bias + 1;
+        let symbols = modules.all[found.index].names(&[1, inside], &budget);
+        assert_eq!(symbols.exceeded, None);
+        let names = symbols.names;
         assert!(
             names[&inside].ends_with("symbols::tests::known_function"),
             "{names:?}"

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::budget::Exceeded;
+use super::collector::{MOST_STACKS, Stack};
+use super::maps::NoMap;
 use super::process::{End, Frame};
-use super::{MOST_STACKS, Stack};
 
 /// Functions that a thread begins with: glibc's, musl's and Go's.
 const FIRST_FUNCTIONS: [&str; 9] = [
@@ -30,36 +32,47 @@ pub(super) struct Named {
     function: Option<String>,
     /// File, or what it is instead.
     place: String,
+    /// What was used up before its name was found.
+    exceeded: Option<Exceeded>,
 }
 
 impl Named {
-    pub(super) fn in_file(function: Option<&String>, file: &str, address: u64) -> Self {
+    pub(super) fn in_file(function: Option<&str>, file: &str, address: u64) -> Self {
         let text = match function {
             Some(function) => format!("{function} ({file})"),
             None => format!("{file}+{address:#x}"),
         };
         Self {
             text,
-            function: function.cloned(),
+            function: function.map(str::to_owned),
             place: file.to_owned(),
+            exceeded: None,
         }
     }
 
-    pub(super) fn made(name: Option<String>) -> Self {
-        let text = name.clone().unwrap_or_else(|| format!("({MADE})"));
+    pub(super) fn made(name: Option<&str>) -> Self {
         Self {
-            text,
-            function: name,
+            text: name.map_or_else(|| format!("({MADE})"), str::to_owned),
+            function: name.map(str::to_owned),
             place: MADE.to_owned(),
+            exceeded: None,
         }
     }
 
-    pub(super) fn without(text: String, place: String) -> Self {
+    /// In a file that was not read.
+    pub(super) fn unread(file: &str) -> Self {
         Self {
-            text,
+            text: file.to_owned(),
             function: None,
-            place,
+            place: file.to_owned(),
+            exceeded: None,
         }
+    }
+
+    /// What was used up before a name was found, if there is none.
+    pub(super) fn short_of(mut self, exceeded: Option<Exceeded>) -> Self {
+        self.exceeded = exceeded.filter(|_| self.function.is_none());
+        self
     }
 }
 
@@ -71,18 +84,27 @@ pub(super) struct Shown {
     pub(super) why_not: Option<String>,
 }
 
+impl Shown {
+    /// Nothing, and why.
+    pub(super) fn none(why: &str) -> Self {
+        Self {
+            stack: Vec::new(),
+            why_not: Some(why.to_owned()),
+        }
+    }
+}
+
 pub(super) fn shown(stack: &Stack, names: &HashMap<Frame, Named>) -> Shown {
-    let without = |why: String| Shown {
-        stack: Vec::new(),
-        why_not: Some(why),
-    };
     let (frames, end) = match stack {
         Stack::Unwound(frames, end) => (frames, *end),
-        Stack::NoMap => {
-            let why = "the process ended before its memory map could be read";
-            return without(why.to_owned());
+        Stack::NoMap(NoMap::Ended) => {
+            return Shown::none("the process ended before its memory map could be read");
         }
-        Stack::NoRoom => return without(format!("{MOST_STACKS} other stacks came first")),
+        Stack::NoMap(NoMap::Exceeded(exceeded)) => return Shown::none(&exceeded.to_string()),
+        Stack::Failed => {
+            return Shown::none("not resolved: unwinding a stack of this process failed");
+        }
+        Stack::NoRoom => return Shown::none(&format!("{MOST_STACKS} other stacks came first")),
     };
     let named: Vec<&Named> = frames.iter().filter_map(|frame| names.get(frame)).collect();
     let mut texts: Vec<String> = Vec::new();
@@ -93,7 +115,11 @@ pub(super) fn shown(stack: &Stack, names: &HashMap<Frame, Named>) -> Shown {
             texts.push(name.text.clone());
         }
     }
-    let why_not = why_not(end, named.last().copied()).or_else(|| unnamed(&named));
+    let exceeded = named.iter().find_map(|name| name.exceeded);
+    let why_not = exceeded
+        .map(|exceeded| exceeded.to_string())
+        .or_else(|| why_not(end, named.last().copied()))
+        .or_else(|| unnamed(&named));
     Shown {
         stack: texts,
         why_not,
@@ -142,6 +168,7 @@ fn why_not(end: End, last: Option<&Named>) -> Option<String> {
         ),
         End::Deep => Some("the stack is deeper than the 16 KiB of it that are kept".to_owned()),
         End::Long => Some("it has more frames than are kept".to_owned()),
+        End::Exceeded(exceeded) => Some(exceeded.to_string()),
     }
 }
 
@@ -150,19 +177,17 @@ mod tests {
     use super::*;
 
     fn names() -> HashMap<Frame, Named> {
-        let write = "write".to_owned();
-        let start = "_start".to_owned();
         HashMap::from([
             (
                 Frame::Module(0, 1),
-                Named::in_file(Some(&write), "libc.so.6", 1),
+                Named::in_file(Some("write"), "libc.so.6", 1),
             ),
             (Frame::Module(1, 2), Named::in_file(None, "app", 0x1139)),
-            (Frame::Module(1, 3), Named::in_file(Some(&start), "app", 3)),
             (
-                Frame::Made(7, 4),
-                Named::made(Some("py::work:/x.py".to_owned())),
+                Frame::Module(1, 3),
+                Named::in_file(Some("_start"), "app", 3),
             ),
+            (Frame::Made(7, 4), Named::made(Some("py::work:/x.py"))),
             (Frame::Made(7, 5), Named::made(None)),
         ])
     }
@@ -204,9 +229,25 @@ mod tests {
             why_not, None,
             "the frame pointers end where the program began"
         );
-        let Shown { stack, why_not } = shown(&Stack::NoMap, &names());
+        let Shown { stack, why_not } = shown(&Stack::NoMap(NoMap::Ended), &names());
         assert_eq!(stack.len(), 0);
         assert!(why_not.unwrap().contains("ended before"));
+    }
+
+    #[test]
+    fn what_was_used_up_is_the_reason() {
+        let mut names = names();
+        let without = Named::in_file(None, "app", 9).short_of(Some(Exceeded::Memory));
+        names.insert(Frame::Module(1, 9), without);
+        let frames = vec![Frame::Module(0, 1), Frame::Module(1, 9)];
+        let Shown { stack, why_not } = shown(&Stack::Unwound(frames, End::Lost), &names);
+        assert_eq!(stack, ["write (libc.so.6)", "app+0x9"]);
+        assert!(why_not.unwrap().starts_with("not resolved: tables"));
+        let ended = Stack::Unwound(vec![Frame::Module(0, 1)], End::Exceeded(Exceeded::Time));
+        let why = shown(&ended, &names).why_not.unwrap();
+        assert!(why.starts_with("not resolved: reading"), "{why}");
+        let has_a_name = Named::in_file(Some("f"), "app", 9).short_of(Some(Exceeded::Time));
+        assert_eq!(has_a_name.exceeded, None);
     }
 
     #[test]
@@ -227,8 +268,7 @@ mod tests {
     #[test]
     fn python_without_its_trampolines_says_so() {
         let mut names = names();
-        let evaluates = PYTHON.to_owned();
-        let named = Named::in_file(Some(&evaluates), "libpython3.12.so.1.0", 9);
+        let named = Named::in_file(Some(PYTHON), "libpython3.12.so.1.0", 9);
         names.insert(Frame::Module(2, 9), named);
         let frames = vec![Frame::Module(0, 1), Frame::Module(2, 9)];
         let Shown { why_not, .. } = shown(&Stack::Unwound(frames.clone(), End::Whole), &names);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use iostrata_core::observe::{Observer as _, Stream};
-use iostrata_core::record::{Begin, Change, Completeness, Entry, Name, Operation, Reader};
+use iostrata_core::record::{self, Begin, Change, Completeness, Entry, Name, Operation, Reader};
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::rebuild::{Rebuilt, rebuild};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
@@ -45,7 +45,7 @@ pub(crate) fn operations(log: &Path) -> Vec<Operation> {
 }
 
 pub(crate) fn again(log: &Path, into: &Path) -> Rebuilt {
-    rebuild(log, into, &Interrupt::never()).unwrap()
+    rebuild(log, into, record::Limits::default(), &Interrupt::never()).unwrap()
 }
 
 /// The rebuilt file in the place of the original.

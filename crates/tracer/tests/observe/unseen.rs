@@ -15,7 +15,7 @@ use std::process::Command;
 use iostrata_core::evidence::SyscallRow;
 use iostrata_core::observe::{Observation, Stream};
 use iostrata_core::op::{FileId, Gap};
-use iostrata_core::record::{Begin, Completeness};
+use iostrata_core::record::{self, Begin, Completeness};
 use iostrata_core::trace::FileHistory;
 use iostrata_core::trace::calls::{unfollowed, unrecorded};
 use iostrata_lab::interrupt::Interrupt;
@@ -228,7 +228,13 @@ fn recorded(program: &str, dir: &Path) -> (tempfile::TempDir, Recorded) {
     assert!(status.success());
     let recorded = observer.recorded().unwrap().finish().unwrap();
     let into = tempfile::tempdir_in("/var/tmp").unwrap();
-    rebuild(&log, into.path(), &Interrupt::never()).unwrap();
+    rebuild(
+        &log,
+        into.path(),
+        record::Limits::default(),
+        &Interrupt::never(),
+    )
+    .unwrap();
     (into, recorded)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use super::{Body, Impossible, Node, TOLD, Tree};
+use super::{Body, Impossible, Node, Refused, TOLD, Tree};
 use crate::op::FileId;
 use crate::record::contents::TooLong;
 use crate::record::paths::RENAME_EXCHANGE;
@@ -12,17 +12,22 @@ impl Tree {
     /// Applies an operation; one that failed changes nothing.
     ///
     /// # Errors
-    /// When no file system could have done it; the tree may be changed in part then.
-    pub fn apply(&mut self, operation: &Operation) -> Result<(), Impossible> {
+    /// When no file system could have done it, or the tree would be too large; it may be
+    /// changed in part then.
+    pub fn apply(&mut self, operation: &Operation) -> Result<(), Refused> {
         if operation.outcome.is_err() {
             return Ok(());
         }
-        self.change(operation.id, &operation.change)
-            .map_err(|what| Impossible {
+        self.charge(&operation.change)?;
+        let changed = self.change(operation.id, &operation.change);
+        changed.map_err(|what| {
+            let impossible = Impossible {
                 operation: operation.id,
                 call: operation.call.to_string(),
                 what,
-            })
+            };
+            impossible.into()
+        })
     }
 
     fn change(&mut self, operation: u64, change: &Change) -> Result<(), String> {

@@ -6,6 +6,7 @@
 //! fit to what was before is counted.
 
 mod apply;
+mod memory;
 mod names;
 
 #[cfg(test)]
@@ -13,7 +14,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Contents, Kind, Name, Time};
+use super::{Contents, Exceeded, Kind, Limits, Name, Time};
 use crate::op::FileId;
 
 /// Deepest directory, counted from the root; `PATH_MAX` allows for half of it.
@@ -29,6 +30,9 @@ pub struct Tree {
     root: Option<FileId>,
     misfits: Vec<String>,
     misfit_count: u64,
+    limits: Limits,
+    /// What it takes at most, bytes: what was added since it was counted, and what it had then.
+    memory_bytes: u64,
 }
 
 /// One node.
@@ -91,7 +95,26 @@ pub struct Impossible {
     pub what: String,
 }
 
+/// Why an operation was not applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It cannot be.
+    #[error(transparent)]
+    Impossible(#[from] Impossible),
+    /// The tree would be too large.
+    #[error(transparent)]
+    Exceeded(#[from] Exceeded),
+}
+
 impl Tree {
+    /// An empty one that may take so much memory; what it expands to is not its matter.
+    pub fn within(limits: Limits) -> Self {
+        Self {
+            limits,
+            ..Self::default()
+        }
+    }
+
     /// The directory that paths begin at, if the log told of one.
     pub fn root(&self) -> Option<FileId> {
         self.root
@@ -131,6 +154,15 @@ impl Tree {
             Body::Directory(names) => names.get(name).copied(),
             _ => None,
         }
+    }
+
+    /// Bytes of the log that the files in the tree have: of a file with two names once.
+    pub fn stored_bytes(&self) -> u64 {
+        let named = self.nodes.values().filter(|node| node.links > 0);
+        named.fold(0, |sum: u64, node| match &node.body {
+            Body::File(contents) => sum.saturating_add(contents.stored_bytes()),
+            _ => sum,
+        })
     }
 
     /// Operations that do not fit to what was before, such as the removal of a name that was

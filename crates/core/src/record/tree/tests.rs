@@ -99,7 +99,7 @@ fn operation(id: u64, change: Change) -> Operation {
     }
 }
 
-fn tree_of(changes: Vec<Change>) -> Result<Tree, Impossible> {
+fn tree_of(changes: Vec<Change>) -> Result<Tree, Refused> {
     let mut tree = Tree::default();
     for (id, change) in (0..).zip(changes) {
         tree.apply(&operation(id, change))?;

@@ -28,7 +28,7 @@ pub(super) fn run(options: &Report, results: &[Saved]) -> Result<(), Failure> {
     let parquet = exports.parquet.as_ref().map(|dir| (dir, Format::Parquet));
     let csv = exports.csv.as_ref().map(|dir| (dir, Format::Csv));
     for (dir, format) in parquet.into_iter().chain(csv) {
-        write_tables(dir, format, &options.paths, results)?;
+        write_tables(dir, format, options, results)?;
     }
     match &exports.prometheus {
         Some(path) => metrics::write(path, &sources(&options.paths, results, &[])),
@@ -39,11 +39,15 @@ pub(super) fn run(options: &Report, results: &[Saved]) -> Result<(), Failure> {
 fn write_tables(
     dir: &Path,
     format: Format,
-    paths: &[PathBuf],
+    options: &Report,
     results: &[Saved],
 ) -> Result<(), Failure> {
+    let (paths, limits) = (&options.paths, options.limits.limits());
     let read = Read::of(results);
-    let readings = read.logs.iter().map(|(number, log)| log.read(*number));
+    let readings = read
+        .logs
+        .iter()
+        .map(|(number, log)| log.read(*number, limits));
     let mut readings: Vec<Reading> = readings.collect::<Result<_, _>>()?;
     let mut files = Directory::open(dir, format)?;
     if !readings.is_empty() {

@@ -5,7 +5,9 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use iostrata_core::op::Gap;
-use iostrata_core::record::{self, Completeness, Entry, Paths, ReadError, Reader};
+use iostrata_core::record::{
+    self, Completeness, Entry, Exceeded, Limits, Paths, ReadError, Reader,
+};
 use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_report::export::{Logged, Recorded};
 
@@ -40,11 +42,11 @@ impl Log {
     }
 
     /// Begins to read it; `result` is the number of its rows' file.
-    pub(super) fn read(&self, result: u64) -> Result<Reading, Failure> {
+    pub(super) fn read(&self, result: u64, limits: Limits) -> Result<Reading, Failure> {
         let opened = self.file.try_clone().map_err(ReadError::Io);
         let reader = opened.and_then(|file| {
             let bytes = file.metadata()?.len();
-            Ok((Reader::new(BufReader::new(file))?, bytes))
+            Ok((Reader::within(BufReader::new(file), limits)?, bytes))
         });
         let (reader, bytes) = reader.map_err(|error| self.failed(&error))?;
         Ok(Reading {
@@ -62,7 +64,20 @@ impl Log {
 
     /// That it could not be read, or not to its end.
     pub(super) fn failed(&self, error: &ReadError) -> Failure {
-        Failure::Input(format!("{}: {error}", self.path.display()))
+        Failure::Input(format!("{}: {error}{}", self.path.display(), remedy(error)))
+    }
+}
+
+/// What helps where a log comes to more than it may.
+pub(in crate::commands) fn remedy(error: &ReadError) -> &'static str {
+    match error {
+        ReadError::TooMuch(Exceeded::Expanded { .. }) => {
+            "; if you trust the log, raise it with --log-expands SIZE"
+        }
+        ReadError::TooMuch(Exceeded::Memory { .. }) => {
+            "; if you trust the log, raise it with --log-memory SIZE"
+        }
+        _ => "",
     }
 }
 
@@ -111,11 +126,18 @@ impl Reading {
                     if operation.id.is_multiple_of(STEP) {
                         self.show();
                     }
+                    let path = self.paths.of(&operation);
+                    let other_path = self.paths.other(&operation);
+                    let length = |path: &Option<Vec<u8>>| path.as_ref().map_or(0, Vec::len);
+                    let lengths = length(&path) + length(&other_path);
+                    self.reader.expand(lengths as u64)?;
+                    let kept = self.paths.memory_bytes();
+                    self.reader.limits().check_memory(kept)?;
                     return Ok(Some(Logged {
                         result: self.result,
                         recording: self.recordings.len() as u64,
-                        path: self.paths.of(&operation),
-                        other_path: self.paths.other(&operation),
+                        path,
+                        other_path,
                         payload_blake3: hash.map(|hash| hash.to_hex().to_string()),
                         operation,
                     }));

@@ -211,10 +211,14 @@ fn queue(queue: &Queue) -> String {
 }
 
 fn settings(page: &mut Page, settings: &[Setting]) {
-    let longest =
-        |of: &dyn Fn(&Setting) -> usize| settings.iter().map(of).max().unwrap_or_default();
-    let names = longest(&|setting| setting.name.chars().count());
-    let values = longest(&|setting| setting.value.chars().count());
+    // What is longer goes over its column.
+    let longest = |of: fn(&Setting) -> &str| {
+        let lengths = settings.iter().map(|setting| of(setting).chars().count());
+        let lengths = lengths.filter(|length| *length <= LONGEST_NAME);
+        lengths.max().unwrap_or_default()
+    };
+    let names = longest(|setting| &setting.name);
+    let values = longest(|setting| &setting.value);
     for setting in settings {
         let lead = format!("  {:names$}  {:values$}", setting.name, setting.value);
         page.entry(&lead, Tone::Plain, names + values + 6, &setting.meaning);

@@ -7,7 +7,8 @@ mod reads;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{Change, Durability};
@@ -23,6 +24,7 @@ use crate::ebpf::stopping::{Stopping, continue_process};
 use crate::ebpf::stream::file_id;
 use crate::ebpf::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, form, landing};
 use crate::failure::{self, survive};
+use crate::foreign;
 use crate::record::batch::{Batch, Call, Destination, Item, Open, Part};
 use crate::record::offsets::Landing;
 use crate::record::{RecordError, Recorded, Recording};
@@ -165,7 +167,11 @@ impl Payloads {
             form::MAPPED | form::TOUCHED => self.in_memory(&event),
             form::IN_FILE => {
                 let path = format!("/proc/{}/fd/{}", event.thread, event.descriptor);
-                self.fetch(&event, File::open(path).ok().as_ref());
+                let file = foreign::open(Path::new(&path)).ok();
+                // Somebody who shares the descriptors may have exchanged it.
+                let is_it =
+                    |file: &File| file.metadata().is_ok_and(|is| is.ino() == event.file.inode);
+                self.fetch(&event, file.filter(is_it).as_ref());
             }
             _ => self.part(&event, event.at, event.part, None),
         }

@@ -1,0 +1,69 @@
+//! What a tree takes.
+
+use super::{Body, Node, Tree};
+use crate::record::{Attribute, Change, Exceeded, Place};
+
+/// What an element of a map takes besides what is in it, bytes: an extent, a name, a node.
+const EXTENT: u64 = 64;
+const NAME: u64 = 96;
+const NODE: u64 = size_of::<Node>() as u64 + 64;
+
+impl Tree {
+    /// Charges what an operation adds at most. When that comes to the limit the tree is
+    /// counted, as operations take away too.
+    pub(super) fn charge(&mut self, change: &Change) -> Result<(), Exceeded> {
+        self.memory_bytes = self.memory_bytes.saturating_add(added_bytes(change));
+        if self.limits.check_memory(self.memory_bytes).is_err() {
+            self.memory_bytes = self.counted_bytes();
+            // Else it would be counted again after few operations.
+            self.limits
+                .check_memory(self.memory_bytes.saturating_mul(2))?;
+        }
+        Ok(())
+    }
+
+    /// What it takes, bytes, about.
+    fn counted_bytes(&self) -> u64 {
+        self.nodes.values().map(node_bytes).sum()
+    }
+}
+
+fn node_bytes(node: &Node) -> u64 {
+    let body = match &node.body {
+        Body::File(contents) => contents.extent_count() as u64 * EXTENT,
+        Body::Directory(names) => names.keys().map(|name| NAME + name.len() as u64).sum(),
+        Body::Symlink(target) => target.as_ref().map_or(0, |target| target.len() as u64),
+        Body::Special { .. } => 0,
+    };
+    let extended = node.attributes.extended.iter();
+    let extended = extended.map(|(name, value)| {
+        let value = value.as_ref().map_or(0, Vec::len);
+        NAME + (name.len() + value) as u64
+    });
+    NODE + body + extended.sum::<u64>()
+}
+
+/// What the tree has more at most: a node, a name of it, and what they hold.
+fn added_bytes(change: &Change) -> u64 {
+    let pieces = change.payload().map_or(0, |payload| payload.pieces.len());
+    let text = match change {
+        Change::Found {
+            place: Place::Name(name),
+            ..
+        }
+        | Change::Opened {
+            created: Some(Place::Name(name)),
+            ..
+        }
+        | Change::Renamed { to: name, .. }
+        | Change::Linked { name, .. } => name.name.len(),
+        Change::Made { name, target, .. } => name.name.len() + target.len(),
+        Change::Changed {
+            attribute: Attribute::Extended { name, value, .. },
+            ..
+        } => name.len() + value.as_ref().map_or(0, Vec::len),
+        _ => 0,
+    };
+    // What is written cuts an extent in two.
+    2 * NODE + 2 * NAME + text as u64 + (pieces as u64 + 2) * EXTENT
+}

@@ -1,0 +1,121 @@
+//! Names as their programmers wrote them, of bounded length.
+//!
+//! A mangled name may refer back to parts of itself, so that a few hundred bytes stand for
+//! gigabytes: it is written to a place that ends the writing when it is full.
+
+use std::fmt::{self, Write as _};
+
+/// A C++ name may nest deep enough to take seconds; more than this is shown as it is.
+const LONGEST_MANGLED: usize = 4096;
+
+/// Bytes of a name that are shown.
+const LONGEST_SHOWN: usize = 1024;
+
+/// Rust and C++ names as their programmers wrote them.
+pub(super) fn demangled(name: &str) -> String {
+    if name.len() > LONGEST_MANGLED {
+        return shortened(name);
+    }
+    let mut shown = Shown::default();
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        // Fails when it is full only.
+        _ = write!(shown, "{rust:#}");
+        return shown.text();
+    }
+    // With a version: `_ZNSo5writeEPKcl@@GLIBCXX_3.4`.
+    let bare = name.split('@').next().unwrap_or(name);
+    let options = cpp_demangle::DemangleOptions::new()
+        .no_params()
+        .no_return_type();
+    let is_demangled = cpp_demangle::Symbol::new(bare)
+        .is_ok_and(|symbol| symbol.structured_demangle(&mut shown, &options).is_ok());
+    if is_demangled || shown.is_full {
+        shown.text()
+    } else {
+        shortened(bare)
+    }
+}
+
+/// A text of which the first part is shown.
+pub(super) fn shortened(text: &str) -> String {
+    let mut shown = Shown::default();
+    // Fails when it is full only.
+    _ = shown.write_str(text);
+    shown.text()
+}
+
+#[derive(Debug, Default)]
+struct Shown {
+    text: String,
+    is_full: bool,
+}
+
+impl Shown {
+    fn text(mut self) -> String {
+        if self.is_full {
+            self.text.push('…');
+        }
+        self.text
+    }
+}
+
+impl fmt::Write for Shown {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.is_full {
+            return Err(fmt::Error);
+        }
+        let room = LONGEST_SHOWN - self.text.len();
+        if part.len() <= room {
+            self.text.push_str(part);
+            return Ok(());
+        }
+        self.text.push_str(&part[..part.floor_char_boundary(room)]);
+        self.is_full = true;
+        Err(fmt::Error)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_as_written() {
+        assert_eq!(demangled("write"), "write");
+        assert_eq!(
+            demangled("_ZN4core3fmt5write17h0123456789abcdefE"),
+            "core::fmt::write"
+        );
+        assert_eq!(demangled("_RNvC6_123foo3bar"), "123foo::bar");
+        assert_eq!(
+            demangled("_ZNSo5writeEPKcl@@GLIBCXX_3.4"),
+            "std::ostream::write"
+        );
+        assert_eq!(demangled("_Znonsense"), "_Znonsense");
+    }
+
+    /// Each argument has the one before twice: `S0_` and so on stand for what came before.
+    pub(in crate::sites) fn bomb(arguments: usize) -> String {
+        const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        let doubled = DIGITS[2..][..arguments].iter().map(|digit| *digit as char);
+        let doubled: Vec<_> = doubled.map(|one| format!("S1_IS{one}_S{one}_E")).collect();
+        format!("_Z1fI1A1BIS0_S0_E{}EvT_", doubled.concat())
+    }
+
+    #[test]
+    fn a_name_that_stands_for_gigabytes_is_cut_off() {
+        let name = bomb(24);
+        assert!(name.len() < 300, "{name}");
+        let shown = demangled(&name);
+        assert!(shown.len() <= LONGEST_SHOWN + '…'.len_utf8());
+        assert!(shown.ends_with('…') && !shown.starts_with("_Z"), "{shown}");
+    }
+
+    #[test]
+    fn a_long_name_is_shown_in_part() {
+        let long = "é".repeat(4_000);
+        let shown = demangled(&long);
+        assert_eq!(shown.len(), LONGEST_SHOWN + '…'.len_utf8());
+        assert_eq!(shortened("short"), "short");
+    }
+}

@@ -1,0 +1,211 @@
+//! Parts of a file, read when they are asked for, as far as the budget goes.
+//!
+//! Nothing is mapped, and what was read stays as it was: a file that is changed or cut off
+//! meanwhile is read in part. So a table's size on paper is no size in memory, until it is drawn.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use object::ReadRef;
+
+use super::budget::{Budget, Exceeded, Held};
+
+/// A symbol's name that is longer is none.
+const LONGEST_TEXT: usize = 4096;
+
+/// Read at once where the end of a text is looked for.
+const PIECE: usize = 256;
+
+/// What a part takes besides its bytes.
+const PART_BYTES: u64 = 96;
+
+/// Of parts that double in number: more than 2^40 are none.
+const BLOCKS: usize = 40;
+
+type Block = Box<[OnceCell<Box<[u8]>>]>;
+
+/// A file that is being read.
+#[derive(Debug)]
+pub(super) struct Reads {
+    file: File,
+    length: u64,
+    budget: Arc<Budget>,
+    held: RefCell<Vec<Held>>,
+    /// What was read. Block `n` has room for 2^n parts.
+    blocks: [OnceCell<Block>; BLOCKS],
+    count: Cell<usize>,
+    /// By offset, and length; `None` for a text.
+    known: RefCell<HashMap<(u64, Option<u64>), usize>>,
+    exceeded: Cell<Option<Exceeded>>,
+}
+
+impl Reads {
+    pub(super) fn of(file: File, budget: &Arc<Budget>) -> io::Result<Self> {
+        Ok(Self {
+            length: file.metadata()?.len(),
+            file,
+            budget: Arc::clone(budget),
+            held: RefCell::default(),
+            blocks: [const { OnceCell::new() }; BLOCKS],
+            count: Cell::new(0),
+            known: RefCell::default(),
+            exceeded: Cell::new(None),
+        })
+    }
+
+    /// What was used up when a part could not be read.
+    pub(super) fn exceeded(&self) -> Option<Exceeded> {
+        self.exceeded.get()
+    }
+
+    /// Notes what was used up.
+    pub(super) fn may<T>(&self, can: Result<T, Exceeded>) -> Result<T, ()> {
+        can.map_err(|exceeded| self.exceeded.set(Some(exceeded)))
+    }
+
+    /// Goes on without what was read.
+    pub(super) fn into_file(self) -> File {
+        self.file
+    }
+
+    fn part(&self, number: usize) -> Option<&[u8]> {
+        let (block, place) = place(number);
+        let part = self.blocks.get(block)?.get()?.get(place)?.get()?;
+        Some(part)
+    }
+
+    /// Keeps a part, whose memory was drawn.
+    fn keep(&self, key: (u64, Option<u64>), part: Vec<u8>) -> Result<&[u8], ()> {
+        let number = self.count.get();
+        let (block, place) = place(number);
+        let block = self.blocks.get(block).ok_or(())?.get_or_init(|| {
+            let empty = || OnceCell::new();
+            std::iter::repeat_with(empty).take(1 << block).collect()
+        });
+        let kept = block.get(place).ok_or(())?;
+        let kept = kept.get_or_init(|| part.into_boxed_slice());
+        self.count.set(number + 1);
+        self.known.borrow_mut().insert(key, number);
+        Ok(kept)
+    }
+
+    fn draw(&self, bytes: u64) -> Result<(), ()> {
+        self.may(self.budget.check())?;
+        let held = self.may(self.budget.hold(bytes.saturating_add(PART_BYTES)))?;
+        let mut all = self.held.borrow_mut();
+        match all.first_mut() {
+            Some(first) => first.join(held),
+            None => all.push(held),
+        }
+        Ok(())
+    }
+}
+
+/// Block, and place in it.
+fn place(number: usize) -> (usize, usize) {
+    let block = (number + 1).ilog2() as usize;
+    (block, number + 1 - (1 << block))
+}
+
+impl<'data> ReadRef<'data> for &'data Reads {
+    fn len(self) -> Result<u64, ()> {
+        Ok(self.length)
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'data [u8], ()> {
+        if size == 0 {
+            return Ok(&[]);
+        }
+        if offset.checked_add(size).ok_or(())? > self.length {
+            return Err(());
+        }
+        let key = (offset, Some(size));
+        if let Some(number) = self.known.borrow().get(&key) {
+            return self.part(*number).ok_or(());
+        }
+        self.draw(size)?;
+        let mut part = vec![0; usize::try_from(size).map_err(drop)?];
+        self.file.read_exact_at(&mut part, offset).map_err(drop)?;
+        self.keep(key, part)
+    }
+
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'data [u8], ()> {
+        let key = (range.start, None);
+        if let Some(number) = self.known.borrow().get(&key) {
+            return self.part(*number).ok_or(());
+        }
+        let end = range.end.min(self.length);
+        let most = usize::try_from(end.saturating_sub(range.start)).map_err(drop)?;
+        let most = most.min(LONGEST_TEXT);
+        let mut text = Vec::new();
+        while text.len() < most {
+            let had = text.len();
+            text.resize((had + PIECE).min(most), 0);
+            let at = range.start.checked_add(had as u64).ok_or(())?;
+            self.file
+                .read_exact_at(&mut text[had..], at)
+                .map_err(drop)?;
+            if let Some(found) = text[had..].iter().position(|byte| *byte == delimiter) {
+                text.truncate(had + found);
+                self.draw(text.len() as u64)?;
+                return self.keep(key, text);
+            }
+        }
+        Err(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn reads(bytes: &[u8], most: u64) -> (Reads, tempfile::NamedTempFile) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        let budget = Arc::new(Budget::of(Duration::from_hours(1), most));
+        let opened = File::open(file.path()).unwrap();
+        (Reads::of(opened, &budget).unwrap(), file)
+    }
+
+    #[test]
+    fn parts_are_read_once_and_drawn() {
+        let (reads, file) = reads(b"abc\0def", 3 * PART_BYTES);
+        assert_eq!((&reads).read_bytes_at(1, 2), Ok(&b"bc"[..]));
+        assert_eq!((&reads).read_bytes_at_until(0..7, 0), Ok(&b"abc"[..]));
+        std::fs::write(file.path(), "ABC\0DEF").unwrap();
+        assert_eq!((&reads).read_bytes_at(1, 2), Ok(&b"bc"[..]));
+        assert_eq!((&reads).read_bytes_at_until(4..7, 0), Err(()), "no end");
+        assert_eq!(reads.exceeded(), None);
+        assert_eq!((&reads).read_bytes_at(0, 7), Err(()));
+        assert_eq!(reads.exceeded(), Some(Exceeded::Memory));
+    }
+
+    #[test]
+    fn a_file_that_shrinks_is_no_accident() {
+        let (reads, file) = reads(&[7; 10_000], 1 << 20);
+        file.as_file().set_len(10).unwrap();
+        assert_eq!((&reads).read_bytes_at(0, 5_000), Err(()));
+        assert_eq!((&reads).read_bytes_at(9_999, 2), Err(()));
+        assert_eq!((&reads).read_bytes_at(u64::MAX, 2), Err(()));
+        assert_eq!((&reads).read_bytes_at(0, 10), Ok(&[7; 10][..]));
+    }
+
+    #[test]
+    fn many_parts_stay_where_they_are() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let (reads, _file) = reads(&bytes, 1 << 20);
+        let first = (&reads).read_bytes_at(0, 1).unwrap();
+        for at in 0..256 {
+            let byte = u8::try_from(at).unwrap();
+            assert_eq!((&reads).read_bytes_at(at, 1), Ok(&[byte][..]));
+        }
+        assert_eq!(first, [0]);
+    }
+}
