@@ -56,6 +56,7 @@ enum {
 #define S_IFBLK 0060000
 
 /* include/linux/sched.h */
+#define PF_IO_WORKER 0x00000010
 #define PF_WQ_WORKER 0x00000020
 #define PF_KTHREAD 0x00200000
 
@@ -237,6 +238,7 @@ struct task_struct {
 	struct fs_struct *fs;
 	struct nsproxy *nsproxy;
 	struct files_struct *files;
+	void *worker_private; /* of an io_uring worker its struct io_worker */
 	__u64 self_exec_id;
 	struct sched_entity se;
 	unsigned long min_flt;
@@ -305,9 +307,21 @@ struct request {
 	struct bio *bio;
 	__u64 start_time_ns;
 };
+struct io_ring_ctx;
+struct io_cqe {
+	int fd; /* until it has ended */
+};
+struct io_wq_work {
+	int cancel_seq;
+};
 struct io_kiocb {
 	struct file *file;
 	__u8 opcode;
+	__u64 flags;
+	struct io_cqe cqe;
+	struct io_ring_ctx *ctx;
+	struct io_kiocb *link;
+	struct io_wq_work work;
 };
 struct io_uring_cqe {
 	__s32 res;

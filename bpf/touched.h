@@ -77,7 +77,8 @@ APART int add_name(struct touched_record *record, __u64 address)
 	return 0;
 }
 
-APART int send_touched(__u64 address, __u32 flags)
+/* `request`: the operation of io_uring that touches it, 0 for a call of this thread. */
+APART int send_touched(__u64 address, __u32 flags, __u64 request)
 {
 	struct inode *inode = (struct inode *)address;
 	struct touched_record *record;
@@ -89,6 +90,7 @@ APART int send_touched(__u64 address, __u32 flags)
 	__builtin_memset(&record->event, 0, sizeof record->event);
 	record->event.kind = EVENT_TOUCHED;
 	record->event.thread = bpf_get_current_pid_tgid();
+	record->event.request = request;
 	record->event.mode = READ(inode, i_mode);
 	record->event.flags = flags;
 	record->event.size = READ(inode, i_size);
@@ -114,7 +116,7 @@ APART int send_at(struct task_state *state, __u32 at, __u32 flags)
 {
 	if (!state || at >= TOUCHED)
 		return 0;
-	return send_touched(state->touched[at], flags);
+	return send_touched(state->touched[at], flags, 0);
 }
 
 /* The file that a call names by its path alone is the call's file. */
@@ -143,11 +145,15 @@ APART int take_node(struct task_state *state, __u32 at)
 	return 0;
 }
 
+static int touch_of_worker(__u64 inode);
+
 static __always_inline int touch(__u64 inode)
 {
 	struct task_state *state = current_state();
 
-	if (!state || !state->entered_ns || !(state->call & CALL_TOUCHES))
+	if (!state)
+		return touch_of_worker(inode);
+	if (!state->entered_ns || !(state->call & CALL_TOUCHES))
 		return 0;
 	for (__u32 i = 0; i < TOUCHED; i++) {
 		if (i >= state->touched_count) {

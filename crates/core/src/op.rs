@@ -44,6 +44,12 @@ impl Gap {
             why: why.into(),
         }
     }
+
+    /// A number of things that are missing, by the word for one of them and for several.
+    pub fn counted(count: u64, one: &str, several: &str, why: impl Into<String>) -> Self {
+        let things = if count == 1 { one } else { several };
+        Self::new(format!("{count} {things}"), why)
+    }
 }
 
 /// A value together with how completely it was captured.

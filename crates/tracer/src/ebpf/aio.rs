@@ -48,8 +48,10 @@ pub(super) fn moments(left: &[Submission], started_ns: u64) -> Vec<CallMoment> {
 /// What is not known of them.
 pub(crate) fn gap(operations: u64) -> Option<Gap> {
     (operations > 0).then(|| {
-        Gap::new(
-            format!("results and times of {operations} operations of libaio"),
+        Gap::counted(
+            operations,
+            "operation of libaio without result and time",
+            "operations of libaio without results and times",
             "the program fetched them from memory that it shares with the kernel, or not at all: \
              they count with the bytes that they asked for, and as ended when they were handed over",
         )
@@ -151,7 +153,11 @@ mod tests {
         };
         assert_eq!((from, to, durable), (8_192, 12_288, true));
         assert_eq!(submission(0).event(), None, "a read changes nothing");
-        let sync = submission(3).event().map(|event| event.step);
+        let sync = Submission {
+            flags: run::DATA_ONLY,
+            ..submission(3)
+        };
+        let sync = sync.event().map(|event| event.step);
         assert!(matches!(
             sync,
             Some(Step::Synced {

@@ -21,6 +21,7 @@ mod names;
 mod object;
 mod payload;
 mod readout;
+mod requests;
 mod stopping;
 mod stream;
 mod sums;

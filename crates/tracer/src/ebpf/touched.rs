@@ -62,10 +62,29 @@ impl Touch {
     }
 }
 
-/// Inodes that the calls under way have changed, by thread.
+/// By whom an inode was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum By {
+    /// The call that a thread is in.
+    Thread(u32),
+    /// An operation of `io_uring`, by the address of its request.
+    Request(u64),
+}
+
+impl By {
+    /// As the kernel side tells it.
+    pub(super) fn new(thread: u32, request: u64) -> Self {
+        match request {
+            0 => Self::Thread(thread),
+            request => Self::Request(request),
+        }
+    }
+}
+
+/// Inodes that the calls and operations under way have changed.
 #[derive(Debug, Default)]
 pub(super) struct Touches {
-    by_thread: HashMap<u32, Vec<Touch>>,
+    changed: HashMap<By, Vec<Touch>>,
 }
 
 impl Touches {
@@ -76,12 +95,13 @@ impl Touches {
         let Some(touch) = touch(&event, text) else {
             return;
         };
-        self.by_thread.entry(event.thread).or_default().push(touch);
+        let by = By::new(event.thread, event.request);
+        self.changed.entry(by).or_default().push(touch);
     }
 
-    /// Those of the call that the thread has ended.
-    pub(super) fn take(&mut self, thread: u32) -> Vec<Touch> {
-        self.by_thread.remove(&thread).unwrap_or_default()
+    /// Those of a call or an operation that has ended.
+    pub(super) fn take(&mut self, by: By) -> Vec<Touch> {
+        self.changed.remove(&by).unwrap_or_default()
     }
 }
 

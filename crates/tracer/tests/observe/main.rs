@@ -9,6 +9,7 @@ mod page_cache;
 mod record;
 mod record_log;
 mod record_programs;
+mod ring;
 mod session;
 mod sites;
 mod undisturbed;
