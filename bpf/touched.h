@@ -119,6 +119,16 @@ APART int send_at(struct task_state *state, __u32 at, __u32 flags)
 	return send_touched(state->touched[at], flags, 0);
 }
 
+/* Whether overlayfs is at work in one of its layers: in another's name (ovl_override_creds,
+ * fs/overlayfs/util.c). */
+static __always_inline bool is_below_overlay(struct inode *inode)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return READ(task, cred) != READ(task, real_cred) &&
+	       READ(inode, i_sb, s_magic) != OVERLAY_SUPER_MAGIC;
+}
+
 /* The file that a call names by its path alone is the call's file. */
 APART int take_node(struct task_state *state, __u32 at)
 {
@@ -126,11 +136,11 @@ APART int take_node(struct task_state *state, __u32 at)
 	struct inode *inode, *directory;
 	struct file_key base = {};
 
-	if (!state || at >= TOUCHED)
+	if (!state || at >= TOUCHED || state->file.inode)
 		return 0;
 	inode = (struct inode *)state->touched[at];
 	dentry = first_name(inode);
-	if ((READ(inode, i_mode) & S_IFMT) != S_IFREG || !dentry)
+	if ((READ(inode, i_mode) & S_IFMT) != S_IFREG || !dentry || is_below_overlay(inode))
 		return 0;
 	state->mode = mode_of(inode);
 	identify(inode, &state->file);
@@ -159,12 +169,14 @@ static __always_inline int touch(__u64 inode)
 		if (i >= state->touched_count) {
 			state->touched[i] = inode;
 			state->touched_count = i + 1;
-			if ((state->call & CALL_NODE) && !state->file.inode)
+			if (state->call & CALL_NODE)
 				take_node(state, i);
 			return send_at(state, i, 0);
 		}
-		if (state->touched[i] == inode)
-			return 0;
+		if (state->touched[i] != inode)
+			continue;
+		/* When it was looked up it had no name yet. */
+		return state->call & CALL_NODE ? take_node(state, i) : 0;
 	}
 	lose(LOSS_HISTORY);
 	return 0;

@@ -297,7 +297,8 @@ struct name_event {
 	__u16 complete;
 	__u16 as_base; /* a directory that is not used itself, but a file in it */
 	__u32 superblock; /* its device: that of a btrfs file is its subvolume's */
-	__u32 pad;
+	__u32 shown_device; /* what stat(2) shows of the file */
+	__u64 shown_inode;
 	char filesystem[16];
 };
 
@@ -579,7 +580,7 @@ ASSERT_SIZE(request_moment, 128);
 ASSERT_SIZE(config, 88);
 ASSERT_SIZE(call_event, 128);
 ASSERT_SIZE(request_event, 72);
-ASSERT_SIZE(name_event, 80);
+ASSERT_SIZE(name_event, 88);
 ASSERT_SIZE(touched_event, 72);
 ASSERT_SIZE(step_event, 168);
 ASSERT_SIZE(run_event, 96);

@@ -244,6 +244,9 @@ impl History {
             }
             None => {}
         }
+        if call == "truncate" {
+            resolved.node = resolved.node.or(resolved.file);
+        }
         if attributes::is_one(call) || call == "truncate" {
             self.place_of_node(&mut resolved, &touches);
         }

@@ -287,6 +287,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     }
     zero::<Totals>(ebpf, "totals", 1, Totals::default())?;
     clear_hash::<FileKey, u8>(ebpf, "named")?;
+    clear_hash::<FileKey, FileKey>(ebpf, "copies")?;
     clear_hash::<u64, Operation>(ebpf, "operations")?;
     clear_hash::<u64, [u64; 9]>(ebpf, "ring_touched")?;
     clear_hash::<SubmissionKey, Submission>(ebpf, "submissions")?;

@@ -158,21 +158,13 @@ pub(super) struct Meant {
 pub(super) fn meant(names: Names<'_>, touches: &[Touch]) -> Meant {
     // The layers below are touched too; the program sees the overlay.
     let overlay = touches.iter().any(|touch| touch.is(touched::OVERLAY));
-    let (after, before): (Vec<&Touch>, Vec<&Touch>) = touches
-        .iter()
-        .filter(|touch| touch.is(touched::OVERLAY) == overlay)
-        .partition(|touch| touch.is(touched::AFTER));
-    let seen = Changed { before, after };
-    match names {
-        Names::Removed(name) => seen.removed(name),
-        Names::Made(name) => seen.made(name),
-        Names::Linked(name) => seen.linked(name),
-        Names::Renamed(from, to) => seen.renamed(from, to),
-        Names::Kept => Meant {
-            node: seen.only_file(),
-            ..Meant::default()
-        },
+    let meant = Changed::on(touches, overlay).by(names);
+    if overlay && meant.node.is_none() && matches!(names, Names::Linked(_)) {
+        // The overlay's own inode is not touched. Files, unlike directories, are those of a layer.
+        let node = Changed::on(touches, false).by(names).node;
+        return Meant { node, ..meant };
     }
+    meant
 }
 
 struct Changed<'a> {
@@ -180,7 +172,29 @@ struct Changed<'a> {
     after: Vec<&'a Touch>,
 }
 
-impl Changed<'_> {
+impl<'a> Changed<'a> {
+    /// What was touched of overlays, or of other file systems.
+    fn on(touches: &'a [Touch], overlay: bool) -> Self {
+        let (after, before) = touches
+            .iter()
+            .filter(|touch| touch.is(touched::OVERLAY) == overlay)
+            .partition(|touch| touch.is(touched::AFTER));
+        Self { before, after }
+    }
+
+    fn by(&self, names: Names<'_>) -> Meant {
+        match names {
+            Names::Removed(name) => self.removed(name),
+            Names::Made(name) => self.made(name),
+            Names::Linked(name) => self.linked(name),
+            Names::Renamed(from, to) => self.renamed(from, to),
+            Names::Kept => Meant {
+                node: self.only_file(),
+                ..Meant::default()
+            },
+        }
+    }
+
     fn removed(&self, name: &[u8]) -> Meant {
         let named = self.before.iter().filter(|touch| {
             let parent = touch.name.as_ref().filter(|(_, own)| own == name);

@@ -246,9 +246,9 @@ wire! {
 }
 
 wire! {
-    struct NameEvent(80) {
+    struct NameEvent(88) {
         kind: u32, mode: u32, file: FileKey, base: FileKey, size: u64, bytes: u32, complete: u16,
-        as_base: u16, superblock: u32, pad: u32,
+        as_base: u16, superblock: u32, shown_device: u32, shown_inode: u64,
         filesystem: [u8; 16],
     }
 }
