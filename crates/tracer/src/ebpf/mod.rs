@@ -10,6 +10,7 @@ mod casts;
 mod change;
 #[cfg(test)]
 mod classified;
+mod copies;
 mod guard;
 mod history;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use iostrata_core::trace::Shape;
 use iostrata_core::trace::calls::unrecorded;
 use iostrata_core::trace::timeline::Purpose;
 
+use super::copies::Copies;
 use super::load::Stratum;
 use super::object::{Object, absent};
 use super::stream::{cause, file_id, phase};
@@ -202,7 +203,7 @@ fn cache_rows(
 ) -> Result<Vec<CacheRow>, MapError> {
     let key = |key: &CacheKey| (key.file, key.metadata != 0);
     add_table(ebpf, "cache", &mut sums, key, CacheValue::add)?;
-    Ok(rows_of_pages(&sums))
+    Ok(rows_of_pages(&Copies::read(ebpf)?.joined(sums)))
 }
 
 pub(super) fn rows_of_pages(sums: &std::collections::HashMap<Pages, CacheValue>) -> Vec<CacheRow> {
@@ -220,7 +221,12 @@ pub(super) fn rows_of_pages(sums: &std::collections::HashMap<Pages, CacheValue>)
 }
 
 fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
-    let key = |key: &BlockKey| BlockKey { cpu: 0, ..*key };
+    let copies = Copies::read(ebpf)?;
+    let key = |key: &BlockKey| BlockKey {
+        cpu: 0,
+        file: copies.original(key.file),
+        ..*key
+    };
     let mut sums = std::collections::HashMap::new();
     add_table(ebpf, "block", &mut sums, key, BlockValue::add)?;
     let row = |(key, value): (&BlockKey, &BlockValue)| BlockRow {

@@ -5,6 +5,7 @@ mod history;
 mod identity;
 mod losses;
 mod moments;
+mod overlay;
 mod page_cache;
 mod record;
 mod record_log;
