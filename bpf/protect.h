@@ -99,6 +99,9 @@ static long next_area(__u32 index, struct areas *areas)
 /* Whether the tree has mapped a file so that stores can be allowed later: shared, and open for
  * writing (mprotect(2), EACCES). Only then is the map of memory looked at: allocators call mprotect
  * too, and many programs map files that they only read. */
+#define MAPPED 1         /* one: mremap may move it */
+#define MAPPED_TO_READ 2 /* one that cannot be stored to yet: mprotect may change that */
+
 struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, 1);
@@ -118,7 +121,7 @@ APART int map_shares(struct task_state *state)
 	if (file && shared && state->result >= 0 && (state->argument[3] & MAP_SHARED) &&
 	    (state->mode & S_IFMT) == S_IFREG &&
 	    (READ(file, f_mode) & FMODE_WRITE))
-		*shared = 1;
+		*shared |= state->argument[2] & PROT_WRITE ? MAPPED : MAPPED | MAPPED_TO_READ;
 	return 0;
 }
 
@@ -130,7 +133,8 @@ APART int may_be_stored_to(struct task_state *state, __u64 address, __u64 bytes,
 	struct areas areas = {};
 	__u32 nr;
 
-	if (!state || !shared || !*shared || state->result < 0)
+	if (!state || !shared || state->result < 0 ||
+	    !(*shared & (told == TOLD_MREMAP ? MAPPED : MAPPED_TO_READ)))
 		return 0;
 	nr = state->nr;
 	areas.at = address;

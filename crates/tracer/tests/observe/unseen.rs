@@ -153,6 +153,18 @@ fn what_the_arguments_tell_is_in_the_history() {
 }
 
 #[test]
+fn threads_that_protect_memory_lose_nothing() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    for name in ["read", "written"] {
+        std::fs::write(dir.path().join(name), [7; 4096]).unwrap();
+    }
+    let ran = run("protects", dir.path());
+    assert_eq!(ran.missing(), [""; 0]);
+    let protected = ran.rows().iter().filter(|row| row.name == "mprotect");
+    assert!(protected.map(|row| row.count).sum::<u64>() >= 40_000);
+}
+
+#[test]
 fn a_mount_is_named() {
     with_btrfs(|dir| {
         let mut observer = EbpfObserver::with_limits(Limits::trace()).unwrap();
