@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileId {
     /// `st_dev`, in the kernel's encoding (`major << 20 | minor`): of btrfs the subvolume's. A
-    /// file of overlayfs is that of the layer which holds it.
+    /// file of overlayfs is that of the layer which held it first.
     pub device: u32,
     /// Inode number.
     pub inode: u64,

@@ -108,7 +108,7 @@ fn differences(
         compared(key) && !(lacks_operations && key.call.starts_with("io_uring."))
     };
     let mut found = compare::rows(&seen.one, &seen.other, is_compared);
-    let lacks_names = seen.gaps.iter().any(|gap| gap.what.contains("names"));
+    let lacks_names = seen.gaps.iter().any(|gap| gap.what.contains("name"));
     if !(lacks_names && matches!(seen.last, Last::ByBoth(..))) {
         found.extend(compare::names(&seen.one, &seen.other));
     }
