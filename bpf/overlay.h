@@ -123,7 +123,7 @@ static __noinline int take_shown(__u64 address, struct shown *shown)
 	if (bits > 0 && bits < 64 && !(shown->inode >> (64 - bits))) {
 		shown->inode |= number << ((64 - bits + 1) & 63);
 	} else if (bits) {
-		of_layer = (__u64)READ(overlay, fs) + number * bpf_core_type_size(struct ovl_sb);
+		of_layer = (__u64)BPF_CORE_READ(overlay, fs) + number * bpf_core_type_size(struct ovl_sb);
 		layer = (struct ovl_sb *)of_layer;
 		shown->device = READ(layer, pseudo_dev);
 	}
