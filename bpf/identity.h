@@ -1,38 +1,10 @@
 /* Which file an inode stands for: the life of one inode in one file system. */
 #pragma once
 #include "offsets.h"
+#include "overlay.h"
 
 /* include/uapi/linux/magic.h */
-#define OVERLAY_SUPER_MAGIC 0x794c7630
 #define ANON_INODE_SUPER_MAGIC 0x09041934
-
-static __always_inline bool is_same_file(const struct file_key *one, const struct file_key *other)
-{
-	return one->inode == other->inode && one->device == other->device &&
-	       one->generation == other->generation;
-}
-
-/* The inode of the layer that holds an overlay file's contents: what is cached and written belongs
- * to it, and numbers of overlay inodes are those of the layers, which may be alike in two of them
- * (ovl_map_ino, fs/overlayfs/inode.c). */
-static __always_inline struct inode *layer_inode(__u64 overlay)
-{
-	__u64 own = overlay - bpf_core_field_offset(struct ovl_inode, vfs_inode);
-	struct ovl_inode *inode = (struct ovl_inode *)own;
-	struct dentry *layer;
-	struct ovl_entry *entry;
-	struct ovl_path *lowest;
-
-	if (!bpf_core_field_exists(inode->oe))
-		return 0;
-	layer = READ(inode, __upperdentry);
-	if (!layer) {
-		entry = READ(inode, oe);
-		lowest = (void *)entry + bpf_core_field_offset(struct ovl_entry, __lowerstack);
-		layer = entry ? READ(lowest, dentry) : 0;
-	}
-	return layer ? READ(layer, d_inode) : 0;
-}
 
 /* The device that stat(2) shows: each btrfs subvolume has one of its own, and inode numbers are
  * those of the subvolume (btrfs_getattr, fs/btrfs/inode.c). */
@@ -53,27 +25,42 @@ static __always_inline void take_numbers(struct inode *inode, struct file_key *k
 	key->device = READ(inode, i_sb, s_dev);
 }
 
+static __always_inline void take_whole(struct inode *inode, struct file_key *key)
+{
+	__u32 subvolume;
+
+	take_numbers(inode, key);
+	if (READ(inode, i_sb, s_magic) != BTRFS_SUPER_MAGIC)
+		return;
+	subvolume = subvolume_device((__u64)inode);
+	if (subvolume)
+		key->device = subvolume;
+}
+
 /* File systems on which the numbers of an inode are not enough. Not APART: tracepoints hand inodes
  * over as pointers, where global functions take numbers only. */
 static __noinline int identify_deeper(__u64 address, struct file_key *key)
 {
-	struct inode *layer, *inode = (struct inode *)address;
-	__u32 subvolume;
+	struct inode *inode = (struct inode *)address, *upper, *lower;
+	struct file_key copy = {};
 
 	if (!key)
 		return 0;
-	/* A directory of several layers is none of them, and has a number of its own. */
-	if (READ(inode, i_sb, s_magic) == OVERLAY_SUPER_MAGIC) {
-		layer = (READ(inode, i_mode) & S_IFMT) == S_IFDIR ? 0 : layer_inode(address);
-		if (!layer)
-			return 0;
-		take_numbers(layer, key);
-		inode = layer;
+	if (READ(inode, i_sb, s_magic) != OVERLAY_SUPER_MAGIC) {
+		take_whole(inode, key);
+		return 0;
 	}
-	if (READ(inode, i_sb, s_magic) == BTRFS_SUPER_MAGIC) {
-		subvolume = subvolume_device((__u64)inode);
-		if (subvolume)
-			key->device = subvolume;
+	/* A directory of several layers is none of them, and has a number of its own. */
+	if ((READ(inode, i_mode) & S_IFMT) == S_IFDIR)
+		return 0;
+	upper = upper_inode(address);
+	lower = lower_inode(address);
+	if (upper && lower && is_origin(lower)) {
+		take_whole(upper, &copy);
+		take_whole(lower, key);
+		remember_copy(&copy, key);
+	} else if (upper || lower) {
+		take_whole(upper ? upper : lower, key);
 	}
 	return 0;
 }
@@ -85,6 +72,8 @@ static __always_inline void identify(struct inode *inode, struct file_key *key)
 	take_numbers(inode, key);
 	if (magic == BTRFS_SUPER_MAGIC || magic == OVERLAY_SUPER_MAGIC)
 		identify_deeper((__u64)inode, key);
+	if (copied_up && magic != OVERLAY_SUPER_MAGIC)
+		find_original(key);
 }
 
 /* Eventfd, epoll, timers and their like share one inode (fs/anon_inodes.c): what they are says the

@@ -56,6 +56,7 @@ enum {
 #define S_IFBLK 0060000
 
 /* include/linux/sched.h */
+#define PF_IO_WORKER 0x00000010
 #define PF_WQ_WORKER 0x00000020
 #define PF_KTHREAD 0x00200000
 
@@ -113,6 +114,7 @@ struct super_block {
 	unsigned long s_flags;
 	unsigned long s_magic;
 	struct file_system_type *s_type;
+	void *s_fs_info;
 	struct mount *s_mounts; /* a list_head, twice as large, before Linux 6.17 */
 };
 struct hlist_node;
@@ -132,6 +134,7 @@ struct inode {
 	unsigned long i_ino;
 	__u32 i_generation;
 	__u32 i_rdev;
+	unsigned int i_nlink;
 	long long i_size;
 	struct hlist_head i_dentry;
 };
@@ -158,10 +161,22 @@ struct btrfs_inode {
 	struct btrfs_root *root;
 	struct inode vfs_inode;
 };
+struct ovl_sb {
+	__u32 pseudo_dev;
+};
+struct ovl_layer {
+	int fsid;
+};
+struct ovl_fs {
+	struct ovl_sb *fs;
+	int xino_mode;
+};
 struct ovl_path {
+	struct ovl_layer *layer;
 	struct dentry *dentry;
 };
 struct ovl_entry {
+	unsigned int __numlower;
 	struct ovl_path __lowerstack[0];
 };
 struct ovl_inode {
@@ -223,6 +238,7 @@ struct sched_entity {
 	__u64 sum_exec_runtime;
 };
 struct bpf_local_storage;
+struct cred;
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned long stack_canary;
@@ -233,10 +249,13 @@ struct task_struct {
 	char comm[16];
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	const struct cred *real_cred;
+	const struct cred *cred;
 	struct mm_struct *mm;
 	struct fs_struct *fs;
 	struct nsproxy *nsproxy;
 	struct files_struct *files;
+	void *worker_private; /* of an io_uring worker its struct io_worker */
 	__u64 self_exec_id;
 	struct sched_entity se;
 	unsigned long min_flt;
@@ -305,9 +324,21 @@ struct request {
 	struct bio *bio;
 	__u64 start_time_ns;
 };
+struct io_ring_ctx;
+struct io_cqe {
+	int fd; /* until it has ended */
+};
+struct io_wq_work {
+	int cancel_seq;
+};
 struct io_kiocb {
 	struct file *file;
 	__u8 opcode;
+	__u64 flags;
+	struct io_cqe cqe;
+	struct io_ring_ctx *ctx;
+	struct io_kiocb *link;
+	struct io_wq_work work;
 };
 struct io_uring_cqe {
 	__s32 res;

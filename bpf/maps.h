@@ -320,6 +320,13 @@ static __always_inline struct task_state *current_state(void)
 	return state_of(bpf_get_current_task_btf());
 }
 
+/* Whether it is of the tree, or a thread of io_uring that works for a process of the tree: those
+ * are made without an event (create_io_thread, kernel/fork.c). */
+static __always_inline bool is_of_tree(struct task_struct *task)
+{
+	return state_of(task) || ((task->flags & PF_IO_WORKER) && state_of(task->group_leader));
+}
+
 /* What a descriptor stands for, 0 for nothing. A table of them is not typed: an entry is read
  * as the first field of a structure that has such a field. */
 static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)

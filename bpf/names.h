@@ -66,6 +66,12 @@ static long climb(__u32 index, struct walk *walk)
 static __always_inline void fill_name(struct name_event *event, struct file_key *key,
 				      struct inode *inode)
 {
+	struct shown shown = { .inode = key->inode, .device = key->device };
+
+	if (READ(inode, i_sb, s_magic) == OVERLAY_SUPER_MAGIC)
+		take_shown((__u64)inode, &shown);
+	event->shown_device = shown.device;
+	event->shown_inode = shown.inode;
 	event->kind = EVENT_NAME;
 	event->mode = named_mode(inode);
 	event->file = *key;

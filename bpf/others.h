@@ -34,7 +34,7 @@ static __always_inline void note_change(struct super_block *sb)
 
 	if (!sb)
 		return;
-	if (state_of(task))
+	if (is_of_tree(task))
 		note(sb->s_dev, USE_TREE_CHANGED);
 	else if (!(task->flags & PF_WQ_WORKER))
 		note(sb->s_dev, USE_OTHERS_CHANGED);

@@ -37,6 +37,10 @@ struct areas {
 	__u64 to;
 };
 
+/* Areas that are looked at, and how often one is while the map is being changed: that takes some
+ * microseconds, unless who changes it has to wait. */
+#define LOOKS (1 << 16)
+
 static __always_inline void send_mapped(struct task_state *state, struct file_key *key)
 {
 	struct step_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
@@ -68,9 +72,14 @@ static long next_area(__u32 index, struct areas *areas)
 
 	if (!state || at >= areas->to)
 		return 1;
-	if (bpf_find_vma(bpf_get_current_task_btf(), at, look_at_area, &area, 0)) {
-		lose(LOSS_ARGUMENTS); /* another thread is changing the map of memory */
-		return 1;
+	switch (bpf_find_vma(bpf_get_current_task_btf(), at, look_at_area, &area, 0)) {
+	case 0:
+		break;
+	case -16: /* EBUSY: another thread is changing the map of memory */
+		return 0;
+	default: /* another thread has taken the page away: nobody can store to it any more */
+		areas->at = (at & ~(PAGE_SIZE - 1)) + PAGE_SIZE;
+		return 0;
 	}
 	areas->at = area.to;
 	file = (struct file *)area.file;
@@ -87,8 +96,12 @@ static long next_area(__u32 index, struct areas *areas)
 	return 0;
 }
 
-/* Whether the tree has mapped a file so that stores can be allowed later. Only then is the map
- * of memory looked at: allocators call mprotect too. */
+/* Whether the tree has mapped a file so that stores can be allowed later: shared, and open for
+ * writing (mprotect(2), EACCES). Only then is the map of memory looked at: allocators call mprotect
+ * too, and many programs map files that they only read. */
+#define MAPPED 1         /* one: mremap may move it */
+#define MAPPED_TO_READ 2 /* one that cannot be stored to yet: mprotect may change that */
+
 struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, 1);
@@ -100,10 +113,15 @@ APART int map_shares(struct task_state *state)
 {
 	__u32 zero = 0;
 	__u64 *shared = bpf_map_lookup_elem(&shared_maps, &zero);
+	struct file *file;
 
-	if (state && shared && state->result >= 0 && (state->argument[3] & MAP_SHARED) &&
-	    (state->mode & S_IFMT) == S_IFREG)
-		*shared = 1;
+	if (!state)
+		return 0;
+	file = (struct file *)state->open_file;
+	if (file && shared && state->result >= 0 && (state->argument[3] & MAP_SHARED) &&
+	    (state->mode & S_IFMT) == S_IFREG &&
+	    (READ(file, f_mode) & FMODE_WRITE))
+		*shared |= state->argument[2] & PROT_WRITE ? MAPPED : MAPPED | MAPPED_TO_READ;
 	return 0;
 }
 
@@ -115,7 +133,8 @@ APART int may_be_stored_to(struct task_state *state, __u64 address, __u64 bytes,
 	struct areas areas = {};
 	__u32 nr;
 
-	if (!state || !shared || !*shared || state->result < 0)
+	if (!state || !shared || state->result < 0 ||
+	    !(*shared & (told == TOLD_MREMAP ? MAPPED : MAPPED_TO_READ)))
 		return 0;
 	nr = state->nr;
 	areas.at = address;
@@ -124,7 +143,9 @@ APART int may_be_stored_to(struct task_state *state, __u64 address, __u64 bytes,
 	state->argument[1] = bytes;
 	state->argument[2] = PROT_WRITE;
 	state->argument[3] = MAP_SHARED;
-	bpf_loop(1024, next_area, &areas, 0);
+	bpf_loop(LOOKS, next_area, &areas, 0);
+	if (areas.at < areas.to)
+		lose(LOSS_ARGUMENTS);
 	/* The call itself is on no file: what stands there was found. */
 	if (state->file.inode)
 		state->call = CALL_FD_FIFTH | CALL_STEP; /* like an mmap */

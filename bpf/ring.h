@@ -2,15 +2,10 @@
  * that submits them says nothing about them. */
 #pragma once
 #include "calls.h"
+#include "ring_names.h"
+#include "ring_order.h"
+#include "ring_payload.h"
 #include "ring_types.h"
-
-struct {
-	__uint(type, MAP_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u64);
-	__type(value, struct operation);
-} operations SEC(".maps");
 
 /* Gives it another number where its arguments tell that it is something else. */
 #define OPCODE_REMOVE RING_OPERATIONS
@@ -23,6 +18,15 @@ static __always_inline void look_at_transfer(struct operation *operation, struct
 	/* Then the position is where the file ends, and known when the operation has ended. */
 	if (READ(transfer, flags) & RWF_APPEND)
 		operation->at = -1;
+}
+
+static __always_inline void look_at_closed(struct operation *operation, struct file *file)
+{
+	identify(READ(file, f_inode), &operation->closes);
+	operation->closes_mode = READ(file, f_mode);
+	if ((mode_of(READ(file, f_inode)) & S_IFMT) != S_IFREG)
+		operation->closes_mode = 0;
+	name_file((__u64)file, &operation->closes);
 }
 
 /* What the operation's own field of the request says; it is lost when the request has ended. */
@@ -80,14 +84,12 @@ static __noinline int look_at_request(struct operation *operation, struct io_kio
 	case IORING_OP_CLOSE:
 		if (!bpf_core_type_exists(struct io_close))
 			break;
+		operation->bytes = BPF_CORE_READ((struct io_close *)request, file_slot);
 		file = number_of_file(BPF_CORE_READ((struct io_close *)request, fd));
-		if (!file || BPF_CORE_READ((struct io_close *)request, file_slot))
-			break;
-		identify(READ(file, f_inode), &operation->closes);
-		operation->closes_mode = READ(file, f_mode);
-		if ((mode_of(READ(file, f_inode)) & S_IFMT) != S_IFREG)
-			operation->closes_mode = 0;
-		name_file((__u64)file, &operation->closes);
+		if (operation->bytes)
+			file = (struct file *)slot_file(request, operation->bytes - 1);
+		if (file)
+			look_at_closed(operation, file);
 	}
 	return 0;
 }
@@ -99,6 +101,7 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 	struct operation operation = {};
 	__u64 key = (__u64)request, id = bpf_get_current_pid_tgid();
 	struct task_state *state = state_of(task);
+	__u64 number = 0; /* the same, which global functions take */
 
 	/* A submission thread of the kernel belongs to the process whose ring it serves. */
 	if (!state && task->group_leader)
@@ -106,12 +109,20 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 	if (!state || !request)
 		return 0;
 	state->reports.news = 1;
+	/* What the thread has written comes before what it hands over. */
+	if (HISTORY && !(task->flags & (PF_IO_WORKER | PF_KTHREAD)) && state_of(task) == state)
+		end_run(&state->run);
 	operation.entered_ns = bpf_ktime_get_ns();
 	operation.process = id >> 32;
 	operation.thread = id;
 	operation.opcode = READ(request, opcode);
-	if (HISTORY)
+	if (HISTORY) {
+		operation.descriptor = descriptor_of(request);
+		expect_drain(request);
 		look_at_request(&operation, request);
+		bpf_probe_read_kernel(&number, sizeof number, &key);
+		send_asked(number, operation.opcode);
+	}
 	switch (bpf_map_update_elem(&operations, &key, &operation, BPF_NOEXIST)) {
 	case 0:
 		break;
@@ -127,8 +138,9 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 
 /* A step that is told by the arguments that the system call of that name has. */
 static __always_inline void ring_step(struct operation *operation, struct ended *ended,
-				      __u32 file_mode, __u32 file_flags)
+				      __u64 open_file, __u64 request)
 {
+	struct file *file = (struct file *)open_file;
 	struct step_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
 
 	if (!event) {
@@ -144,8 +156,11 @@ static __always_inline void ring_step(struct operation *operation, struct ended 
 	event->left_ns = ended->now;
 	event->result = ended->result;
 	event->file = ended->file;
-	event->mode = file_mode;
-	event->flags = file_flags;
+	event->request = request;
+	event->open_file = open_file;
+	event->inode_mode = ended->mode;
+	event->mode = file ? READ(file, f_mode) : operation->closes_mode;
+	event->flags = file ? READ(file, f_flags) : 0;
 	switch (operation->opcode) {
 	case IORING_OP_FTRUNCATE:
 		event->argument[1] = operation->at;
@@ -197,10 +212,15 @@ static __always_inline void ring_history(struct operation *operation, struct end
 	case IORING_OP_WRITE:
 	case IORING_OP_WRITEV_FIXED:
 	case IORING_OP_SPLICE:
-		if (!regular || !file || !ended->result)
+		if (!file || !ended->result)
 			return;
 		ended->offset = ring_offset(operation, file, request,
 					    ended->result > 0 ? ended->result : 0);
+		if (RECORD)
+			record_ring_write(ended, (__u64)request, (__u64)file,
+					  operation->descriptor);
+		if (!regular)
+			return;
 		if (operation->opcode != IORING_OP_SPLICE && is_durable_request(request))
 			ended->flags = RUN_DURABLE;
 		send_operation(ended);
@@ -213,34 +233,61 @@ static __always_inline void ring_history(struct operation *operation, struct end
 	case IORING_OP_FTRUNCATE:
 	case IORING_OP_FALLOCATE:
 		if (file)
-			ring_step(operation, ended, READ(file, f_mode), READ(file, f_flags));
+			ring_step(operation, ended, (__u64)file, 0);
 		return;
 	case IORING_OP_CLOSE:
 		if (operation->closes_mode & (FMODE_WRITE | FMODE_CREATED))
-			ring_step(operation, ended, operation->closes_mode, 0);
+			ring_step(operation, ended, 0, 0);
+		return;
+	case IORING_OP_RENAMEAT:
+	case IORING_OP_UNLINKAT:
+	case IORING_OP_MKDIRAT:
+	case IORING_OP_SYMLINKAT:
+	case IORING_OP_LINKAT:
+		send_ring_places((__u64)request);
+		ring_step(operation, ended, 0, (__u64)request);
+		return;
+	case IORING_OP_SETXATTR:
+	case IORING_OP_FSETXATTR:
+		if (!RECORD)
+			return;
+		send_ring_places((__u64)request);
+		ring_step(operation, ended, (__u64)file, (__u64)request);
 	}
 }
 
-/* The file that was opened: the result is its descriptor, or it stands in the ring's own table,
- * where it is not looked for. */
-static __always_inline void ring_opened(struct operation *operation, struct ended *ended)
+/* In which place of the ring's own table an opened file stands (io_fixed_fd_install,
+ * io_uring/filetable.c): in the one that was asked for, or the result says where. */
+static __always_inline __u32 slot_of_opened(struct operation *operation, __s64 result)
+{
+	return (__u32)operation->bytes == IORING_FILE_INDEX_ALLOC ? result : operation->bytes - 1;
+}
+
+/* The file that was opened: the result is its descriptor, or it stands in the ring's own table. */
+static __always_inline void ring_opened(struct operation *operation, struct ended *ended,
+					struct io_kiocb *request)
 {
 	struct file *file;
 	__u32 mode;
 
-	if (ended->result < 0)
+	bpf_map_delete_elem(&ring_touched, &request);
+	if (ended->result < 0) {
+		ring_step(operation, ended, 0, (__u64)request);
 		return;
-	file = operation->bytes ? 0 : number_of_file(ended->result);
+	}
+	if (operation->bytes)
+		file = (struct file *)slot_file(request, slot_of_opened(operation, ended->result));
+	else
+		file = number_of_file(ended->result);
 	if (!file) {
 		lose(LOSS_ARGUMENTS);
 		return;
 	}
-	identify(READ(file, f_inode), &ended->file);
+	ended->mode = identify_file(file, &ended->file);
 	name_file((__u64)file, &ended->file);
 	mode = READ(file, f_mode);
-	if ((mode_of(READ(file, f_inode)) & S_IFMT) == S_IFREG &&
-	    (mode & (FMODE_WRITE | FMODE_CREATED)))
-		ring_step(operation, ended, mode, READ(file, f_flags));
+	if ((ended->mode & S_IFMT) == S_IFREG && (mode & (FMODE_WRITE | FMODE_CREATED)))
+		ring_step(operation, ended, (__u64)file, (__u64)request);
 }
 
 APART int finish(__u64 request, __s64 result)
@@ -253,6 +300,8 @@ APART int finish(__u64 request, __s64 result)
 	if (!operation)
 		return 0;
 	ended.now = bpf_ktime_get_ns();
+	if (HISTORY)
+		take_order(kiocb, operation, ended.now);
 	ended.entered_ns = operation->entered_ns;
 	ended.process = operation->process;
 	ended.thread = operation->thread;
@@ -271,7 +320,7 @@ APART int finish(__u64 request, __s64 result)
 			ended.file = operation->closes;
 		if (operation->opcode == IORING_OP_OPENAT ||
 		    operation->opcode == IORING_OP_OPENAT2)
-			ring_opened(operation, &ended);
+			ring_opened(operation, &ended, kiocb);
 		ring_history(operation, &ended, kiocb, file);
 		operation_at(purpose_of(ended.nr, ended.mode), result,
 			     ended.now - ended.entered_ns, ended.now);

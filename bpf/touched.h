@@ -77,7 +77,8 @@ APART int add_name(struct touched_record *record, __u64 address)
 	return 0;
 }
 
-APART int send_touched(__u64 address, __u32 flags)
+/* `request`: the operation of io_uring that touches it, 0 for a call of this thread. */
+APART int send_touched(__u64 address, __u32 flags, __u64 request)
 {
 	struct inode *inode = (struct inode *)address;
 	struct touched_record *record;
@@ -89,6 +90,7 @@ APART int send_touched(__u64 address, __u32 flags)
 	__builtin_memset(&record->event, 0, sizeof record->event);
 	record->event.kind = EVENT_TOUCHED;
 	record->event.thread = bpf_get_current_pid_tgid();
+	record->event.request = request;
 	record->event.mode = READ(inode, i_mode);
 	record->event.flags = flags;
 	record->event.size = READ(inode, i_size);
@@ -114,7 +116,17 @@ APART int send_at(struct task_state *state, __u32 at, __u32 flags)
 {
 	if (!state || at >= TOUCHED)
 		return 0;
-	return send_touched(state->touched[at], flags);
+	return send_touched(state->touched[at], flags, 0);
+}
+
+/* Whether overlayfs is at work in one of its layers: in another's name (ovl_override_creds,
+ * fs/overlayfs/util.c). */
+static __always_inline bool is_below_overlay(struct inode *inode)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return READ(task, cred) != READ(task, real_cred) &&
+	       READ(inode, i_sb, s_magic) != OVERLAY_SUPER_MAGIC;
 }
 
 /* The file that a call names by its path alone is the call's file. */
@@ -124,11 +136,11 @@ APART int take_node(struct task_state *state, __u32 at)
 	struct inode *inode, *directory;
 	struct file_key base = {};
 
-	if (!state || at >= TOUCHED)
+	if (!state || at >= TOUCHED || state->file.inode)
 		return 0;
 	inode = (struct inode *)state->touched[at];
 	dentry = first_name(inode);
-	if ((READ(inode, i_mode) & S_IFMT) != S_IFREG || !dentry)
+	if ((READ(inode, i_mode) & S_IFMT) != S_IFREG || !dentry || is_below_overlay(inode))
 		return 0;
 	state->mode = mode_of(inode);
 	identify(inode, &state->file);
@@ -143,22 +155,28 @@ APART int take_node(struct task_state *state, __u32 at)
 	return 0;
 }
 
+static int touch_of_worker(__u64 inode);
+
 static __always_inline int touch(__u64 inode)
 {
 	struct task_state *state = current_state();
 
-	if (!state || !state->entered_ns || !(state->call & CALL_TOUCHES))
+	if (!state)
+		return touch_of_worker(inode);
+	if (!state->entered_ns || !(state->call & CALL_TOUCHES))
 		return 0;
 	for (__u32 i = 0; i < TOUCHED; i++) {
 		if (i >= state->touched_count) {
 			state->touched[i] = inode;
 			state->touched_count = i + 1;
-			if ((state->call & CALL_NODE) && !state->file.inode)
+			if (state->call & CALL_NODE)
 				take_node(state, i);
 			return send_at(state, i, 0);
 		}
-		if (state->touched[i] == inode)
-			return 0;
+		if (state->touched[i] != inode)
+			continue;
+		/* When it was looked up it had no name yet. */
+		return state->call & CALL_NODE ? take_node(state, i) : 0;
 	}
 	lose(LOSS_HISTORY);
 	return 0;

@@ -270,6 +270,7 @@ enum event_kind {
 	EVENT_CACHE = 10,
 	EVENT_TOUCHED = 11,
 	EVENT_REPORT = 12,
+	EVENT_ASKED = 13, /* a step of which only the arguments are known yet */
 	EVENT_SITE = 16,
 };
 
@@ -296,7 +297,8 @@ struct name_event {
 	__u16 complete;
 	__u16 as_base; /* a directory that is not used itself, but a file in it */
 	__u32 superblock; /* its device: that of a btrfs file is its subvolume's */
-	__u32 pad;
+	__u32 shown_device; /* what stat(2) shows of the file */
+	__u64 shown_inode;
 	char filesystem[16];
 };
 
@@ -318,6 +320,7 @@ struct touched_event {
 	__u32 bytes;            /* of the name */
 	__u32 device;           /* that it stands for, if it is one */
 	__u64 size;
+	__u64 request;          /* of io_uring, whose operation touched it; 0 for the thread's call */
 };
 
 /* A call that is a step of the history. Behind it: its paths as the program gave them,
@@ -339,6 +342,7 @@ struct step_event {
 	__u64 open_file;  /* the struct file */
 	__u32 inode_mode; /* of what is behind it */
 	__u32 extra;      /* bytes behind the paths, of what else lies in memory */
+	__u64 request;    /* of io_uring, whose arguments came when it was submitted; else 0 */
 };
 
 /* Writes to one file by one call that followed each other in one thread. */
@@ -482,7 +486,7 @@ struct operation {
 	__u64 bytes;
 	struct file_key closes;
 	__u32 closes_mode; /* of the file: FMODE_* */
-	__u32 pad;
+	__u32 descriptor;  /* that it was given */
 };
 
 #define STACK 16384
@@ -580,9 +584,9 @@ ASSERT_SIZE(request_moment, 128);
 ASSERT_SIZE(config, 88);
 ASSERT_SIZE(call_event, 128);
 ASSERT_SIZE(request_event, 72);
-ASSERT_SIZE(name_event, 80);
-ASSERT_SIZE(touched_event, 64);
-ASSERT_SIZE(step_event, 160);
+ASSERT_SIZE(name_event, 88);
+ASSERT_SIZE(touched_event, 72);
+ASSERT_SIZE(step_event, 168);
 ASSERT_SIZE(run_event, 96);
 ASSERT_SIZE(report_event, 40);
 ASSERT_SIZE(task_event, 112);

@@ -55,7 +55,7 @@ static void open_directory(void)
 /* What lies in the lower layer of an overlay; elsewhere there is none. */
 static void open_below(void)
 {
-	keep(open(one_in(2) ? "below" : "d/below", O_RDONLY));
+	keep(open(one_in(2) ? "below" : "d/below", one_in(2) ? O_RDONLY : O_RDWR | O_APPEND));
 }
 
 static void close_some(void)

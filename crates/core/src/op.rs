@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileId {
     /// `st_dev`, in the kernel's encoding (`major << 20 | minor`): of btrfs the subvolume's. A
-    /// file of overlayfs is that of the layer which holds it.
+    /// file of overlayfs is that of the layer which held it first.
     pub device: u32,
     /// Inode number.
     pub inode: u64,
@@ -43,6 +43,12 @@ impl Gap {
             what: what.into(),
             why: why.into(),
         }
+    }
+
+    /// A number of things that are missing, by the word for one of them and for several.
+    pub fn counted(count: u64, one: &str, several: &str, why: impl Into<String>) -> Self {
+        let things = if count == 1 { one } else { several };
+        Self::new(format!("{count} {things}"), why)
     }
 }
 

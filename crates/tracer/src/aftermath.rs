@@ -77,6 +77,7 @@ pub fn name_mapped(seen: &mut Seen, used: &[CacheRow]) {
                 kind: FileKind::Regular,
                 filesystem: filesystem.unwrap_or_default(),
                 size_bytes: found.len(),
+                shown: place,
             });
         }
     }

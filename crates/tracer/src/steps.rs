@@ -80,7 +80,12 @@ pub(crate) fn step(asked: Asked<'_>) -> Option<Step> {
 
 /// The system call that an operation of io_uring is like: its arguments are told like that's.
 pub(crate) fn system_call(call: &str) -> &str {
-    call.strip_prefix("io_uring.").unwrap_or(call)
+    match call.strip_prefix("io_uring.") {
+        // It has flags.
+        Some("renameat") => "renameat2",
+        Some(operation) => operation,
+        None => call,
+    }
 }
 
 /// Whether opening a file cuts its contents off. Of `openat2` the back end has put the flags in

@@ -116,17 +116,18 @@ fn layouts_of_events() -> Vec<String> {
         }
         "name_event" NameEvent {
             kind: u32, mode: u32, file: FileKey, base: FileKey, size: u64, bytes: u32,
-            complete: u16, as_base: u16, superblock: u32, pad: u32,
-            filesystem: [u8; 16],
+            complete: u16, as_base: u16, superblock: u32, shown_device: u32,
+            shown_inode: u64, filesystem: [u8; 16],
         }
         "touched_event" TouchedEvent {
             kind: u32, thread: u32, file: FileKey, parent: FileKey, mode: u32, flags: u32,
-            bytes: u32, device: u32, size: u64,
+            bytes: u32, device: u32, size: u64, request: u64,
         }
         "step_event" StepEvent {
             kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
             result: i64, file: FileKey, argument: [u64; 5], mode: u32, flags: u32,
             base: [FileKey; 2], bytes: [u32; 2], open_file: u64, inode_mode: u32, extra: u32,
+            request: u64,
         }
         "run_event" RunEvent {
             kind: u32, nr: u32, process: u32, thread: u32, started_ns: u64, ended_ns: u64,
@@ -172,7 +173,7 @@ fn layouts_of_queues() -> Vec<String> {
         "submission_key" SubmissionKey { block: u64, process: u64 }
         "operation" Operation {
             entered_ns: u64, process: u32, thread: u32, opcode: u32, flags: u32, at: u64,
-            bytes: u64, closes: FileKey, closes_mode: u32, pad: u32,
+            bytes: u64, closes: FileKey, closes_mode: u32, descriptor: u32,
         }
     }
 }

@@ -105,7 +105,8 @@ fn file_row(
     disks: &[u32],
 ) -> FileRow {
     let calls: Vec<&SyscallRow> = own.syscalls.iter().flatten().collect();
-    let (major, minor) = FileId::device_numbers(file.device);
+    let (device, inode) = named.map_or((file.device, file.inode), |named| named.shown);
+    let (major, minor) = FileId::device_numbers(device);
     let unnamed = || format!("(inode {} on {major}:{minor})", file.inode).into_bytes();
     let path = named.map_or_else(unnamed, |named| named.path.clone());
     let syncs = calls.iter().filter(|row| is_sync(row.name));
@@ -120,7 +121,7 @@ fn file_row(
             .map(|path| String::from_utf8_lossy(path).into_owned()),
         kind: named.map_or(FileKind::Regular, |named| named.kind),
         device: format!("{major}:{minor}"),
-        inode: file.inode,
+        inode,
         generation: file.generation,
         filesystem: named.map_or_else(String::new, |named| named.filesystem.clone()),
         size_before_bytes: named.map_or(0, |named| named.size_bytes),

@@ -78,6 +78,9 @@ pub struct NamedFile {
     pub filesystem: String,
     /// Length when it was first seen, bytes.
     pub size_bytes: u64,
+    /// Device, in the kernel's encoding, and inode number that `stat(2)` shows. Those of `file`, but
+    /// for overlayfs, whose files an observer may know by their layer.
+    pub shown: (u32, u64),
 }
 
 /// One thread of the tree.

@@ -48,8 +48,10 @@ pub(super) fn moments(left: &[Submission], started_ns: u64) -> Vec<CallMoment> {
 /// What is not known of them.
 pub(crate) fn gap(operations: u64) -> Option<Gap> {
     (operations > 0).then(|| {
-        Gap::new(
-            format!("results and times of {operations} operations of libaio"),
+        Gap::counted(
+            operations,
+            "operation of libaio without result and time",
+            "operations of libaio without results and times",
             "the program fetched them from memory that it shares with the kernel, or not at all: \
              they count with the bytes that they asked for, and as ended when they were handed over",
         )

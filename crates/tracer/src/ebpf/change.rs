@@ -13,12 +13,9 @@ pub(super) fn item(call: Call, step: &Resolved) -> Option<Item> {
     if call.outcome.is_err() {
         return failed(call, step);
     }
-    // An operation of io_uring is told by the arguments of the system call of its name, and without
-    // the names that it is about.
+    // An operation of io_uring is told by the arguments of the system call of its name.
     let name = system_call(call.name);
-    if name == call.name
-        && let Some(names) = on_names(name, step)
-    {
+    if let Some(names) = on_names(name, step) {
         return Some(Item::Names { call, names });
     }
     let change = on_file(name, step)?;
@@ -54,10 +51,11 @@ pub(super) fn reached(item: &Item, step: &Resolved) -> Option<Item> {
 pub(super) fn is_untold(call: Call, step: &Resolved) -> bool {
     // Of all removals, that of an access list succeeds where there is none, and sets no change time
     // then (fs/posix_acl.c, `vfs_remove_acl`).
-    let is_nothing = call.name.ends_with("removexattr")
+    let name = system_call(call.name);
+    let is_nothing = name.ends_with("removexattr")
         && step.second_text.starts_with(b"system.posix_acl_")
         && step.node.is_none();
-    call.outcome.is_ok() && attributes::is_one(call.name) && !is_nothing
+    call.outcome.is_ok() && attributes::is_one(name) && !is_nothing
 }
 
 /// The open file of the call's descriptor.
@@ -233,12 +231,13 @@ fn attribute(call: &str, step: &Resolved) -> Option<Change> {
 /// Calls that failed: of writes and syncs the file is known, of the others the paths.
 fn failed(call: Call, step: &Resolved) -> Option<Item> {
     let open = opened(step);
-    let change = match call.name {
+    let name = system_call(call.name);
+    let change = match name {
         "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendfile"
         | "copy_file_range" | "splice" => Change::Wrote {
             node: step.file?,
             description: None,
-            offset: if call.name.starts_with("pwrite") {
+            offset: if name.starts_with("pwrite") {
                 step.event.argument[3]
             } else {
                 0

@@ -10,8 +10,9 @@ use zerocopy::FromBytes as _;
 use super::attributes;
 use super::calls;
 use super::names::{Names, Place, beneath, up_to_nul};
+use super::requests::Requests;
 use super::stream::file_id;
-use super::touched::{self, Inode, Meant, Touch, Touches};
+use super::touched::{self, By, Inode, Meant, Touch, Touches};
 use super::wire::{FileKey, ReportEvent, RunEvent, StepEvent, Submission, TaskEvent, run};
 use crate::paths;
 use crate::sites::Sites;
@@ -28,6 +29,7 @@ pub(super) const TMPFILE: u32 = 0o20_000_000;
 pub(super) struct History {
     names: Names,
     touches: Touches,
+    requests: Requests,
     tasks: Vec<Task>,
     follower: Follower,
     /// Opened without a name (`O_TMPFILE`), and not linked since.
@@ -36,6 +38,8 @@ pub(super) struct History {
     as_text: u64,
     /// Calls of `truncate` whose file was not known.
     truncated: u64,
+    /// Operations of `io_uring` of which the paths were not told.
+    untold: u64,
 }
 
 /// A path of a call.
@@ -70,9 +74,13 @@ impl History {
     /// What the names of the session lack.
     pub(super) fn missing(&self) -> Vec<Gap> {
         let gap = || {
+            let what = match self.as_text {
+                1 => "directory of 1 name".to_owned(),
+                names => format!("directories of {names} names"),
+            };
             Gap::new(
-                format!("directories of {} names", self.as_text),
-                "the file system does not tell which one a call changed; their paths are as the \
+                what,
+                "the file system does not tell which one a call changed; paths are as the \
                  program gave them, whatever links lead there",
             )
         };
@@ -80,6 +88,7 @@ impl History {
         as_text
             .into_iter()
             .chain(unknown_files(self.truncated))
+            .chain(unknown_paths(self.untold))
             .collect()
     }
 
@@ -106,6 +115,11 @@ impl History {
 
     pub(super) fn touched(&mut self, record: &[u8]) {
         self.touches.add(record);
+    }
+
+    /// An operation of `io_uring` was submitted.
+    pub(super) fn asked(&mut self, record: &[u8]) {
+        self.requests.add(record);
     }
 
     pub(super) fn task(&mut self, record: &[u8]) {
@@ -195,13 +209,17 @@ impl History {
     /// A step with its paths as they were before it.
     pub(super) fn resolve(&mut self, record: &[u8]) -> Option<Resolved> {
         let (event, text) = StepEvent::read_from_prefix(record).ok()?;
-        let touches = self.touches.take(event.thread);
+        let touches = self.touches.take(By::new(event.thread, event.request));
+        let Some((event, text)) = self.requests.whole(event, text) else {
+            self.untold += u64::from(event.result >= 0);
+            return None;
+        };
         let paths = event.bytes[0].checked_add(event.bytes[1])?;
         let (paths, extra) = text.split_at_checked(paths as usize)?;
         let extra = extra.get(..event.extra as usize)?;
         let (first, second) = paths.split_at_checked(event.bytes[0] as usize)?;
         let (first, second) = (up_to_nul(first), up_to_nul(second));
-        let call = calls::name(event.nr);
+        let call = steps::system_call(calls::name(event.nr));
         let mut resolved = Resolved {
             file: file_id(&event.file),
             first: self.absolute(&event.base[0], first),
@@ -226,8 +244,14 @@ impl History {
             }
             None => {}
         }
+        if call == "truncate" {
+            resolved.node = resolved.node.or(resolved.file);
+        }
         if attributes::is_one(call) || call == "truncate" {
             self.place_of_node(&mut resolved, &touches);
+        }
+        if is_open(call) && event.mode & FMODE_CREATED != 0 {
+            self.place_of_made(&mut resolved);
         }
         resolved.inode = resolved
             .node
@@ -243,6 +267,17 @@ impl History {
             && let Some(path) = self.names.path_at(&place)
         {
             let place = Some(place);
+            step.first = Some(Named { path, place });
+        }
+    }
+
+    /// What was made has the name that its dentry had, whatever links led there.
+    fn place_of_made(&self, step: &mut Resolved) {
+        let place = step.file.and_then(|file| self.names.place_of(file));
+        if let Some(place) = place
+            && let Some(path) = self.names.path_at(place)
+        {
+            let place = Some(place.clone());
             step.first = Some(Named { path, place });
         }
     }
@@ -330,14 +365,15 @@ impl History {
 
     pub(super) fn step(&mut self, resolved: Resolved) {
         let event = resolved.event;
-        let call = calls::name(event.nr);
+        let name = calls::name(event.nr);
+        let call = steps::system_call(name);
         if attributes::is_one(call) && event.result >= 0 {
             return;
         }
         self.follow_names(call, &resolved);
         let path = |named: Option<Named>| named.map(|named| named.path);
         let asked = Asked {
-            call,
+            call: name,
             argument: &event.argument,
             failed: event.result < 0,
             file: resolved.file,
@@ -358,7 +394,7 @@ impl History {
             thread: event.thread,
             started_ns: event.entered_ns,
             ended_ns: event.left_ns,
-            call,
+            call: name,
             step,
             error: outcome(event.result).err(),
         });
@@ -448,6 +484,18 @@ fn unknown_files(truncated: u64) -> Option<Gap> {
         Gap::new(
             format!("{truncated} truncate"),
             "the file system does not tell which files they were",
+        )
+    })
+}
+
+/// Since Linux 7.0 the kernel reads the paths of an operation when it begins.
+fn unknown_paths(untold: u64) -> Option<Gap> {
+    (untold > 0).then(|| {
+        Gap::counted(
+            untold,
+            "operation of io_uring on names",
+            "operations of io_uring on names",
+            "this kernel does not tell their paths when they are submitted",
         )
     })
 }

@@ -23,7 +23,7 @@ use super::stopping::Stopping;
 use super::stream::{Events, take};
 use super::sums::Sums;
 use super::wire::{
-    self, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REPORT,
+    self, EVENT_ASKED, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REPORT,
     EVENT_REQUEST, EVENT_RUN, EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, EVENT_TOUCHED,
 };
 use crate::machine;
@@ -32,12 +32,13 @@ use crate::record::batch::Call;
 use crate::sites::Sites;
 
 /// Each kind, and the length of its fixed part.
-const KINDS: [(u32, usize); 13] = [
+const KINDS: [(u32, usize); 14] = [
     (EVENT_CALL, size_of::<wire::CallEvent>()),
     (EVENT_REQUEST, size_of::<wire::RequestEvent>()),
     (EVENT_NAME, size_of::<wire::NameEvent>()),
     (EVENT_TOUCHED, size_of::<wire::TouchedEvent>()),
     (EVENT_STEP, size_of::<wire::StepEvent>()),
+    (EVENT_ASKED, size_of::<wire::StepEvent>()),
     (EVENT_RUN, size_of::<wire::RunEvent>()),
     (EVENT_REPORT, size_of::<wire::ReportEvent>()),
     (EVENT_TASK, size_of::<wire::TaskEvent>()),

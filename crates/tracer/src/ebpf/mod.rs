@@ -10,6 +10,7 @@ mod casts;
 mod change;
 #[cfg(test)]
 mod classified;
+mod copies;
 mod guard;
 mod history;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod names;
 mod object;
 mod payload;
 mod readout;
+mod requests;
 mod stopping;
 mod stream;
 mod sums;

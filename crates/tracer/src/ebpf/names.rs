@@ -71,6 +71,7 @@ impl Names {
             kind,
             filesystem: String::from_utf8_lossy(up_to_nul(&event.filesystem)).into_owned(),
             size_bytes: event.size,
+            shown: (event.shown_device, event.shown_inode),
         });
         self.name_those_in(file);
         Some(())
@@ -266,7 +267,8 @@ mod tests {
             complete: WHOLE,
             as_base,
             superblock: 0,
-            pad: 0,
+            shown_device: u32::from(inode > 0),
+            shown_inode: inode,
             filesystem: [0; 16],
         };
         [event.as_bytes(), text].concat()

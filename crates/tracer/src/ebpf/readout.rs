@@ -13,6 +13,7 @@ use iostrata_core::trace::Shape;
 use iostrata_core::trace::calls::unrecorded;
 use iostrata_core::trace::timeline::Purpose;
 
+use super::copies::Copies;
 use super::load::Stratum;
 use super::object::{Object, absent};
 use super::stream::{cause, file_id, phase};
@@ -65,25 +66,31 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
     let counted = [
         (
             lost(ebpf, loss::COMPAT)?,
-            "system calls of 32-bit programs",
+            [
+                "system call of a 32-bit program",
+                "system calls of 32-bit programs",
+            ],
             "their numbers mean other calls; they are not decoded",
         ),
         (
             lost(ebpf, loss::ARGUMENTS)?,
-            "calls whose arguments could not be read",
+            [
+                "call whose arguments could not be read",
+                "calls whose arguments could not be read",
+            ],
             "they lay in memory of the program, or in tables of its own, that could not be looked at \
-             then: which files the calls acted on, and where, is not known",
+             then: on which files it was, and where, is not known",
         ),
         (
             lost(ebpf, loss::COMPLETIONS)? + unended(ebpf)?,
-            "operations of io_uring",
-            "they had no completion: under way at the end, or asked for none \
+            ["operation of io_uring", "operations of io_uring"],
+            "no completion was seen: under way at the end, or none was asked for \
              (IOSQE_CQE_SKIP_SUCCESS)",
         ),
     ];
     let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
     Ok(counted
-        .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why))
+        .map(|(count, [one, several], why)| Gap::counted(count, one, several, why))
         .collect())
 }
 
@@ -221,7 +228,7 @@ fn cache_rows(
 ) -> Result<Vec<CacheRow>, MapError> {
     let key = |key: &CacheKey| (key.file, key.metadata != 0);
     add_table(ebpf, "cache", &mut sums, key, CacheValue::add)?;
-    Ok(rows_of_pages(&sums))
+    Ok(rows_of_pages(&Copies::read(ebpf)?.joined(sums)))
 }
 
 pub(super) fn rows_of_pages(sums: &std::collections::HashMap<Pages, CacheValue>) -> Vec<CacheRow> {
@@ -239,7 +246,12 @@ pub(super) fn rows_of_pages(sums: &std::collections::HashMap<Pages, CacheValue>)
 }
 
 fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
-    let key = |key: &BlockKey| BlockKey { cpu: 0, ..*key };
+    let copies = Copies::read(ebpf)?;
+    let key = |key: &BlockKey| BlockKey {
+        cpu: 0,
+        file: copies.original(key.file),
+        ..*key
+    };
     let mut sums = std::collections::HashMap::new();
     add_table(ebpf, "block", &mut sums, key, BlockValue::add)?;
     let row = |(key, value): (&BlockKey, &BlockValue)| BlockRow {
@@ -306,7 +318,9 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     }
     zero::<Totals>(ebpf, "totals", 1, Totals::default())?;
     clear_hash::<FileKey, u8>(ebpf, "named")?;
+    clear_hash::<FileKey, FileKey>(ebpf, "copies")?;
     clear_hash::<u64, Operation>(ebpf, "operations")?;
+    clear_hash::<u64, [u64; 9]>(ebpf, "ring_touched")?;
     clear_hash::<SubmissionKey, Submission>(ebpf, "submissions")?;
     Array::<_, u64>::try_from(map_mut(ebpf, "shared_maps")?)?.set(0, 0, 0)?;
     clear_hash::<UseKey, u8>(ebpf, "uses")?;

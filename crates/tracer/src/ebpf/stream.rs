@@ -21,7 +21,7 @@ use super::payload::Payloads;
 use super::stopping::let_go;
 use super::sums::Sums;
 use super::wire::{
-    self, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REPORT,
+    self, EVENT_ASKED, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REPORT,
     EVENT_REQUEST, EVENT_RUN, EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, EVENT_TOUCHED,
     FileKey,
 };
@@ -200,6 +200,7 @@ pub(super) fn take(record: &[u8], events: &mut Events) {
         EVENT_CACHE => events.sums.cache(record),
         EVENT_TASK => events.history.task(record),
         EVENT_TOUCHED => events.history.touched(record),
+        EVENT_ASKED => events.history.asked(record),
         EVENT_REPORT => events.history.report(record),
         EVENT_SITE => site(record, &mut events.sites),
         _ => history(kind, record, events),

@@ -62,10 +62,29 @@ impl Touch {
     }
 }
 
-/// Inodes that the calls under way have changed, by thread.
+/// By whom an inode was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum By {
+    /// The call that a thread is in.
+    Thread(u32),
+    /// An operation of `io_uring`, by the address of its request.
+    Request(u64),
+}
+
+impl By {
+    /// As the kernel side tells it.
+    pub(super) fn new(thread: u32, request: u64) -> Self {
+        match request {
+            0 => Self::Thread(thread),
+            request => Self::Request(request),
+        }
+    }
+}
+
+/// Inodes that the calls and operations under way have changed.
 #[derive(Debug, Default)]
 pub(super) struct Touches {
-    by_thread: HashMap<u32, Vec<Touch>>,
+    changed: HashMap<By, Vec<Touch>>,
 }
 
 impl Touches {
@@ -76,12 +95,13 @@ impl Touches {
         let Some(touch) = touch(&event, text) else {
             return;
         };
-        self.by_thread.entry(event.thread).or_default().push(touch);
+        let by = By::new(event.thread, event.request);
+        self.changed.entry(by).or_default().push(touch);
     }
 
-    /// Those of the call that the thread has ended.
-    pub(super) fn take(&mut self, thread: u32) -> Vec<Touch> {
-        self.by_thread.remove(&thread).unwrap_or_default()
+    /// Those of a call or an operation that has ended.
+    pub(super) fn take(&mut self, by: By) -> Vec<Touch> {
+        self.changed.remove(&by).unwrap_or_default()
     }
 }
 
@@ -138,21 +158,13 @@ pub(super) struct Meant {
 pub(super) fn meant(names: Names<'_>, touches: &[Touch]) -> Meant {
     // The layers below are touched too; the program sees the overlay.
     let overlay = touches.iter().any(|touch| touch.is(touched::OVERLAY));
-    let (after, before): (Vec<&Touch>, Vec<&Touch>) = touches
-        .iter()
-        .filter(|touch| touch.is(touched::OVERLAY) == overlay)
-        .partition(|touch| touch.is(touched::AFTER));
-    let seen = Changed { before, after };
-    match names {
-        Names::Removed(name) => seen.removed(name),
-        Names::Made(name) => seen.made(name),
-        Names::Linked(name) => seen.linked(name),
-        Names::Renamed(from, to) => seen.renamed(from, to),
-        Names::Kept => Meant {
-            node: seen.only_file(),
-            ..Meant::default()
-        },
+    let meant = Changed::on(touches, overlay).by(names);
+    if overlay && meant.node.is_none() && matches!(names, Names::Linked(_)) {
+        // The overlay's own inode is not touched. Files, unlike directories, are those of a layer.
+        let node = Changed::on(touches, false).by(names).node;
+        return Meant { node, ..meant };
     }
+    meant
 }
 
 struct Changed<'a> {
@@ -160,7 +172,29 @@ struct Changed<'a> {
     after: Vec<&'a Touch>,
 }
 
-impl Changed<'_> {
+impl<'a> Changed<'a> {
+    /// What was touched of overlays, or of other file systems.
+    fn on(touches: &'a [Touch], overlay: bool) -> Self {
+        let (after, before) = touches
+            .iter()
+            .filter(|touch| touch.is(touched::OVERLAY) == overlay)
+            .partition(|touch| touch.is(touched::AFTER));
+        Self { before, after }
+    }
+
+    fn by(&self, names: Names<'_>) -> Meant {
+        match names {
+            Names::Removed(name) => self.removed(name),
+            Names::Made(name) => self.made(name),
+            Names::Linked(name) => self.linked(name),
+            Names::Renamed(from, to) => self.renamed(from, to),
+            Names::Kept => Meant {
+                node: self.only_file(),
+                ..Meant::default()
+            },
+        }
+    }
+
     fn removed(&self, name: &[u8]) -> Meant {
         let named = self.before.iter().filter(|touch| {
             let parent = touch.name.as_ref().filter(|(_, own)| own == name);

@@ -129,6 +129,7 @@ pub(super) const EVENT_FEW: u32 = 9;
 pub(super) const EVENT_CACHE: u32 = 10;
 pub(super) const EVENT_TOUCHED: u32 = 11;
 pub(super) const EVENT_REPORT: u32 = 12;
+pub(super) const EVENT_ASKED: u32 = 13;
 
 /// How far up the names of a path go (`enum path_end` in `bpf/wire.h`).
 pub(super) mod path_end {
@@ -249,23 +250,24 @@ wire! {
 }
 
 wire! {
-    struct NameEvent(80) {
+    struct NameEvent(88) {
         kind: u32, mode: u32, file: FileKey, base: FileKey, size: u64, bytes: u32, complete: u16,
-        as_base: u16, superblock: u32, pad: u32,
+        as_base: u16, superblock: u32, shown_device: u32, shown_inode: u64,
         filesystem: [u8; 16],
     }
 }
 wire! {
-    struct TouchedEvent(64) {
+    struct TouchedEvent(72) {
         kind: u32, thread: u32, file: FileKey, parent: FileKey, mode: u32, flags: u32, bytes: u32,
-        device: u32, size: u64,
+        device: u32, size: u64, request: u64,
     }
 }
 wire! {
-    struct StepEvent(160) {
+    struct StepEvent(168) {
         kind: u32, nr: u32, process: u32, thread: u32, entered_ns: u64, left_ns: u64,
         result: i64, file: FileKey, argument: [u64; 5], mode: u32, flags: u32,
         base: [FileKey; 2], bytes: [u32; 2], open_file: u64, inode_mode: u32, extra: u32,
+        request: u64,
     }
 }
 wire! {
@@ -326,7 +328,7 @@ wire! {
     /// An operation of io_uring that has not ended (`bpf/ring.h`).
     struct Operation(64) {
         entered_ns: u64, process: u32, thread: u32, opcode: u32, flags: u32, at: u64, bytes: u64,
-        closes: FileKey, closes_mode: u32, pad: u32,
+        closes: FileKey, closes_mode: u32, descriptor: u32,
     }
 }
 wire! {

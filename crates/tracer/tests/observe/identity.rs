@@ -25,7 +25,7 @@ fn run(program: &mut Command) -> (Observation, Seen) {
     (seen, history)
 }
 
-fn on(program: &str, dir: &Path) -> (Observation, Seen) {
+pub(crate) fn on(program: &str, dir: &Path) -> (Observation, Seen) {
     run(Command::new(workload(program)).arg(dir))
 }
 

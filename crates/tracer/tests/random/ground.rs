@@ -1,12 +1,10 @@
 //! The file systems that the programs run on, and the program.
 
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use iostrata_core::op::FileId;
 use iostrata_tracer::kernel::{PrivateMounts, private_mounts};
 
 /// A file system, or several on top of each other.
@@ -27,8 +25,6 @@ pub(crate) struct Ground {
     pub(crate) dir: PathBuf,
     /// Where it works as well, on another file system if there is one.
     pub(crate) other: PathBuf,
-    /// Devices that stat(2) shows for the files of an overlay, and those of their layers.
-    pub(crate) layers: Vec<(u32, u32)>,
     /// For what belongs to no file system that is tested.
     pub(crate) scratch: tempfile::TempDir,
     _mounts: PrivateMounts,
@@ -50,7 +46,6 @@ impl Ground {
             std::fs::create_dir_all(&path).expect("a directory");
             path
         };
-        let mut layers = Vec::new();
         let (dir, other) = match kind {
             Kind::Ext4 => {
                 image(&scratch, &at, "mkfs.ext4", &["-q"]);
@@ -74,7 +69,7 @@ impl Ground {
                 }
                 let (upper, merged) = (sub("high/upper"), sub("merged"));
                 sub("high/work");
-                layers = overlay(&low, &upper, &merged, seeds);
+                overlay(&low, &upper, &merged, seeds);
                 (merged.join("one"), merged.join("two"))
             }
             Kind::Tmpfs => {
@@ -85,23 +80,17 @@ impl Ground {
         Self {
             dir,
             other,
-            layers,
             scratch,
             _mounts: mounts,
         }
     }
 }
 
-/// Mounts both layers. Returns the device that the overlay shows for each, and its own.
-fn overlay(low: &Path, upper: &Path, merged: &Path, seeds: Range<u64>) -> Vec<(u32, u32)> {
+fn overlay(low: &Path, upper: &Path, merged: &Path, seeds: Range<u64>) {
     for name in ["one", "two"] {
         std::fs::create_dir(low.join(name)).expect("a directory");
     }
     below(&low.join("one"), seeds);
-    let layers = [low.join("of-low"), upper.join("of-upper")];
-    for file in &layers {
-        std::fs::write(file, "").expect("a file");
-    }
     let options = format!(
         "lowerdir={},upperdir={},workdir={}",
         low.display(),
@@ -112,18 +101,9 @@ fn overlay(low: &Path, upper: &Path, merged: &Path, seeds: Range<u64>) -> Vec<(u
         "mount",
         &["-t", "overlay", "both", "-o", &options, text(merged)],
     );
-    let shown = |file: &PathBuf| merged.join(file.file_name().expect("a name"));
-    let pair = |file: &PathBuf| (device(&shown(file)), device(file));
-    layers.iter().map(pair).collect()
 }
 
-fn device(path: &Path) -> u32 {
-    let device = std::fs::metadata(path).expect("the file").dev();
-    FileId::kernel_device(rustix::fs::major(device), rustix::fs::minor(device))
-}
-
-/// Files in the lower layer, which are only read: where one is written to it is copied up, and is
-/// counted from then on at the upper layer's file, while `stat(2)` keeps the lower one's number.
+/// Files in the lower layer, which are copied up where they are written to.
 fn below(dir: &Path, seeds: Range<u64>) {
     for seed in seeds {
         let at = dir.join(seed.to_string());

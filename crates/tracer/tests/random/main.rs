@@ -108,13 +108,11 @@ fn differences(
         compared(key) && !(lacks_operations && key.call.starts_with("io_uring."))
     };
     let mut found = compare::rows(&seen.one, &seen.other, is_compared);
-    let lacks_names = seen.gaps.iter().any(|gap| gap.what.contains("names"));
+    let lacks_names = seen.gaps.iter().any(|gap| gap.what.contains("name"));
     if !(lacks_names && matches!(seen.last, Last::ByBoth(..))) {
-        let is_known = |line: &String| is_overlay(ground) && line.contains("/#");
-        let names = compare::names(&seen.one, &seen.other);
-        found.extend(names.into_iter().filter(|line| !is_known(line)));
+        found.extend(compare::names(&seen.one, &seen.other));
     }
-    if are_names_followed(seen, ground) && !lacks_names {
+    if !lacks_names {
         found.extend(match &seen.last {
             Last::ByOne(last) => {
                 let dirs = [&ground.dir, &ground.other];
@@ -130,44 +128,18 @@ fn differences(
     found
 }
 
-/// On which the eBPF side does not see that a file without a name (`O_TMPFILE`) got one.
-fn is_overlay(ground: &Ground) -> bool {
-    !ground.layers.is_empty()
-}
-
-/// Whether last names can be compared. Of an overlay `stat(2)` does not show the file that is
-/// counted; and what `io_uring` does to names is counted, but names do not follow it.
-fn are_names_followed(seen: &Seen, ground: &Ground) -> bool {
-    let by_ring = seen
-        .other
-        .rows
-        .iter()
-        .any(|(key, row)| tally::changes_names(&key.call) && row.errors < row.count);
-    !is_overlay(ground) && !by_ring
-}
-
 fn by_strace(observer: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Vec<String> {
-    let mut seen = with_strace(observer, ground, seeds);
-    if is_overlay(ground) {
-        (seen.other, seen.one) = compare::by_layers(&seen.other, &seen.one, &ground.layers);
-    }
+    let seen = with_strace(observer, ground, seeds);
     differences(&seen, ground, |_| true)
 }
 
 fn by_ptrace(observer: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Vec<String> {
-    let with = |observer: &mut EbpfObserver, stops| {
-        let mut seen = with_ptrace(observer, ground, seeds, stops);
-        if is_overlay(ground) {
-            (seen.one, seen.other) = compare::by_layers(&seen.one, &seen.other, &ground.layers);
-        }
-        seen
-    };
-    let all = with(observer, Stops::All);
+    let all = with_ptrace(observer, ground, seeds, Stops::All);
     let mut found = differences(&all, ground, |_| true);
     empty(ground, seeds);
     // Before it waited for its observers, the program had made calls that only ptrace saw:
     // without a file, and on its libraries.
-    let io = with(observer, Stops::Io);
+    let io = with_ptrace(observer, ground, seeds, Stops::Io);
     let known = io.other.names.clone();
     found.extend(differences(&io, ground, |key| {
         sees(&key.call) && known.contains_key(&key.thing)

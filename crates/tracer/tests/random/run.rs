@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use iostrata_core::observe::{Observation, Observer as _, Stream};
 use iostrata_core::op::{FileId, Gap};
-use iostrata_core::trace::direction;
+use iostrata_core::trace::{NamedFile, direction};
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::ptrace::{Session, Stops};
 
@@ -185,7 +185,7 @@ fn tally(observation: &Observation, go: &Path) -> Tally {
             things.insert(named.file, None);
             continue;
         }
-        let thing = thing_of(named.file, &path);
+        let thing = thing_named(named, &path);
         if let Thing::File { .. } = thing {
             tally.name(&thing, &path);
         }
@@ -208,6 +208,17 @@ fn tally(observation: &Observation, go: &Path) -> Tally {
         tally.add(&thing, row.name, row.is_source, counted);
     }
     tally
+}
+
+/// As stat(2) shows it.
+fn thing_named(named: &NamedFile, path: &str) -> Thing {
+    let (device, inode) = named.shown;
+    let shown = FileId {
+        device,
+        inode,
+        ..named.file
+    };
+    thing_of(shown, path)
 }
 
 fn thing_of(file: FileId, path: &str) -> Thing {
@@ -245,7 +256,7 @@ fn last_names(observation: &Observation) -> Vec<(Thing, String)> {
         .map(|named| {
             let renamed = seen.followed.renamed_to.get(&named.file);
             let path = String::from_utf8_lossy(renamed.unwrap_or(&named.path));
-            (thing_of(named.file, &path), path.into_owned())
+            (thing_named(named, &path), path.into_owned())
         });
     names.collect()
 }

@@ -185,8 +185,3 @@ fn moves(call: &str) -> bool {
             | "aio.pwrite"
     )
 }
-
-/// Operations of `io_uring` that change names of files that are there.
-pub(crate) fn changes_names(call: &str) -> bool {
-    matches!(call, "io_uring.renameat" | "io_uring.unlinkat")
-}

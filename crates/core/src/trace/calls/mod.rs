@@ -182,17 +182,17 @@ mod tests {
     fn what_was_not_followed_is_named_with_how_often_it_succeeded() {
         let rows = [
             row("write", 7, 0),
-            row("io_uring.renameat", 3, 1),
-            row("io_uring.unlinkat", 2, 2),
+            row("ioctl(space)", 3, 1),
+            row("ioctl(exchange)", 2, 2),
             row("open_by_handle_at", 4, 0),
             row("a call of tomorrow", 1, 0),
         ];
         let what = |gaps: Vec<Gap>| gaps.into_iter().map(|gap| gap.what).collect::<Vec<_>>();
-        let history = ["1 a call of tomorrow", "2 io_uring.renameat"];
+        let history = ["1 a call of tomorrow", "2 ioctl(space)"];
         assert_eq!(what(unfollowed(&rows)), history);
         let log = [
             "1 a call of tomorrow",
-            "2 io_uring.renameat",
+            "2 ioctl(space)",
             "4 open_by_handle_at",
         ];
         assert_eq!(what(unrecorded(&rows)), log);

@@ -5,8 +5,7 @@ use Following::{Both, HistoryOnly, Neither, NotNeeded};
 
 use super::{Counted, Effect, Following, Group};
 
-const RING_NAMES: &str = "names are followed by system calls, not by operations of io_uring";
-const RING_PAYLOAD: &str = "what operations of io_uring write is not recorded";
+const RING_BUFFERS: &str = "what operations of io_uring write from several buffers is not recorded";
 const AIO_PAYLOAD: &str = "what operations of libaio write is not recorded";
 
 const fn group(
@@ -36,13 +35,13 @@ pub const GROUPS: &[Group] = &[
         Effect::Writes,
         AtFile,
         Both,
-        "write writev pwrite64 pwritev pwritev2",
+        "write writev pwrite64 pwritev pwritev2 io_uring.write io_uring.write_fixed",
     ),
     group(
         Effect::Writes,
         AtFile,
-        HistoryOnly(RING_PAYLOAD),
-        "io_uring.write io_uring.writev io_uring.write_fixed io_uring.writev_fixed",
+        HistoryOnly(RING_BUFFERS),
+        "io_uring.writev io_uring.writev_fixed",
     ),
     group(
         Effect::Writes,
@@ -59,7 +58,7 @@ pub const GROUPS: &[Group] = &[
     group(
         Effect::Copies,
         AtFile,
-        HistoryOnly(RING_PAYLOAD),
+        HistoryOnly("what an operation of io_uring moves without a buffer is not recorded"),
         "io_uring.splice",
     ),
     // Files hold the same as before: only where it lies on the disk is shared.
@@ -76,12 +75,17 @@ pub const GROUPS: &[Group] = &[
          aio.fsync aio.fdsync",
     ),
     group(Effect::Syncs, ByName, Both, "sync msync"),
-    group(Effect::Opens, AtFile, Both, "open openat openat2 creat"),
+    group(
+        Effect::Opens,
+        AtFile,
+        Both,
+        "open openat openat2 creat io_uring.openat io_uring.openat2",
+    ),
     group(
         Effect::Opens,
         AtFile,
         HistoryOnly("the path that was opened is not recorded"),
-        "open_by_handle_at io_uring.openat io_uring.openat2",
+        "open_by_handle_at",
     ),
     group(Effect::Closes, AtFile, Both, "close io_uring.close"),
     group(Effect::Closes, ByName, NotNeeded, "close_range"),
@@ -129,13 +133,8 @@ pub const GROUPS: &[Group] = &[
         ByName,
         Both,
         "rename renameat renameat2 link linkat symlink symlinkat unlink unlinkat rmdir mkdir \
-         mkdirat mknod mknodat",
-    ),
-    group(
-        Effect::Names,
-        ByName,
-        Neither(RING_NAMES),
-        "io_uring.renameat io_uring.unlinkat io_uring.mkdirat io_uring.symlinkat io_uring.linkat",
+         mkdirat mknod mknodat io_uring.renameat io_uring.unlinkat io_uring.mkdirat \
+         io_uring.symlinkat io_uring.linkat",
     ),
     group(
         Effect::Names,

@@ -24,6 +24,7 @@ pub(super) fn name(
         kind,
         filesystem: "ext4".to_owned(),
         size_bytes,
+        shown: (0, inode),
     });
 }
 

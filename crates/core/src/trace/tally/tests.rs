@@ -263,6 +263,7 @@ fn a_file_is_named_once() {
         kind: FileKind::Regular,
         filesystem: "ext4".to_owned(),
         size_bytes: 0,
+        shown: (FILE.device, FILE.inode),
     };
     let mut tally = Tally::new(10);
     assert!(tally.is_new(FILE));

@@ -110,8 +110,8 @@ impl Payloads {
         }
     }
 
-    /// Syncs among what does not come as a step. Of the other operations of io_uring and libaio
-    /// no payload is seen: the end of the log counts them.
+    /// Syncs among what does not come as a step. Writes come with their payload; those of which it is
+    /// not seen, as of libaio, are counted at the end of the log.
     pub(in crate::ebpf) fn run(&mut self, record: &[u8]) {
         let Ok(event) = RunEvent::read_from_bytes(record) else {
             return;
@@ -158,7 +158,9 @@ impl Payloads {
                 self.part(&event, event.at, event.part, held);
             }
             form::IN_MEMORY => {
-                self.unsure += u64::from(self.has_gone_on(&event));
+                // The completion may be seen before all threads have stopped.
+                let is_operation = calls::name(event.nr).starts_with("io_uring.");
+                self.unsure += u64::from(is_operation || self.has_gone_on(&event));
                 let memory = File::open(format!("/proc/{}/mem", event.thread));
                 self.fetch(&event, memory.ok().as_ref());
             }
@@ -381,7 +383,7 @@ impl Payloads {
             (
                 self.unsure,
                 "buffers",
-                "several threads of a process wrote at once, and it may have changed them before they were read",
+                "several threads of a process wrote at once, or by io_uring more than can be taken at once, and it may have changed them before they were read",
             ),
             (
                 u64::from(!self.stopping.goes_on()),

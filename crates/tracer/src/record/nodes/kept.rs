@@ -91,6 +91,7 @@ mod tests {
             kind: FileKind::Regular,
             filesystem: "tmpfs".to_owned(),
             size_bytes: 7,
+            shown: (file.device, file.inode),
         });
         nodes.file(file)
     }

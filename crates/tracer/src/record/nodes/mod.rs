@@ -338,6 +338,7 @@ mod tests {
             kind,
             filesystem: "ext4".to_owned(),
             size_bytes: 7,
+            shown: (0, inode),
         }
     }
 
