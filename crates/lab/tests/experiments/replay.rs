@@ -9,7 +9,7 @@ use iostrata_core::observe::{Observer as _, Stream};
 use iostrata_core::trace::Remedy;
 use iostrata_lab::engine::{Job, Report, observed_file};
 use iostrata_lab::interrupt::Interrupt;
-use iostrata_lab::replay::{Measurement, NotReplayed, ReplayJob, Wanted, replay};
+use iostrata_lab::replay::{Measurement, NotReplayed, ReplayFile, ReplayJob, Wanted, replay};
 use iostrata_lab::scratch::{ImageKind, Images, Plan, isolate, prepare};
 use iostrata_tracer::ebpf::EbpfObserver;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
@@ -130,7 +130,9 @@ fn what_is_done_is_what_the_kernel_saw() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     let job = Job::Replay(ReplayJob {
         remedy: fsync_each(20),
-        path: dir.path().join("f").into(),
+        file: ReplayFile::Named {
+            path: dir.path().join("f").into(),
+        },
         deadline_ns: u64::MAX,
     });
     let mut observer = EbpfObserver::open().unwrap();

@@ -14,8 +14,9 @@ pub(crate) mod offsets;
 mod order;
 mod queue;
 
-use std::fs::File;
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -97,8 +98,12 @@ impl Recording {
             path: path.to_owned(),
             source,
         };
-        let file = File::create_new(path).map_err(failed)?;
-        let log = Writer::new(file, begin).map_err(failed)?;
+        let file = create(path).map_err(failed)?;
+        let log = Writer::new(file, begin).map_err(|error| {
+            // It holds nothing yet.
+            drop(fs::remove_file(path));
+            failed(error)
+        })?;
         let (sender, receiver) = sync_channel(WAITING);
         let writer = thread::Builder::new()
             .name("record".to_owned())
@@ -170,6 +175,19 @@ impl Recording {
             check,
         })
     }
+}
+
+/// A new file that only its owner may read, whatever the umask: it holds what the program wrote
+/// and what it printed.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
 }
 
 /// Takes everything that comes; after an error it only throws it away.

@@ -23,11 +23,12 @@ use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::ptrace::front::{self, Side, Told};
 
 use self::ending::Ending;
-use super::html::Page;
+use super::html::{self, Page};
 use super::{json, read_back};
 use crate::cli::{Trace, TraceBackend};
 use crate::destination::Destination;
 use crate::error::Failure;
+use crate::outputs::{self, Named};
 use crate::ui::{self, Canvas};
 
 /// One observed run.
@@ -65,6 +66,12 @@ pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
 }
 
 fn trace(options: &Trace) -> Result<ExitCode, Failure> {
+    let outputs = [
+        Named::output("--json", options.json.as_deref()),
+        html::named(&options.html),
+        Named::output("--record", options.record.as_deref()),
+    ];
+    outputs::check(outputs.into_iter().flatten())?;
     let watcher = choose(options)?;
     let behind = match stand_behind(options, &watcher)? {
         Some(Side::Front(Told::Code(code))) => return Ok(ExitCode::from(code)),
@@ -167,7 +174,8 @@ fn observe(options: &Trace, watcher: Watcher) -> Result<(Run, Option<Gap>), Fail
         }
         (Watcher::Kernel(mut observer), None) => {
             recording::begin(options, &mut observer)?;
-            let mut run = kernel::start(options, &mut observer)?;
+            let started = kernel::start(options, &mut observer);
+            let mut run = started.inspect_err(|_| recording::discard(options))?;
             run.recorded = observer.recorded();
             (run, None)
         }
