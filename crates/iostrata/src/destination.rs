@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, open, openat};
+use rustix::io::Errno;
 
 use crate::error::Failure;
 use crate::place::{self, Found, Place};
@@ -40,7 +41,7 @@ impl To {
             return Ok(Self::StandardOutput);
         }
         let place = match place::find(path)? {
-            Found::Directory => return Err(io::ErrorKind::IsADirectory.into()),
+            Found::Directory => return Err(Errno::ISDIR.into()),
             // Beside the text that would write over it.
             Found::Descriptor(file) if is_standard_output(&file)? => {
                 return Ok(Self::StandardOutput);

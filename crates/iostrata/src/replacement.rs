@@ -170,7 +170,7 @@ impl Replacement {
     pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         match place::find(path)? {
             Found::Name(place) => Self::begin_at(place),
-            Found::Directory => Err(io::ErrorKind::IsADirectory.into()),
+            Found::Directory => Err(Errno::ISDIR.into()),
             Found::Descriptor(_) => Err(io::Error::other("a descriptor cannot be replaced")),
         }
     }
@@ -216,7 +216,7 @@ pub(crate) fn sync_names(directory: BorrowedFd<'_>) {
 fn check_replaceable(place: &Place, old: &Stat) -> io::Result<()> {
     if FileType::from_raw_mode(old.st_mode) != FileType::RegularFile {
         let kind = match FileType::from_raw_mode(old.st_mode) {
-            FileType::Directory => io::ErrorKind::IsADirectory.into(),
+            FileType::Directory => Errno::ISDIR.into(),
             _ => io::Error::other("it is not a regular file"),
         };
         return Err(kind);

@@ -233,7 +233,7 @@ fn limits_are_told_and_leave_what_was_there() {
             "File too large",
         ),
         (
-            "-n 7",
+            "-n 6",
             format!("report {input} --html out"),
             "Too many open files",
         ),

@@ -267,3 +267,37 @@ fn an_interruption_ends_it_and_leaves_nothing() {
     assert_eq!(replays.measured[1], Err(NotReplayed::Interrupted));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_measurement_has_no_name_while_it_runs() {
+    if !is_root() {
+        return;
+    }
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let seen = Cell::new(0);
+    let asked = Cell::new(0_u64);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        seen.set(seen.get() + fs::read_dir(dir.path()).unwrap().count());
+        false
+    };
+    let all = [BYTEWISE, fsync_each(1000)].map(|remedy| wanted(remedy, dir.path()));
+    let replays = replay(&all, &launcher(), &stop);
+    assert!(replays.measured.iter().all(Result::is_ok), "{replays:?}");
+    assert!(asked.get() > 0);
+    assert_eq!(seen.get(), 0, "whoever is killed now leaves nothing");
+}
+
+#[test]
+fn a_link_in_place_of_the_directory_is_a_reason() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+    fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let refused = one(BYTEWISE, &link).unwrap_err();
+    assert!(
+        refused.to_string().contains("a symbolic link stands"),
+        "{refused}"
+    );
+    assert_eq!(fs::read_dir(&real).unwrap().count(), 0);
+}

@@ -20,6 +20,7 @@ use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::{EbpfObserver, Unfinished};
 use iostrata_tracer::failure::{self, survive};
+use iostrata_tracer::permission::caller;
 use iostrata_tracer::ptrace::front::{self, Side, Told};
 
 use self::ending::Ending;
@@ -88,6 +89,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let mut failed = std::mem::take(&mut run.observation.failed);
     let mut result = result::assemble(options, run, &mut failed)?;
     result.missing.extend(gap);
+    result.missing.extend(held_back(options, result.backend));
     let recorded = recording::told(options, recorded, &mut result);
     failed.extend(ending.failed());
     look(options, &mut result, &ending, &mut failed);
@@ -110,6 +112,20 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     recorded?;
     failed::told(&failed)?;
     checked::judge(&result, &options.checks, code)
+}
+
+/// What a program that iostrata starts does without, when iostrata has its own privileges from its
+/// file.
+fn held_back(options: &Trace, backend: Backend) -> Option<Gap> {
+    let is_started = options.pid.is_none() && backend == Backend::Ebpf;
+    (is_started && caller::must_hold_back()).then(|| {
+        Gap::new(
+            "the privileges of set-user-ID programs",
+            "iostrata has its own from its file (setcap), and this user may not watch more than \
+             its own programs: what it starts gains none by set-user-ID or file capabilities, and \
+             may do other things than in a run without iostrata",
+        )
+    })
 }
 
 /// Findings of the whole run, or none: what a part of it would show is not known.
