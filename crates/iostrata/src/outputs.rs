@@ -93,6 +93,10 @@ mod tests {
 
     use super::*;
 
+    fn output<'a>(option: &'static str, path: &'a Path) -> Named<'a> {
+        Named::output(option, Some(path)).unwrap()
+    }
+
     fn message(named: &[Named<'_>]) -> Option<String> {
         match check(named.iter().copied()) {
             Err(Failure::Usage(message)) => Some(message),
@@ -110,9 +114,6 @@ mod tests {
         std::os::unix::fs::symlink("input", at("link")).unwrap();
         let (input, new) = (at("input"), at("new"));
         let read = Named::input(&input);
-        fn output<'a>(option: &'static str, path: &'a Path) -> Named<'a> {
-            Named::output(option, Some(path)).unwrap()
-        }
         for name in ["input", "linked", "link"] {
             let path = at(name);
             let refused = message(&[read, output("--json", &path)]).unwrap();

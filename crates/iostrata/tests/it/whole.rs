@@ -143,7 +143,7 @@ fn tables_over_old_ones_survive_kills() {
     };
     killed_at_random(&place, 50, &start, &check, &reset);
     assert!(start().status().unwrap().success());
-    assert_eq!(entries(&place.dir()), [tables.clone()]);
+    assert_eq!(entries(&place.dir()), [tables.as_path()]);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_full_disk_leaves_an_old_page_and_an_old_result() {
             outcome.says(&["No space left on device"]);
             assert_eq!(fs::read_to_string(&path).unwrap(), OLD);
             fs::remove_file(place.dir().join("fill")).unwrap();
-            assert_eq!(entries(&place.dir()), [path.clone()]);
+            assert_eq!(entries(&place.dir()), [path.as_path()]);
             fs::remove_file(path).unwrap();
         }
     });
@@ -255,7 +255,11 @@ fn limits_are_told_and_leave_what_was_there() {
             OLD,
             "{limit} {arguments}"
         );
-        assert_eq!(entries(&place.dir()), [path.clone()], "{limit} {arguments}");
+        assert_eq!(
+            entries(&place.dir()),
+            [path.as_path()],
+            "{limit} {arguments}"
+        );
     }
     for arguments in [
         format!("report {input} --csv tables"),
@@ -264,7 +268,7 @@ fn limits_are_told_and_leave_what_was_there() {
         let outcome = run(limited(&place, "-n 8", &arguments));
         assert!(outcome.code.is_some_and(|code| code != 0), "{arguments}");
         outcome.says(&["error: ", "Too many open files"]);
-        assert_eq!(entries(&place.dir()), [path.clone()], "{arguments}");
+        assert_eq!(entries(&place.dir()), [path.as_path()], "{arguments}");
     }
 }
 
@@ -313,7 +317,7 @@ fn every_signal_that_can_be_caught_ends_in_order() {
         );
         outcome.says(&[&format!("interrupted by {name}")]);
         assert_eq!(fs::read_to_string(&path).unwrap(), OLD);
-        assert_eq!(entries(&place.dir()), [path.clone()]);
+        assert_eq!(entries(&place.dir()), [path.as_path()]);
     }
 }
 
@@ -391,7 +395,7 @@ fn a_link_of_another_in_a_sticky_directory_is_not_followed() {
         let outcome = run(command).expect(3);
         outcome.says(&["is a symbolic link of user 65534"]);
         assert_eq!(fs::read_to_string(&secret).unwrap(), OLD, "{option}");
-        assert_eq!(entries(&sticky), [link.clone()], "{option}");
+        assert_eq!(entries(&sticky), [link.as_path()], "{option}");
     }
 }
 

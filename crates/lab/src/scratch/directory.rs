@@ -32,6 +32,9 @@ pub(super) const LOCK_MAGIC: &str = "iostrata scratch directory\n";
 /// directory before it was locked.
 const ATTEMPTS: u32 = 16;
 
+/// Descriptors that removing opens, at three levels of directories.
+const RESERVED: usize = 6;
+
 /// A directory of our own inside the user's, removed with all it holds on drop.
 #[derive(Debug)]
 pub struct Scratch {
@@ -41,6 +44,8 @@ pub struct Scratch {
     path: PathBuf,
     removed: bool,
     lock: File,
+    /// Given back before removing, which is possible then however many files are open.
+    reserve: Vec<OwnedFd>,
 }
 
 impl Scratch {
@@ -65,6 +70,10 @@ impl Scratch {
         needed_bytes: u64,
     ) -> Result<Self, ScratchError> {
         check_room(parent.as_fd(), dir, needed_bytes)?;
+        let reserve = (0..RESERVED).map(|_| parent.try_clone());
+        let mut reserve: Vec<OwnedFd> = reserve
+            .collect::<Result<_, _>>()
+            .map_err(|error| ScratchError::io("use", dir, error))?;
         for _ in 0..ATTEMPTS {
             let name = random_name().map_err(|errno| ScratchError::io("name", dir, errno))?;
             let made = make(parent.as_fd(), &name);
@@ -84,6 +93,7 @@ impl Scratch {
                 path,
                 removed: false,
                 lock,
+                reserve: std::mem::take(&mut reserve),
             };
             scratch.sign()?;
             return Ok(scratch);
@@ -129,6 +139,7 @@ impl Scratch {
         if std::mem::replace(&mut self.removed, true) {
             return Ok(());
         }
+        self.reserve.clear();
         remove_tree(self.parent.as_fd(), &self.name).map_err(|cause| Leftover {
             path: self.path.clone(),
             cause: cause.to_string(),

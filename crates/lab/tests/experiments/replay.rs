@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 use iostrata_core::observe::{Observer as _, Stream};
@@ -209,22 +210,19 @@ fn no_room_and_a_disk_that_fills_are_reasons() {
         "no options of another command: {text}"
     );
 
-    // Room for the bytes, none for a block of its own.
-    let tiny = Remedy::LargerPieces {
-        write: true,
-        piece_bytes: 1,
-        count: 100,
-        better_bytes: 4096,
-    };
-    let free = rustix::fs::statvfs(dir.path()).unwrap();
-    let free_bytes = usize::try_from(free.f_bavail * free.f_frsize).unwrap();
-    fs::write(dir.path().join("hog"), vec![1; free_bytes - 4096]).unwrap();
-    let refused = one(tiny, dir.path()).unwrap_err();
-    assert!(
-        matches!(refused, NotReplayed::Full(_)),
-        "the lock file took the last page: {refused}"
-    );
     drop(small);
+    // Room when it begins, and taken by somebody else while it runs.
+    let _small = Mounted::tmpfs(dir.path(), 256 << 10);
+    let asked = Cell::new(0);
+    let hog = fs::File::create(dir.path().join("hog")).unwrap();
+    let stop = || {
+        asked.set(asked.get() + 1);
+        while asked.get() > 1 && (&hog).write_all(&[1; 4096]).is_ok() {}
+        false
+    };
+    let replays = replay(&[wanted(BYTEWISE, dir.path())], &launcher(), &stop);
+    let refused = replays.measured[0].clone().unwrap_err();
+    assert!(matches!(refused, NotReplayed::Full(_)), "{refused}");
 }
 
 #[test]

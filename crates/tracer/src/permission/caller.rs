@@ -47,8 +47,8 @@ pub fn may_trace(pid: u32) -> io::Result<()> {
     answer.unwrap_or_else(|_panic| Err(io::Error::other("the thread that asks has failed")))
 }
 
-/// What is inheritable was given to the user by the administrator (pam_cap(8)): a file gives
-/// none of these (capabilities(7), Transformation of capabilities during execve()).
+/// What is inheritable was given to the user by the administrator (`pam_cap(8)`): a file gives
+/// none of these (capabilities(7), Transformation of capabilities during `execve`).
 fn own(sets: CapabilitySets) -> CapabilitySet {
     sets.effective & sets.inheritable
 }
