@@ -1,22 +1,75 @@
 //! Where `--json` and the like write.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, open, openat};
+use rustix::io::Errno;
 
 use crate::error::Failure;
+use crate::place::{self, Found, Place};
+use crate::replacement::Replacement;
 use crate::ui;
 
 /// A place that was found writable before anything was measured.
 ///
-/// A file that had to be made is removed again unless something was saved; one that was there
-/// keeps its contents until then.
+/// A file is there whole or not at all: it gets its name when it is complete, and takes the
+/// place of an older one in one step. Only what cannot be replaced is written to: standard
+/// output, an opened descriptor, a pipe, a device.
 #[derive(Debug)]
 pub(crate) struct Destination {
     path: PathBuf,
-    /// `None` for standard output.
-    file: Option<File>,
-    made: bool,
+    to: To,
+}
+
+/// Where bytes go.
+#[derive(Debug)]
+pub(crate) enum To {
+    /// For `-`.
+    StandardOutput,
+    /// Written to as it is.
+    Opened(File),
+    /// Replaced at the end.
+    Replaced(Replacement),
+}
+
+impl To {
+    /// Opens what can be written to; `-` is standard output.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::StandardOutput);
+        }
+        let place = match place::find(path)? {
+            Found::Directory => return Err(Errno::ISDIR.into()),
+            // Beside the text that would write over it.
+            Found::Descriptor(file) if is_standard_output(&file)? => {
+                return Ok(Self::StandardOutput);
+            }
+            Found::Descriptor(file) => return Ok(Self::Opened(file)),
+            Found::Name(place) => place,
+        };
+        Ok(match special(&place)? {
+            Some(file) => Self::Opened(file),
+            None => Self::Replaced(Replacement::begin_at(place)?),
+        })
+    }
+
+    /// Writes all of it. A reader that has gone away is no error.
+    pub(crate) fn write(self, bytes: &[u8]) -> io::Result<()> {
+        let written = match self {
+            Self::StandardOutput => ui::write(bytes),
+            Self::Opened(mut file) => emptied(&file).and_then(|()| file.write_all(bytes)),
+            Self::Replaced(replacement) => {
+                let written = replacement.file().write_all(bytes);
+                return written.and_then(|()| replacement.finish());
+            }
+        };
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        }
+    }
 }
 
 impl Destination {
@@ -27,88 +80,87 @@ impl Destination {
 
     /// Opens the file of an option, or standard output for `-`.
     pub(crate) fn open_for(option: &'static str, path: PathBuf) -> Result<Self, Failure> {
-        if path.as_os_str() == "-" {
-            return Ok(Self {
-                path,
-                file: None,
-                made: false,
-            });
-        }
-        let (file, made) = match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (
-                OpenOptions::new()
-                    .write(true)
-                    .create(true)
-                    .truncate(false)
-                    .open(&path),
-                false,
-            ),
-            opened => (opened, true),
-        };
-        match file {
-            Ok(file) => Ok(Self {
-                path,
-                file: Some(file),
-                made,
-            }),
-            Err(error) => Err(Failure::Cannot(format!(
+        let to = To::open(&path).map_err(|error| {
+            Failure::Cannot(format!(
                 "cannot write the result to {}: {error}; name a file that you may write with {option}",
                 path.display()
-            ))),
-        }
+            ))
+        })?;
+        Ok(Self { path, to })
     }
 
     /// Whether the result takes the place of the text.
     pub(crate) fn is_standard_output(&self) -> bool {
-        self.file.is_none()
+        matches!(self.to, To::StandardOutput)
     }
 
     /// Writes the result.
-    pub(crate) fn save(mut self, result: &str) -> Result<(), Failure> {
-        let Some(mut file) = self.file.take() else {
-            return ui::print(result);
+    pub(crate) fn save(self, result: &str) -> Result<(), Failure> {
+        let to = match self.to {
+            To::StandardOutput => return ui::print(result),
+            to => to,
         };
-        // Of a file, what was in it; a pipe or a device has no length to set.
-        let emptied = match file.metadata() {
-            Ok(metadata) if metadata.is_file() => file.set_len(0),
-            _ => Ok(()),
-        };
-        match emptied.and_then(|()| file.write_all(result.as_bytes())) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                let path = self.path.display();
-                Err(Failure::Cannot(format!(
-                    "cannot write the result to {path}: {error}"
-                )))
-            }
-            _ => {
-                self.made = false;
-                Ok(())
-            }
-        }
+        to.write(result.as_bytes()).map_err(|error| {
+            let path = self.path.display();
+            Failure::Cannot(format!("cannot write the result to {path}: {error}"))
+        })
     }
 }
 
-impl Drop for Destination {
-    fn drop(&mut self) {
-        if self.made {
-            // Half a result is worth nothing, and the file is ours.
-            drop(fs::remove_file(&self.path));
-        }
+/// A pipe or a device, opened.
+fn special(place: &Place) -> io::Result<Option<File>> {
+    let Some(stat) = place.stat()? else {
+        return Ok(None);
+    };
+    if !is_special(stat.st_mode) {
+        return Ok(None);
     }
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = openat(place.directory(), place.name(), flags, Mode::empty())?;
+    // Whatever has got the name since then: this is it.
+    if !is_special(fstat(&found)?.st_mode) {
+        return Err(io::Error::other("it was exchanged meanwhile"));
+    }
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found));
+    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(Some(open(path, flags, Mode::empty())?.into()))
+}
+
+fn is_special(mode: u32) -> bool {
+    matches!(
+        FileType::from_raw_mode(mode),
+        FileType::Fifo | FileType::CharacterDevice | FileType::BlockDevice
+    )
+}
+
+/// Whether it is what standard output goes to.
+fn is_standard_output(file: &File) -> io::Result<bool> {
+    let (file, output) = (fstat(file)?, fstat(io::stdout())?);
+    Ok((file.st_dev, file.st_ino) == (output.st_dev, output.st_ino))
+}
+
+/// Of a file, what was in it; a pipe or a device has no length to set.
+fn emptied(file: &File) -> io::Result<()> {
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
-    fn a_file_that_was_made_for_nothing_is_removed() {
+    fn a_file_has_no_name_before_there_is_a_result() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("result.json");
         let destination = Destination::open(path.clone()).unwrap();
-        assert!(path.exists());
-        drop(destination);
-        assert!(!path.exists());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        destination.save("{}\n").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"{}\n");
     }
 
     #[test]

@@ -10,7 +10,10 @@ mod commands;
 mod desktop;
 mod destination;
 mod error;
+mod outputs;
+mod place;
 mod replacement;
+mod signals;
 mod ui;
 
 use std::process::ExitCode;
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     if let Ok(stage) = std::env::var("IOSTRATA_FAIL") {
         iostrata_tracer::failure::inject(&stage);
     }
+    signals::survive_file_limit();
     let arguments = cli::Arguments::parse();
     match std::panic::catch_unwind(|| commands::run(arguments)) {
         Ok(Ok(code)) => code,

@@ -1,17 +1,54 @@
 //! A file that takes another's place all at once, or not at all.
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+use rustix::fs::{
+    Access, AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, accessat,
+    fchmod, flock, fstat, fsync, linkat, openat, renameat, renameat_with, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::place::{self, Found, Place};
+
+/// Before it stands the name that it is to become, with a dot.
+const MARK: &str = ".iostrata-";
+const RANDOM_BYTES: usize = 6;
+
+/// A number of its own, the directory, and the name in it.
+type HiddenNames = Vec<(u64, OwnedFd, OsString)>;
+
+/// Hidden names that there are. Whoever ends the process at a signal takes it first, so that no
+/// name is given half and none is left.
+static HIDDEN: Mutex<HiddenNames> = Mutex::new(Vec::new());
+
+/// As long as the guard lives, a signal that is caught does not end the process.
+pub(crate) fn hidden_names() -> MutexGuard<'static, HiddenNames> {
+    // A list is whole at every step, whoever panicked.
+    HIDDEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all hidden names. As long as the guard lives, nothing gets another.
+pub(crate) fn remove_hidden() -> MutexGuard<'static, HiddenNames> {
+    let mut names = hidden_names();
+    for (_, directory, name) in names.drain(..) {
+        _ = unlinkat(&directory, &name, AtFlags::empty());
+    }
+    names
+}
 
 /// Contents without a name, so that nothing is left when this process is killed. Where the file
 /// system cannot do that, they have a hidden name until they are complete.
 #[derive(Debug)]
-pub(crate) struct Replacement {
-    path: PathBuf,
+pub(crate) struct Contents {
     file: File,
     /// The hidden name, while there is one.
     hidden: Option<Hidden>,
@@ -19,113 +56,337 @@ pub(crate) struct Replacement {
 
 /// A name that is removed again.
 #[derive(Debug)]
-struct Hidden(PathBuf);
+struct Hidden {
+    directory: OwnedFd,
+    name: OsString,
+    number: u64,
+}
+
+impl Hidden {
+    fn new(directory: BorrowedFd<'_>, name: OsString) -> io::Result<Self> {
+        static NUMBERS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let (directory, for_list) = (
+            directory.try_clone_to_owned()?,
+            directory.try_clone_to_owned()?,
+        );
+        hidden_names().push((number, for_list, name.clone()));
+        Ok(Self {
+            directory,
+            name,
+            number,
+        })
+    }
+}
 
 impl Drop for Hidden {
     fn drop(&mut self) {
+        let mut names = hidden_names();
+        names.retain(|(number, ..)| *number != self.number);
         // It is not there any more once it has the right name.
-        drop(fs::remove_file(&self.0));
+        _ = unlinkat(&self.directory, &self.name, AtFlags::empty());
     }
+}
+
+impl Contents {
+    /// Begins contents that are to have a name in this directory, or in one below it; `name`
+    /// is what the hidden name is made of, and what killed runs left of it is removed.
+    pub(crate) fn begin(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Self> {
+        remove_stale(directory, name);
+        let mode = Mode::from_raw_mode(0o666);
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let contents = match openat(directory, ".", flags, mode) {
+            Ok(file) => Self {
+                file: file.into(),
+                hidden: None,
+            },
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
+                let hidden = Hidden::new(directory, hidden(name)?)?;
+                let flags = OFlags::WRONLY
+                    | OFlags::CREATE
+                    | OFlags::EXCL
+                    | OFlags::NOFOLLOW
+                    | OFlags::CLOEXEC;
+                Self {
+                    file: openat(directory, &hidden.name, flags, mode)?.into(),
+                    hidden: Some(hidden),
+                }
+            }
+            Err(errno) => return Err(errno.into()),
+        };
+        // Tells those that look for what killed runs left that this one lives. Where the file
+        // system has no locks they leave it alone as well.
+        _ = flock(&contents.file, FlockOperation::NonBlockingLockExclusive);
+        Ok(contents)
+    }
+
+    /// Where they go.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives them a name that is free; `EXIST` where it is not.
+    pub(crate) fn name(&self, directory: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+        if let Some(hidden) = &self.hidden {
+            let (from, flags) = (&hidden.directory, RenameFlags::NOREPLACE);
+            return renameat_with(from, &hidden.name, directory, name, flags);
+        }
+        // open(2) on `O_TMPFILE` says how a file without a name gets one.
+        let descriptor = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        linkat(CWD, descriptor, directory, name, AtFlags::SYMLINK_FOLLOW)
+    }
+
+    /// Gives them a name, whatever has it.
+    fn replace(&self, place: &Place) -> io::Result<()> {
+        // A signal does not end the process in between.
+        let _names = hidden_names();
+        let (directory, name) = (place.directory(), place.name());
+        if let Some(hidden) = &self.hidden {
+            return Ok(renameat(&hidden.directory, &hidden.name, directory, name)?);
+        }
+        match self.name(directory, name) {
+            Err(Errno::EXIST) => {}
+            named => return Ok(named?),
+        }
+        let hidden = hidden(name)?;
+        self.name(directory, &hidden)?;
+        let renamed = renameat(directory, &hidden, directory, name);
+        if renamed.is_err() {
+            _ = unlinkat(directory, &hidden, AtFlags::empty());
+        }
+        Ok(renamed?)
+    }
+}
+
+/// The contents of a file whose place they take at the end.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    place: Place,
+    contents: Contents,
 }
 
 impl Replacement {
     /// Begins what is to become `path`.
     pub(crate) fn begin(path: &Path) -> io::Result<Self> {
-        // What a symbolic link names is replaced, not the link.
-        let path = fs::canonicalize(path).unwrap_or_else(|_not_there| path.to_owned());
-        if path.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
+        match place::find(path)? {
+            Found::Name(place) => Self::begin_at(place),
+            Found::Directory => Err(Errno::ISDIR.into()),
+            Found::Descriptor(_) => Err(io::Error::other("a descriptor cannot be replaced")),
         }
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        if let Ok(file) = open(directory, flags, Mode::from_raw_mode(0o666)) {
-            return Ok(Self {
-                path,
-                file: file.into(),
-                hidden: None,
-            });
+    }
+
+    /// Begins what is to have this name. That it may have it is found out now.
+    pub(crate) fn begin_at(place: Place) -> io::Result<Self> {
+        let old = place.stat()?;
+        if let Some(old) = &old {
+            check_replaceable(&place, old)?;
         }
-        let name = hidden(&path);
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&name)?;
-        Ok(Self {
-            path,
-            file,
-            hidden: Some(Hidden(name)),
-        })
+        let contents = Contents::begin(place.directory(), place.name())?;
+        if let Some(old) = old {
+            keep_mode(contents.file(), &old)?;
+        }
+        Ok(Self { place, contents })
     }
 
     /// Where the contents go.
     pub(crate) fn file(&self) -> &File {
-        &self.file
+        self.contents.file()
     }
 
     /// Gives the contents their name.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(self) -> io::Result<()> {
         // Else a crash could leave an empty file where a complete one was.
-        self.file.sync_all()?;
-        let hidden = match self.hidden.take() {
-            Some(hidden) => hidden,
-            None => self.name()?,
-        };
-        fs::rename(&hidden.0, &self.path)
-    }
-
-    /// `open(2)` on `O_TMPFILE` says how a file without a name gets one.
-    fn name(&self) -> io::Result<Hidden> {
-        let hidden = hidden(&self.path);
-        let descriptor = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        linkat(CWD, descriptor, CWD, &hidden, AtFlags::SYMLINK_FOLLOW)?;
-        Ok(Hidden(hidden))
+        self.contents.file.sync_all()?;
+        self.contents.replace(&self.place)?;
+        sync_names(self.place.directory());
+        Ok(())
     }
 }
 
-/// A name beside `path` that no other process uses.
-fn hidden(path: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}", std::process::id()));
-    path.with_file_name(name)
+/// The name is durable too. A directory that may not be read cannot be opened for that.
+pub(crate) fn sync_names(directory: BorrowedFd<'_>) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if let Ok(directory) = openat(directory, ".", flags, Mode::empty()) {
+        _ = fsync(directory);
+    }
+}
+
+/// A file that may not be written to is not replaced either, and what rename(2) would refuse
+/// is told before anything is measured.
+fn check_replaceable(place: &Place, old: &Stat) -> io::Result<()> {
+    if FileType::from_raw_mode(old.st_mode) != FileType::RegularFile {
+        let kind = match FileType::from_raw_mode(old.st_mode) {
+            FileType::Directory => Errno::ISDIR.into(),
+            _ => io::Error::other("it is not a regular file"),
+        };
+        return Err(kind);
+    }
+    let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
+    accessat(place.directory(), place.name(), Access::WRITE_OK, flags)?;
+    let directory = fstat(place.directory())?;
+    let user = geteuid();
+    let is_sticky = directory.st_mode & Mode::SVTX.bits() != 0;
+    let owners = [old.st_uid, directory.st_uid, 0];
+    if is_sticky && !owners.contains(&user.as_raw()) && !user.is_root() {
+        return Err(Errno::PERM.into());
+    }
+    Ok(())
+}
+
+/// A result that only its owner could read stays so, and one of another user gives nobody more
+/// than a new file does.
+fn keep_mode(file: &File, old: &Stat) -> io::Result<()> {
+    let now = fstat(file)?;
+    let kept = if old.st_uid == geteuid().as_raw() {
+        old.st_mode & 0o777
+    } else {
+        old.st_mode & now.st_mode & 0o777
+    };
+    Ok(fchmod(file, Mode::from_raw_mode(kept))?)
+}
+
+/// A name beside `name` that no other process uses.
+pub(crate) fn hidden(name: &OsStr) -> io::Result<OsString> {
+    let mut random = [0_u8; RANDOM_BYTES];
+    getrandom(&mut random, GetRandomFlags::empty())?;
+    let mut hex = String::new();
+    for byte in random {
+        // Writing to a string cannot fail.
+        _ = write!(hex, "{byte:02x}");
+    }
+    let mut hidden = prefix(name);
+    hidden.push(hex);
+    Ok(hidden)
+}
+
+/// A name has at most 255 bytes, the hidden one as well.
+fn prefix(name: &OsStr) -> OsString {
+    let longest = 255 - 1 - MARK.len() - 2 * RANDOM_BYTES;
+    let kept = name.as_bytes().get(..longest).unwrap_or(name.as_bytes());
+    let mut prefix = OsString::from(".");
+    prefix.push(OsStr::from_bytes(kept));
+    prefix.push(MARK);
+    prefix
+}
+
+/// Removes what killed runs left of this name: files and directories of this user that nobody
+/// holds. What cannot be removed stays.
+fn remove_stale(directory: BorrowedFd<'_>, name: &OsStr) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let entries = openat(directory, ".", flags, Mode::empty()).and_then(Dir::new);
+    let Ok(entries) = entries else { return };
+    let prefix = prefix(name);
+    for entry in entries.map_while(Result::ok) {
+        let found = entry.file_name().to_bytes();
+        let random = found.strip_prefix(prefix.as_bytes());
+        let is_ours = random.is_some_and(|random| {
+            let hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+            random.len() == 2 * RANDOM_BYTES && random.iter().all(hex)
+        });
+        if is_ours {
+            _ = remove_one_stale(directory, OsStr::from_bytes(found));
+        }
+    }
+}
+
+fn remove_one_stale(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let found = openat(directory, name, flags, Mode::empty())?;
+    let stat = fstat(&found)?;
+    if stat.st_uid != geteuid().as_raw() {
+        return Err(Errno::PERM);
+    }
+    flock(&found, FlockOperation::NonBlockingLockExclusive)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => unlinkat(directory, name, AtFlags::empty()),
+        FileType::Directory => remove_flat(directory, name, found.as_fd()),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+/// Removes a directory that holds files only.
+pub(crate) fn remove_flat(
+    parent: BorrowedFd<'_>,
+    name: &OsStr,
+    directory: BorrowedFd<'_>,
+) -> Result<(), Errno> {
+    let entries = Dir::read_from(directory)?.collect::<Result<Vec<_>, _>>()?;
+    for entry in entries {
+        let entry = entry.file_name();
+        if entry != c"." && entry != c".." {
+            unlinkat(directory, entry, AtFlags::empty())?;
+        }
+    }
+    unlinkat(parent, name, AtFlags::REMOVEDIR)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::io::Write as _;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
+
+    fn names(dir: &Path) -> usize {
+        fs::read_dir(dir).unwrap().count()
+    }
+
+    fn replace(path: &Path, bytes: &[u8]) {
+        let replacement = Replacement::begin(path).unwrap();
+        replacement.file().write_all(bytes).unwrap();
+        replacement.finish().unwrap();
+    }
 
     #[test]
     fn what_was_there_stays_until_the_end_and_nothing_else_is_left() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("metrics");
         fs::write(&path, "old").unwrap();
-        let names = || fs::read_dir(dir.path()).unwrap().count();
         drop(Replacement::begin(&path).unwrap());
         let replacement = Replacement::begin(&path).unwrap();
         replacement.file().write_all(b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
         replacement.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(names(), 1);
+        assert_eq!(names(dir.path()), 1);
     }
 
     #[test]
     fn a_hidden_name_is_removed_when_the_end_is_not_reached() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("metrics");
-        let replacement = Replacement::begin(&path).unwrap();
-        let hidden = Replacement {
-            hidden: Some(replacement.name().unwrap()),
-            ..replacement
-        };
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        let directory = File::open(dir.path()).unwrap();
+        fs::write(dir.path().join("hidden"), "half").unwrap();
+        let hidden = Hidden::new(directory.as_fd(), "hidden".into()).unwrap();
+        assert_eq!(names(dir.path()), 1);
         drop(hidden);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert_eq!(names(dir.path()), 0);
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at(".metrics.iostrata-0123456789ab"), "left").unwrap();
+        fs::create_dir(at(".metrics.iostrata-ba9876543210")).unwrap();
+        fs::write(at(".metrics.iostrata-ba9876543210/table"), "left").unwrap();
+        let others = [
+            ".metrics.iostrata-0123456789AB",
+            ".other.iostrata-0123456789ab",
+        ];
+        for name in others {
+            fs::write(at(name), "mine").unwrap();
+        }
+        let held = File::create(at(".metrics.iostrata-000000000000")).unwrap();
+        flock(&held, FlockOperation::LockExclusive).unwrap();
+        replace(&at("metrics"), b"new");
+        let mut left: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        let held = ".metrics.iostrata-000000000000";
+        assert_eq!(left, [held, others[0], others[1], "metrics"]);
     }
 
     #[test]
@@ -133,12 +394,43 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (file, link) = (dir.path().join("file"), dir.path().join("link"));
         fs::write(&file, "old").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        let replacement = Replacement::begin(&link).unwrap();
-        replacement.file().write_all(b"new").unwrap();
-        replacement.finish().unwrap();
+        symlink(&file, &link).unwrap();
+        replace(&link, b"new");
         assert!(link.is_symlink());
         assert_eq!(fs::read(&file).unwrap(), b"new");
+    }
+
+    #[test]
+    fn another_name_of_the_old_file_keeps_the_old_contents() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, other) = (dir.path().join("file"), dir.path().join("other"));
+        fs::write(&file, "old").unwrap();
+        fs::hard_link(&file, &other).unwrap();
+        replace(&file, b"new");
+        assert_eq!(fs::read(&other).unwrap(), b"old");
+    }
+
+    #[test]
+    fn a_file_keeps_its_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secret");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        replace(&path, b"new");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+    }
+
+    #[test]
+    fn a_name_may_have_any_length() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("n".repeat(255));
+        replace(&path, b"one");
+        replace(&path, b"two");
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(names(dir.path()), 1);
     }
 
     #[test]

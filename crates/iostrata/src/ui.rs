@@ -26,13 +26,18 @@ pub(crate) fn say_drawn(text: &str) {
 
 /// The result on standard output. A reader that has gone away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match write(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Cannot(format!(
             "cannot write to standard output: {error}"
         ))),
         _ => Ok(()),
     }
+}
+
+/// Bytes on standard output.
+pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush())
 }
 
 /// Where something is drawn.

@@ -1,4 +1,4 @@
-//! Ending in an orderly way on SIGINT, SIGTERM and SIGHUP.
+//! Ending in an orderly way on every signal that would end the process and can be caught.
 //!
 //! The signal only sets a flag and kills the child processes being waited for;
 //! whoever waited then asks [`Interrupt::check`] and returns its error, so that
@@ -18,8 +18,17 @@ use rustix::io::retry_on_intr;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::signal_name;
+
+/// Signals that end a process which does not catch them (signal(7)), apart from those of its own
+/// faults, SIGPIPE, which is an error of a write, and SIGXFSZ, which is one too.
+const ENDING: [i32; 11] = [
+    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXCPU,
+];
 
 /// The user or the system asked for an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -33,11 +42,9 @@ struct SignalName(i32);
 
 impl fmt::Display for SignalName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            SIGINT => f.write_str("SIGINT"),
-            SIGTERM => f.write_str("SIGTERM"),
-            SIGHUP => f.write_str("SIGHUP"),
-            other => write!(f, "signal {other}"),
+        match signal_name(self.0) {
+            Some(name) => f.write_str(name),
+            None => write!(f, "signal {}", self.0),
         }
     }
 }
@@ -62,17 +69,10 @@ impl Interrupt {
         Self::default()
     }
 
-    /// Catches SIGINT, SIGTERM and SIGHUP for the rest of the process.
-    ///
-    /// A signal that was ignored when the process started stays ignored, as
-    /// `nohup(1)` and shells without job control want it. Starts a thread:
-    /// make a private mount namespace before.
+    /// Catches what [`caught`] says for the rest of the process. Starts a thread: make a private
+    /// mount namespace before.
     pub fn install() -> io::Result<Self> {
-        let ignored = ignored_signals()?;
-        let wanted = [SIGINT, SIGTERM, SIGHUP]
-            .into_iter()
-            .filter(|signal| ignored & (1 << (signal - 1)) == 0);
-        let mut signals = Signals::new(wanted)?;
+        let mut signals = Signals::new(caught()?)?;
         let interrupt = Self::default();
         let shared = Arc::clone(&interrupt.shared);
         thread::Builder::new()
@@ -162,6 +162,15 @@ fn kill(pid: Pid) {
     if kill_process_group(pid, Signal::KILL).is_err() {
         _ = kill_process(pid, Signal::KILL);
     }
+}
+
+/// The signals that ask for an end. One that was ignored when the process started stays ignored,
+/// as `nohup(1)` and shells without job control want it.
+pub fn caught() -> io::Result<Vec<i32>> {
+    let ignored = ignored_signals()?;
+    let is_ignored = |signal: &i32| ignored & (1 << (signal - 1)) != 0;
+    let caught = ENDING.into_iter().filter(|signal| !is_ignored(signal));
+    Ok(caught.collect())
 }
 
 /// Bit N-1 for signal N, from `SigIgn` of `/proc/self/status`, `proc_pid_status(5)`.

@@ -97,6 +97,22 @@ pub(crate) enum Command {
     Man(ManPages),
 }
 
+impl Command {
+    /// Whether it only reads and writes files, so that a signal may end it at any moment: it
+    /// has no processes, mounts or programs to look after.
+    pub(crate) fn only_moves_data(&self) -> bool {
+        match self {
+            Self::Lab(_) | Self::Trace(_) | Self::Cache(_) | Self::Rebuild(_) => false,
+            Self::Doctor(_)
+            | Self::Report(_)
+            | Self::Compare(_)
+            | Self::Explain(_)
+            | Self::Completions(_)
+            | Self::Man(_) => true,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = DOCTOR_EXAMPLES)]
 pub(crate) struct Doctor {

@@ -10,6 +10,7 @@ use super::report::read::{self, Saved};
 use crate::cli::Compare;
 use crate::destination::Destination;
 use crate::error::Failure;
+use crate::outputs::{self, Named};
 use crate::ui::Canvas;
 
 /// Exit code when something is worse than was permitted.
@@ -17,6 +18,9 @@ const EXCEEDED: u8 = 1;
 
 pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
     let files = pairs(options)?;
+    let inputs = files.iter().flat_map(|files| [files.base, files.new]);
+    let output = Named::output("--json", options.json.as_deref());
+    outputs::check(inputs.map(Named::input).chain(output))?;
     let read = |Sides { base, new }: &Sides<&Path>| {
         Ok(Sides {
             base: read::saved(base)?,

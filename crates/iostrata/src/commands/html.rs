@@ -8,6 +8,7 @@ use crate::cli::Html;
 use crate::desktop::Desktop;
 use crate::destination::Destination;
 use crate::error::Failure;
+use crate::outputs::Named;
 
 /// A page that was asked for. That it can be written, and opened, is known before anything is
 /// measured.
@@ -17,6 +18,11 @@ pub(super) struct Page {
     path: PathBuf,
     /// Where it is to be opened.
     desktop: Option<Desktop>,
+}
+
+/// The page among all that is written.
+pub(super) fn named(options: &Html) -> Option<Named<'_>> {
+    Named::output("--html", options.html.as_deref())
 }
 
 impl Page {

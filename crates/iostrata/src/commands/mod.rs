@@ -20,10 +20,15 @@ use iostrata_report::Json;
 use crate::cli::{Arguments, Command};
 use crate::destination::Destination;
 use crate::error::Failure;
+use crate::signals;
 use crate::ui;
 
 /// Runs the command that was asked for.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if arguments.command.only_moves_data() {
+        signals::end_in_order()
+            .map_err(|error| Failure::Cannot(format!("cannot catch signals: {error}")))?;
+    }
     match arguments.command {
         Command::Lab(options) => lab::run(&options),
         Command::Trace(options) => return trace::run(&options),

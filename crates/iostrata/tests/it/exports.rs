@@ -452,19 +452,61 @@ fn what_cannot_be_exported_is_told() {
 }
 
 #[test]
-fn tables_of_other_results_are_not_left_beside_new_ones() {
+fn an_export_takes_the_place_of_an_earlier_one_whole() {
+    let place = Place::new();
+    let (log, trace) = (
+        small_log(&place),
+        saved(&place, "t.json", "trace --backend ptrace", &[b"true"]),
+    );
+    let tables = place.dir().join("tables");
+    report(&place, &["--csv", "tables"], &[&trace]).expect(0);
+    assert!(tables.join("runs.csv").exists());
+    report(&place, &["--csv", "tables"], &[&log]).expect(0);
+    assert!(!tables.join("runs.csv").exists(), "it is of other files");
+    assert!(tables.join("operations.csv").exists());
+    assert_eq!(entries(&place.dir()), [tables]);
+}
+
+#[test]
+fn a_directory_with_other_contents_is_not_replaced() {
     let place = Place::new();
     let log = small_log(&place);
-    fs::create_dir(place.dir().join("tables")).unwrap();
-    fs::write(place.dir().join("tables/mine.csv"), "mine").unwrap();
-    fs::write(place.dir().join("tables/rows.csv"), "old").unwrap();
-    let outcome = report(&place, &["--csv", "tables"], &[&log]).expect(3);
-    outcome.says(&["tables/rows.csv is of an earlier export and would not belong to these files"]);
-    assert!(!place.dir().join("tables/operations.csv").exists());
-    fs::remove_file(place.dir().join("tables/rows.csv")).unwrap();
-    report(&place, &["--csv", "tables"], &[&log]).expect(0);
-    assert_eq!(
-        fs::read(place.dir().join("tables/mine.csv")).unwrap(),
-        b"mine"
-    );
+    let at = |name: &str| place.dir().join(name);
+    for (directory, name) in [("one", "mine.csv"), ("two", "files.csv")] {
+        fs::create_dir(at(directory)).unwrap();
+        fs::write(at(directory).join(name), "mine").unwrap();
+        let outcome = report(&place, &["--csv", directory], &[&log]).expect(3);
+        outcome.says(&[&format!("{directory} holds {name}, which is no table")]);
+        assert_eq!(fs::read(at(directory).join(name)).unwrap(), b"mine");
+    }
+    report(&place, &["--csv", "."], &[&log])
+        .expect(3)
+        .says(&[". cannot be replaced in one step"]);
+    let twice = report(&place, &["--csv", "new", "--parquet", "./new"], &[&log]).expect(2);
+    twice.says(&["--parquet and --csv both name new"]);
+    fs::create_dir(at("empty")).unwrap();
+    report(&place, &["--csv", "empty"], &[&log]).expect(0);
+    assert!(at("empty/results.csv").exists());
+}
+
+#[test]
+fn a_log_that_was_cut_between_frames_is_exported_and_told() {
+    let place = Place::new();
+    let log = small_log(&place);
+    let whole = fs::read(&log).unwrap();
+    let mut lengths: Vec<usize> = (16..whole.len()).collect();
+    // Wherever it was cut: the recording has no end.
+    lengths.retain(|length| length % 3 == 0 || whole.len() - length < 40);
+    let cut = place.path("cut.log");
+    for length in lengths {
+        fs::write(&cut, &whole[..length]).unwrap();
+        let outcome = report(&place, &["--csv", "tables"], &[&cut]);
+        assert_eq!(
+            outcome.code,
+            Some(4),
+            "cut to {length} B: {}",
+            outcome.stderr
+        );
+    }
+    assert!(place.dir().join("tables/operations.csv").exists());
 }

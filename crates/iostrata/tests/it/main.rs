@@ -34,3 +34,4 @@ mod trouble;
 #[path = "../../../tracer/tests/observe/undisturbed.rs"]
 mod undisturbed;
 mod usage;
+mod whole;

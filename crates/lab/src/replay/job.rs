@@ -10,10 +10,26 @@ use serde::{Deserialize, Serialize};
 pub struct ReplayJob {
     /// The work.
     pub remedy: Remedy,
-    /// File to create. It must not exist.
-    pub path: OsString,
+    /// The file that it is done with.
+    pub file: ReplayFile,
     /// `CLOCK_MONOTONIC` after which nothing more begins, nanoseconds.
     pub deadline_ns: u64,
+}
+
+/// A file to create.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReplayFile {
+    /// In this directory, without a name from its beginning: nothing is left of it, whoever is
+    /// killed.
+    Nameless {
+        /// The directory.
+        directory: OsString,
+    },
+    /// With a name, for file systems that sync a file without one otherwise. It must not exist.
+    Named {
+        /// Its path.
+        path: OsString,
+    },
 }
 
 /// What one way did in every run, and how long it took.

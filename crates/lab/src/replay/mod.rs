@@ -4,6 +4,7 @@
 //! turns, after the program's end and without an observer. Where the whole would take too
 //! long, a part is done and its time scaled up.
 
+mod ground;
 mod job;
 mod perform;
 mod place;
@@ -17,12 +18,13 @@ use std::path::{Path, PathBuf};
 use iostrata_core::stats;
 use iostrata_core::trace::{Remedy, Replayed};
 
-pub use job::{ReplayJob, ReplayReport, WayReport};
+pub use job::{ReplayFile, ReplayJob, ReplayReport, WayReport};
 pub use reason::NotReplayed;
 pub(crate) use task::ReplayTask;
 
 use crate::engine::{EngineError, Job, Launcher, Report, monotonic_ns};
-use crate::scratch::{Leftover, Scratch};
+use crate::scratch::Leftover;
+use ground::Ground;
 use plan::Plan;
 
 /// For all measurements of one run together, seconds.
@@ -43,8 +45,6 @@ const REMOVAL_NS: u64 = 5_000_000;
 
 /// A workload process that goes on for so long after its time is killed.
 const PATIENCE_NS: u64 = 100_000_000;
-
-const FILE: &str = "replay";
 
 /// What is to be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,17 +145,16 @@ fn in_scratch(
 ) -> Result<Measurement, NotReplayed> {
     let deadline_ns = monotonic_ns() + given_ns - REMOVAL_NS;
     let plan = Plan::new(&wanted.remedy).map_err(|error| NotReplayed::Refused(error.message))?;
-    let directory = place::find(wanted.directory, wanted.device)?;
-    let scratch =
-        Scratch::create(&directory, plan.most_bytes()).map_err(NotReplayed::from_scratch)?;
+    let (directory, opened) = place::find(wanted.directory, wanted.device)?;
+    let ground = Ground::prepare(&directory, opened, &plan).map_err(NotReplayed::from_scratch)?;
     let job = Job::Replay(ReplayJob {
         remedy: wanted.remedy,
-        path: scratch.path().join(FILE).into(),
+        file: ground.file(),
         deadline_ns,
     });
     let is_over = || stop() || monotonic_ns() > deadline_ns + PATIENCE_NS;
-    let report = perform(&job, launcher, &is_over);
-    leftovers.extend(scratch.close().err());
+    let report = perform(&job, &ground, launcher, &is_over);
+    leftovers.extend(ground.close().err());
     let given_s = given_ns as f64 / SECOND_NS as f64;
     let report =
         report.map_err(|error| NotReplayed::from_engine(&error, &directory, stop(), given_s))?;
@@ -164,10 +163,11 @@ fn in_scratch(
 
 fn perform(
     job: &Job,
+    ground: &Ground,
     launcher: &Launcher,
     is_over: &dyn Fn() -> bool,
 ) -> Result<ReplayReport, EngineError> {
-    let mut workload = launcher.start(job, is_over)?;
+    let mut workload = launcher.start_in(ground.directory(), job, is_over)?;
     let Report::Replay(report) = workload.go(is_over)? else {
         return Err(EngineError::Protocol("another report".into()));
     };

@@ -2,11 +2,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use iostrata_core::timing::Sample;
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use super::job::{ReplayJob, ReplayReport, WayReport};
+use super::job::{ReplayFile, ReplayJob, ReplayReport, WayReport};
 use super::perform::{Done, perform, reset};
 use super::plan::{Plan, Way};
 use crate::engine::{Failure, Rules, Stopwatch, XorShift, measure, monotonic_ns, residency};
@@ -39,22 +41,20 @@ pub(crate) struct ReplayTask {
 
 impl ReplayTask {
     /// Makes the file.
-    pub(crate) fn prepare(job: ReplayJob) -> Result<Self, Failure> {
+    pub(crate) fn prepare(job: &ReplayJob) -> Result<Self, Failure> {
         let plan = Plan::new(&job.remedy)?;
-        let path = PathBuf::from(job.path);
+        let path = match &job.file {
+            ReplayFile::Nameless { directory } => Path::new(directory),
+            ReplayFile::Named { path } => Path::new(path),
+        }
+        .to_owned();
         let mut piece = vec![0; usize::try_from(plan.piece_bytes).unwrap_or_default()];
         XorShift::new(CONTENT_SEED).fill(&mut piece);
-        let file = create(&path, &plan, &piece)
+        let file = create(&job.file, matches!(plan.now, Way::Transferred { .. }))
+            .and_then(|file| fill(file, &plan, &piece))
             .map_err(|error| Failure::from_io(&format!("make {}", path.display()), &error))?;
-        if let Way::Transferred { write, .. } = plan.now {
-            if !write {
-                check_warm(&path)?;
-            }
-            // Nothing is left even of a run that is killed. A file that is synced keeps its
-            // name: btrfs logs nothing for one without (btrfs_log_inode_parent,
-            // fs/btrfs/tree-log.c), so that its syncs would cost nothing.
-            fs::remove_file(&path)
-                .map_err(|error| Failure::from_io(&format!("unlink {}", path.display()), &error))?;
+        if let Way::Transferred { write: false, .. } = plan.now {
+            check_warm(&file)?;
         }
         Ok(Self {
             filled_bytes: plan.filled_bytes(),
@@ -137,10 +137,28 @@ impl ReplayTask {
     }
 }
 
-/// A new file, with what is read or overwritten in it.
-fn create(path: &Path, plan: &Plan, piece: &[u8]) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let mut file = options.read(true).write(true).create_new(true).open(path)?;
+/// A new file that only this user may read. One that need not keep its name loses it before
+/// anything is in it.
+fn create(file: &ReplayFile, is_unlinked: bool) -> io::Result<File> {
+    match file {
+        ReplayFile::Nameless { directory } => {
+            let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+            let mode = Mode::RUSR | Mode::WUSR;
+            Ok(openat(CWD, directory, flags, mode)?.into())
+        }
+        ReplayFile::Named { path } => {
+            let mut options = OpenOptions::new();
+            let file = options.read(true).write(true).create_new(true).open(path)?;
+            if is_unlinked {
+                fs::remove_file(path)?;
+            }
+            Ok(file)
+        }
+    }
+}
+
+/// The file with what is read or overwritten in it.
+fn fill(mut file: File, plan: &Plan, piece: &[u8]) -> io::Result<File> {
     let mut filled_bytes = 0;
     while filled_bytes < plan.filled_bytes() {
         file.write_all(piece)?;
@@ -154,8 +172,10 @@ fn create(path: &Path, plan: &Plan, piece: &[u8]) -> io::Result<File> {
 
 /// What was just written is in the page cache, unless memory is short or the file system
 /// has none. Where the kernel does not tell (before 6.5), it is taken to be there.
-fn check_warm(path: &Path) -> Result<(), Failure> {
-    match residency(path) {
+fn check_warm(file: &File) -> Result<(), Failure> {
+    // Its only name.
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    match residency(Path::new(&path)) {
         Ok(found) if !found.is_warm() => Err(Failure::job(
             "the file to read did not stay in the page cache",
         )),
@@ -175,9 +195,11 @@ mod tests {
     const AMPLE_NS: u64 = 60_000_000_000;
 
     fn task(dir: &Path, remedy: Remedy, given_ns: u64) -> Result<ReplayTask, Failure> {
-        ReplayTask::prepare(ReplayJob {
+        ReplayTask::prepare(&ReplayJob {
             remedy,
-            path: dir.join("f").into(),
+            file: ReplayFile::Named {
+                path: dir.join("f").into(),
+            },
             deadline_ns: monotonic_ns() + given_ns,
         })
     }

@@ -32,6 +32,9 @@ pub(super) const LOCK_MAGIC: &str = "iostrata scratch directory\n";
 /// directory before it was locked.
 const ATTEMPTS: u32 = 16;
 
+/// Descriptors that removing opens, at three levels of directories.
+const RESERVED: usize = 6;
+
 /// A directory of our own inside the user's, removed with all it holds on drop.
 #[derive(Debug)]
 pub struct Scratch {
@@ -41,6 +44,8 @@ pub struct Scratch {
     path: PathBuf,
     removed: bool,
     lock: File,
+    /// Given back before removing, which is possible then however many files are open.
+    reserve: Vec<OwnedFd>,
 }
 
 impl Scratch {
@@ -54,19 +59,31 @@ impl Scratch {
             .map_err(|errno| ScratchError::access(dir, errno))?;
         // Absolute, because the working directory may change.
         let dir = fs::canonicalize(dir).map_err(|error| ScratchError::io("find", dir, error))?;
-        check_writable(parent.as_fd(), &dir)?;
-        remove_stale(parent.as_fd());
-        check_space(parent.as_fd(), &dir, needed_bytes)?;
+        Self::create_in(parent, &dir, needed_bytes)
+    }
+
+    /// The same in a directory that is open. Who uses [`Self::as_fd`] alone is sure of that one;
+    /// `dir` is its absolute path.
+    pub(crate) fn create_in(
+        parent: OwnedFd,
+        dir: &Path,
+        needed_bytes: u64,
+    ) -> Result<Self, ScratchError> {
+        check_room(parent.as_fd(), dir, needed_bytes)?;
+        let reserve = (0..RESERVED).map(|_| parent.try_clone());
+        let mut reserve: Vec<OwnedFd> = reserve
+            .collect::<Result<_, _>>()
+            .map_err(|error| ScratchError::io("use", dir, error))?;
         for _ in 0..ATTEMPTS {
-            let name = random_name().map_err(|errno| ScratchError::io("name", &dir, errno))?;
+            let name = random_name().map_err(|errno| ScratchError::io("name", dir, errno))?;
             let made = make(parent.as_fd(), &name);
             let (directory, lock) = match made {
                 Ok(made) => made,
                 Err(Errno::EXIST | Errno::NOENT | Errno::AGAIN) => continue,
                 Err(Errno::NOSPC | Errno::DQUOT) => {
-                    return Err(no_space(parent.as_fd(), &dir, needed_bytes));
+                    return Err(no_space(parent.as_fd(), dir, needed_bytes));
                 }
-                Err(errno) => return Err(ScratchError::access(&dir, errno)),
+                Err(errno) => return Err(ScratchError::access(dir, errno)),
             };
             let path = dir.join(&name);
             let mut scratch = Self {
@@ -76,11 +93,12 @@ impl Scratch {
                 path,
                 removed: false,
                 lock,
+                reserve: std::mem::take(&mut reserve),
             };
             scratch.sign()?;
             return Ok(scratch);
         }
-        Err(ScratchError::io("make a directory in", &dir, Errno::EXIST))
+        Err(ScratchError::io("make a directory in", dir, Errno::EXIST))
     }
 
     /// Absolute path.
@@ -98,7 +116,8 @@ impl Scratch {
         self.remove()
     }
 
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+    /// The directory itself.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }
 
@@ -120,6 +139,7 @@ impl Scratch {
         if std::mem::replace(&mut self.removed, true) {
             return Ok(());
         }
+        self.reserve.clear();
         remove_tree(self.parent.as_fd(), &self.name).map_err(|cause| Leftover {
             path: self.path.clone(),
             cause: cause.to_string(),
@@ -162,6 +182,19 @@ fn random_name() -> Result<String, Errno> {
         _ = write!(name, "{byte:02x}");
     }
     Ok(name)
+}
+
+/// Whether files may be made in a directory, and so many bytes are free for them.
+///
+/// What killed runs left there is removed first.
+pub(crate) fn check_room(
+    directory: BorrowedFd<'_>,
+    path: &Path,
+    needed_bytes: u64,
+) -> Result<(), ScratchError> {
+    check_writable(directory, path)?;
+    remove_stale(directory);
+    check_space(directory, path, needed_bytes)
 }
 
 fn check_writable(directory: BorrowedFd<'_>, path: &Path) -> Result<(), ScratchError> {

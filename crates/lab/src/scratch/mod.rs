@@ -22,6 +22,7 @@ use iostrata_tracer::kernel::{PrivateMounts, private_mounts};
 use rustix::fs::{Mode, mkdirat};
 
 pub use directory::Scratch;
+pub(crate) use directory::check_room;
 pub use error::{Leftover, ScratchError};
 pub use image::Image;
 pub use kind::ImageKind;

@@ -3,13 +3,14 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 use iostrata_core::observe::{Observer as _, Stream};
 use iostrata_core::trace::Remedy;
 use iostrata_lab::engine::{Job, Report, observed_file};
 use iostrata_lab::interrupt::Interrupt;
-use iostrata_lab::replay::{Measurement, NotReplayed, ReplayJob, Wanted, replay};
+use iostrata_lab::replay::{Measurement, NotReplayed, ReplayFile, ReplayJob, Wanted, replay};
 use iostrata_lab::scratch::{ImageKind, Images, Plan, isolate, prepare};
 use iostrata_tracer::ebpf::EbpfObserver;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
@@ -130,7 +131,9 @@ fn what_is_done_is_what_the_kernel_saw() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     let job = Job::Replay(ReplayJob {
         remedy: fsync_each(20),
-        path: dir.path().join("f").into(),
+        file: ReplayFile::Named {
+            path: dir.path().join("f").into(),
+        },
         deadline_ns: u64::MAX,
     });
     let mut observer = EbpfObserver::open().unwrap();
@@ -207,22 +210,19 @@ fn no_room_and_a_disk_that_fills_are_reasons() {
         "no options of another command: {text}"
     );
 
-    // Room for the bytes, none for a block of its own.
-    let tiny = Remedy::LargerPieces {
-        write: true,
-        piece_bytes: 1,
-        count: 100,
-        better_bytes: 4096,
-    };
-    let free = rustix::fs::statvfs(dir.path()).unwrap();
-    let free_bytes = usize::try_from(free.f_bavail * free.f_frsize).unwrap();
-    fs::write(dir.path().join("hog"), vec![1; free_bytes - 4096]).unwrap();
-    let refused = one(tiny, dir.path()).unwrap_err();
-    assert!(
-        matches!(refused, NotReplayed::Full(_)),
-        "the lock file took the last page: {refused}"
-    );
     drop(small);
+    // Room when it begins, and taken by somebody else while it runs.
+    let _small = Mounted::tmpfs(dir.path(), 256 << 10);
+    let asked = Cell::new(0);
+    let hog = fs::File::create(dir.path().join("hog")).unwrap();
+    let stop = || {
+        asked.set(asked.get() + 1);
+        while asked.get() > 1 && (&hog).write_all(&[1; 4096]).is_ok() {}
+        false
+    };
+    let replays = replay(&[wanted(BYTEWISE, dir.path())], &launcher(), &stop);
+    let refused = replays.measured[0].clone().unwrap_err();
+    assert!(matches!(refused, NotReplayed::Full(_)), "{refused}");
 }
 
 #[test]
@@ -264,4 +264,38 @@ fn an_interruption_ends_it_and_leaves_nothing() {
     let replays = replay(&all, &launcher(), &stop);
     assert_eq!(replays.measured[1], Err(NotReplayed::Interrupted));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_measurement_has_no_name_while_it_runs() {
+    if !is_root() {
+        return;
+    }
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let seen = Cell::new(0);
+    let asked = Cell::new(0_u64);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        seen.set(seen.get() + fs::read_dir(dir.path()).unwrap().count());
+        false
+    };
+    let all = [BYTEWISE, fsync_each(1000)].map(|remedy| wanted(remedy, dir.path()));
+    let replays = replay(&all, &launcher(), &stop);
+    assert!(replays.measured.iter().all(Result::is_ok), "{replays:?}");
+    assert!(asked.get() > 0);
+    assert_eq!(seen.get(), 0, "whoever is killed now leaves nothing");
+}
+
+#[test]
+fn a_link_in_place_of_the_directory_is_a_reason() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+    fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let refused = one(BYTEWISE, &link).unwrap_err();
+    assert!(
+        refused.to_string().contains("a symbolic link stands"),
+        "{refused}"
+    );
+    assert_eq!(fs::read_dir(&real).unwrap().count(), 0);
 }

@@ -40,7 +40,7 @@ pub enum OpenError {
     /// Tracing programs are root's.
     #[error(
         "eBPF is not permitted to this user ({0}); run as root, or give iostrata CAP_BPF and \
-         CAP_PERFMON"
+         CAP_PERFMON, for a group only: whoever may execute it has them then (SECURITY.md)"
     )]
     NotPermitted(String),
     /// The object could not be loaded at all.

@@ -3,6 +3,7 @@
 //! Whether the eBPF programs load is not predicted here: no file tells. The
 //! observer loads them and says.
 
+pub mod caller;
 mod probe;
 
 use std::ffi::OsStr;
@@ -62,7 +63,8 @@ fn refused(kind: AbilityKind, name: &str, why: impl Into<String>, remedy: Option
     }
 }
 
-const GAIN_PRIVILEGES: &str = "run as root, or give iostrata CAP_BPF and CAP_PERFMON";
+const GAIN_PRIVILEGES: &str = "run as root, or give iostrata CAP_BPF and CAP_PERFMON, for a \
+     group only: whoever may execute it has them then (SECURITY.md)";
 const GAIN_SYMBOLS: &str = "run as root with kernel.kptr_restrict at 1 or 0";
 
 /// One ability a stratum. A stratum whose programs were refused one by one is
@@ -150,7 +152,16 @@ fn privileges(roots: &Roots, capabilities: Capabilities) -> Ability {
     let name = "eBPF tracing programs";
     let setting = Roots::read(&roots.proc.join("sys/kernel/unprivileged_bpf_disabled"));
     if capabilities.may_trace() {
-        return available(AbilityKind::Use, name, capabilities.in_words());
+        let words = capabilities.in_words();
+        let why = if caller::is_raised() {
+            format!(
+                "{words}, from the program's file: whoever may execute it uses them, on programs \
+                 of its own; let only a group execute it (SECURITY.md)"
+            )
+        } else {
+            words
+        };
+        return available(AbilityKind::Use, name, why);
     }
     let setting = setting.map_or_else(String::new, |value| {
         format!(" (unprivileged_bpf_disabled={value} changes nothing for tracing)")

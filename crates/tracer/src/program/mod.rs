@@ -16,6 +16,8 @@ use std::process::{Child, Command};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::permission::caller;
+
 /// Why a program does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -61,10 +63,16 @@ impl Blocked {
         let (waits_fd, tells_fd) = (waits.as_raw_fd(), tells.as_raw_fd());
         // The child must not hold the end that says go, or it would wait for itself.
         let go_fd = go.as_raw_fd();
+        let held_back = caller::must_hold_back();
         // SAFETY: the closure makes system calls only, on descriptors that the child has
         // from its parent; it neither allocates nor takes locks.
         unsafe {
-            program.pre_exec(move || wait_for_go(waits_fd, tells_fd, go_fd));
+            program.pre_exec(move || {
+                if held_back {
+                    rustix::thread::set_no_new_privs(true)?;
+                }
+                wait_for_go(waits_fd, tells_fd, go_fd)
+            });
         }
         // Returns when the program runs: the standard library waits for that.
         let starting = thread::spawn(move || {

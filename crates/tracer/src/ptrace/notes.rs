@@ -24,7 +24,8 @@ pub(super) struct Notes {
     pub(super) refused: u64,
     /// Programs of another architecture that were executed.
     foreign: u64,
-    /// First set-user-ID or set-group-ID program that was executed without its privileges.
+    /// First program that was executed without the privileges that its file gives: set-user-ID,
+    /// set-group-ID or capabilities.
     unprivileged: Option<Vec<u8>>,
 }
 
@@ -35,8 +36,7 @@ impl Notes {
             self.foreign += 1;
         }
         let link = format!("/proc/{process}/exe");
-        let mode = std::fs::metadata(&link).map_or(0, |meta| meta.mode());
-        if mode & GAINS_PRIVILEGES != 0 && self.unprivileged.is_none() && is_held_back(process) {
+        if self.unprivileged.is_none() && is_held_back(process) && gives_privileges(&link) {
             self.unprivileged = place::link(&link);
         }
     }
@@ -81,13 +81,25 @@ impl Notes {
             say(
                 true,
                 format!("the privileges of {path}"),
-                "a program that is traced without privileges gains none by set-user-ID; what \
-                 it did may differ from a run without iostrata",
+                "a program that is traced without privileges gains none by set-user-ID or file \
+                 capabilities; what it did may differ from a run without iostrata",
             );
         }
         gaps.extend(crate::ebpf::without_result(self.without_result));
         gaps
     }
+}
+
+/// Whether a file gives privileges to whoever executes it.
+fn gives_privileges(file: &str) -> bool {
+    let mode = std::fs::metadata(file).map_or(0, |meta| meta.mode());
+    let mut capabilities = [0_u8; 64];
+    // capabilities(7), File capabilities.
+    let mut has_capabilities = || {
+        rustix::fs::getxattr(file, "security.capability", &mut capabilities[..])
+            .is_ok_and(|bytes| bytes > 0)
+    };
+    mode & GAINS_PRIVILEGES != 0 || has_capabilities()
 }
 
 /// Whether the kernel gives a set-user-ID program no privileges now: because of the filter,

@@ -15,8 +15,9 @@ pub(crate) mod offsets;
 mod order;
 mod queue;
 
-use std::fs::File;
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -120,10 +121,10 @@ impl Recording {
             path: path.to_owned(),
             source,
         };
-        let file = File::create_new(path).map_err(failed)?;
+        let file = create(path).map_err(failed)?;
         let order = begun(file, begin, &directories, before.limit_bytes).map_err(|error| {
             // It was made just now, and nobody has it.
-            drop(std::fs::remove_file(path));
+            drop(fs::remove_file(path));
             failed(error)
         })?;
         let (sender, receiver) = sync_channel(WAITING);
@@ -212,6 +213,19 @@ fn begun(
         order.keep(directories, limit_bytes, &itself)?;
     }
     Ok(order)
+}
+
+/// A new file that only its owner may read, whatever the umask: it holds what the program wrote
+/// and what it printed.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
 }
 
 /// Takes everything that comes; after an error it only throws it away.

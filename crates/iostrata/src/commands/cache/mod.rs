@@ -22,6 +22,7 @@ use super::{deliver, json};
 use crate::cli::{Cache, CacheAction, CacheFiles};
 use crate::destination::Destination;
 use crate::error::Failure;
+use crate::outputs::{self, Named};
 use crate::ui::{self, Canvas};
 
 /// What the kernel cannot do, or what could not be verified.
@@ -34,6 +35,9 @@ pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
         CacheAction::Warm(options) => (Action::Warm, &options.files),
         CacheAction::Evict(options) => (Action::Evict, &options.files),
     };
+    let inputs = files.paths.iter().map(|path| Named::input(path));
+    let output = Named::output("--json", files.json.as_deref());
+    outputs::check(inputs.chain(output))?;
     let destination = files.json.clone().map(Destination::open).transpose()?;
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::Cannot(format!("cannot catch signals: {error}")))?;

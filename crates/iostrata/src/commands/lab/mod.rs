@@ -19,17 +19,20 @@ use iostrata_tracer::machine;
 
 use self::planned::Planned;
 use self::targets::Choice;
-use super::html::Page;
+use super::html::{self, Page};
 use super::{deliver, json, read_back};
 use crate::WORKLOAD;
 use crate::cli::{ExperimentName, Lab};
 use crate::destination::Destination;
 use crate::error::Failure;
+use crate::outputs::{self, Named};
 use crate::ui::{self, Canvas};
 
 /// Runs experiments, saves the result and draws what was saved.
 pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let effort = effort(options);
+    let json = Named::output("--json", options.json.as_deref());
+    outputs::check(json.into_iter().chain(html::named(&options.html)))?;
     let planned = plan(options, effort)?;
     // First of all: mounts become private to this process before it has threads.
     let mut choice = Choice::from_options(options, effort, &planned)?;

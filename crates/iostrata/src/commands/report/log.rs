@@ -1,5 +1,6 @@
 //! Operation logs, read as they are exported: memory does not grow with their operations.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ impl Log {
             let bytes = file.metadata()?.len();
             Ok((Reader::within(BufReader::new(file), limits)?, bytes))
         });
-        let (reader, bytes) = reader.map_err(|error| self.failed(&error))?;
+        let (reader, bytes) = reader.map_err(|error| self.failed(&with_remedy(&error)))?;
         Ok(Reading {
             result,
             reader,
@@ -63,9 +64,13 @@ impl Log {
     }
 
     /// That it could not be read, or not to its end.
-    pub(super) fn failed(&self, error: &ReadError) -> Failure {
-        Failure::Input(format!("{}: {error}{}", self.path.display(), remedy(error)))
+    pub(super) fn failed(&self, error: &dyn Display) -> Failure {
+        Failure::Input(format!("{}: {error}", self.path.display()))
     }
+}
+
+fn with_remedy(error: &ReadError) -> String {
+    format!("{error}{}", remedy(error))
 }
 
 /// What helps where a log comes to more than it may.
@@ -88,7 +93,7 @@ pub(super) struct Reading {
     bytes: u64,
     paths: Paths,
     recordings: Vec<Recorded>,
-    failure: Option<ReadError>,
+    failure: Option<String>,
     ended: bool,
     bar: Bar,
     label: String,
@@ -96,7 +101,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// What came of it: the recordings, and why the log could not be read further.
-    pub(super) fn finish(self) -> (Vec<Recorded>, Option<ReadError>) {
+    pub(super) fn finish(self) -> (Vec<Recorded>, Option<String>) {
         (self.recordings, self.failure)
     }
 
@@ -164,7 +169,16 @@ impl Reading {
             let gap = Gap::new("the rest of the operation log", error.to_string());
             recording.missing.push(gap);
         }
-        self.failure = failure;
+        self.failure = failure.map(|error| with_remedy(&error));
+        let is_open = |recording: &Recorded| recording.end.is_none();
+        if self.failure.is_none()
+            && (self.recordings.is_empty() || self.recordings.iter().any(is_open))
+        {
+            let Gap { why, .. } = record::cut_off();
+            self.failure = Some(format!(
+                "the operation log is cut off: {why}; what is before that was exported"
+            ));
+        }
     }
 }
 

@@ -1,25 +1,20 @@
 //! Metrics for Prometheus, in a file that `node_exporter` may read at any moment.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
 use std::path::Path;
 
 use iostrata_report::export::{Source, prometheus};
 
+use crate::destination::To;
 use crate::error::Failure;
-use crate::replacement::Replacement;
-use crate::ui;
 
 /// Writes the metrics of `sources` to `path`, or to standard output for `-`.
 pub(super) fn write(path: &Path, sources: &[Source<'_>]) -> Result<(), Failure> {
     check(sources)?;
     let mut text = Vec::new();
     let written = prometheus::write(sources, &mut text);
-    if path.as_os_str() == "-" {
-        return ui::print(&String::from_utf8_lossy(&text));
-    }
-    let saved = written.and_then(|()| save(path, &text));
+    // A file is replaced, so that no reader finds half of it; a pipe or a device is written to.
+    let saved = written.and_then(|()| To::open(path)?.write(&text));
     saved.map_err(|error| {
         Failure::Cannot(format!(
             "cannot write the metrics to {}: {error}; name a file that you may write",
@@ -47,16 +42,4 @@ fn check(sources: &[Source<'_>]) -> Result<(), Failure> {
             "{name} is given twice, and its metrics could not be told apart; give it once"
         )))
     })
-}
-
-/// A file is replaced, so that no reader finds half of it; a pipe or a device is written to.
-fn save(path: &Path, text: &[u8]) -> io::Result<()> {
-    let is_other = path.metadata().is_ok_and(|metadata| !metadata.is_file());
-    if is_other && !path.is_dir() {
-        let mut file: File = OpenOptions::new().write(true).open(path)?;
-        return file.write_all(text);
-    }
-    let replacement = Replacement::begin(path)?;
-    replacement.file().write_all(text)?;
-    replacement.finish()
 }

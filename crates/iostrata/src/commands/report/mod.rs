@@ -12,10 +12,12 @@ use iostrata_report::terminal;
 use self::read::Saved;
 use crate::cli::Report;
 use crate::error::Failure;
+use crate::outputs::{self, Named};
 use crate::ui::{self, Canvas};
 
 /// Reads every file, then draws them in their order.
 pub(crate) fn run(options: &Report) -> Result<(), Failure> {
+    check_files(options)?;
     let results = options.paths.iter().map(|path| read::saved(path));
     let results: Vec<Saved> = results.collect::<Result<_, _>>()?;
     check_options(options, &results)?;
@@ -40,6 +42,20 @@ pub(crate) fn run(options: &Report) -> Result<(), Failure> {
         ui::print(text)?;
     }
     Ok(())
+}
+
+/// What is read is not written over.
+fn check_files(options: &Report) -> Result<(), Failure> {
+    let (html, exports) = (&options.html, &options.exports);
+    let outputs = [
+        ("--html", &html.html),
+        ("--parquet", &exports.parquet),
+        ("--csv", &exports.csv),
+        ("--prometheus", &exports.prometheus),
+    ];
+    let outputs = outputs.map(|(option, path)| Named::output(option, path.as_deref()));
+    let inputs = options.paths.iter().map(|path| Named::input(path));
+    outputs::check(inputs.chain(outputs.into_iter().flatten()))
 }
 
 /// An option that means nothing for any of the files is a mistake.

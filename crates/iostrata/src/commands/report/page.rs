@@ -1,8 +1,6 @@
 //! `iostrata report --html`: one page of all the files.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use iostrata_report::html::{Drawn, Titled};
 
@@ -19,15 +17,6 @@ pub(super) fn write(options: &Report, results: &[Saved]) -> Result<(), Failure> 
              --html writes a page that holds all of it; leave them out"
                 .to_owned(),
         ));
-    }
-    if let Some(out) = &options.html.html {
-        let is_same = |path: &&PathBuf| is_same_file(path, out);
-        if let Some(path) = options.paths.iter().find(is_same) {
-            return Err(Failure::Usage(format!(
-                "--html would write over {}, which holds the result; name another file",
-                path.display()
-            )));
-        }
     }
     let files = options.paths.iter().zip(results);
     let titled = files.map(|(path, saved)| {
@@ -55,13 +44,4 @@ fn name(path: &Path) -> String {
     } else {
         path.to_string_lossy().into_owned()
     }
-}
-
-/// Whatever they are called.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let identity = |path: &Path| {
-        let metadata = path.metadata().ok().filter(Metadata::is_file)?;
-        Some((metadata.dev(), metadata.ino()))
-    };
-    identity(one).is_some_and(|one| identity(other) == Some(one))
 }

@@ -1,100 +1,222 @@
-//! A directory of tables: they replace those of an earlier export together, or not at all.
+//! A directory of tables, which takes the place of an earlier export in one step.
 
-use std::fs;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use iostrata_report::export::{self, Format, Table, lab, trace};
+use rustix::fs::{
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, fchmod, flock, fstat,
+    mkdirat, openat, renameat_with, statat,
+};
+use rustix::io::Errno;
 
 use crate::error::Failure;
-use crate::replacement::Replacement;
+use crate::place::{self, Found, Place};
+use crate::replacement::{Contents, hidden, hidden_names, remove_flat, sync_names};
+
+/// Every export has this one.
+const ALWAYS: &str = "results";
 
 /// The directory and the tables that wait for their names.
 pub(super) struct Directory {
     path: PathBuf,
     format: Format,
-    written: Vec<(PathBuf, Replacement)>,
-    /// Removed again unless tables come into it.
-    made: Option<Made>,
-}
-
-struct Made(PathBuf);
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        // Only an empty directory can be removed so.
-        drop(fs::remove_dir(&self.0));
-    }
+    place: Place,
+    written: Vec<(OsString, Contents)>,
+    /// Mode of the directory that was there.
+    old_mode: Option<u32>,
 }
 
 impl Directory {
-    /// Makes the directory if it is not there; what is above it has to be.
+    /// Finds out whether the directory can be made, or replaced.
     pub(super) fn open(path: &Path, format: Format) -> Result<Self, Failure> {
-        let made = match fs::create_dir(path) {
-            Ok(()) => Some(Made(path.to_owned())),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => None,
-            Err(error) => {
-                return Err(Failure::Cannot(format!(
-                    "cannot make the directory {}: {error}; name one that you may write",
-                    path.display()
-                )));
-            }
+        let refused = |error: io::Error| {
+            Failure::Cannot(format!(
+                "cannot make the directory {}: {error}; name one that you may write",
+                path.display()
+            ))
         };
-        Ok(Self {
+        let place = match place::find(path).map_err(refused)? {
+            Found::Name(place) => place,
+            Found::Directory => return Err(without_name(path)),
+            Found::Descriptor(_) => return Err(refused(Errno::EXIST.into())),
+        };
+        let old = place.stat().map_err(refused)?;
+        if let Some(old) = &old {
+            if FileType::from_raw_mode(old.st_mode) != FileType::Directory {
+                return Err(refused(Errno::EXIST.into()));
+            }
+            let is_other = fstat(place.directory()).map_err(|e| refused(e.into()))?;
+            if is_other.st_dev != old.st_dev {
+                return Err(without_name(path));
+            }
+            check_that_it_is_an_export(path, &place, format).map_err(|other| match other {
+                Other::Entry(name) => Failure::Cannot(format!(
+                    "{} holds {}, which is no table of an earlier export, and the directory would \
+                     be replaced; name one that is empty or not there",
+                    path.display(),
+                    Path::new(&name).display()
+                )),
+                Other::Error(errno) => refused(errno.into()),
+            })?;
+        }
+        let directory = Self {
             path: path.to_owned(),
             format,
+            place,
             written: Vec::new(),
-            made,
-        })
+            old_mode: old.map(|old| old.st_mode & 0o7777),
+        };
+        // That it can be written is known before anything is read.
+        drop(directory.contents().map_err(refused)?);
+        Ok(directory)
+    }
+
+    fn contents(&self) -> io::Result<Contents> {
+        Contents::begin(self.place.directory(), self.place.name())
     }
 
     /// Writes a table, still without a name.
     pub(super) fn write(&mut self, table: Table<'_>) -> Result<(), Failure> {
-        let path = self.file(table.name());
-        let written = Replacement::begin(&path).and_then(|replacement| {
-            table.write(self.format, &mut replacement.file())?;
-            Ok(replacement)
+        let name = file_name(table.name(), self.format);
+        let written = self.contents().and_then(|contents| {
+            table.write(self.format, &mut contents.file())?;
+            contents.file().sync_all()?;
+            Ok(contents)
         });
-        let replacement = written.map_err(|error| cannot(&path, &error))?;
-        self.written.push((path, replacement));
+        let contents = written.map_err(|error| self.cannot(&name, &error))?;
+        self.written.push((name, contents));
         Ok(())
     }
 
     /// Gives all tables their names.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
-        self.check_that_no_other_table_stays()?;
-        for (path, replacement) in self.written.drain(..) {
-            replacement
-                .finish()
-                .map_err(|error| cannot(&path, &error))?;
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        // A signal does not end the process in between.
+        let _names = hidden_names();
+        let at = self.place.directory();
+        let failed = |error: io::Error| {
+            let path = self.path.display();
+            Failure::Cannot(format!("cannot make the directory {path}: {error}"))
+        };
+        let staged = hidden(self.place.name()).map_err(failed)?;
+        let directory = self.stage(&staged).map_err(|(name, error)| {
+            remove(at, &staged);
+            match name {
+                Some(name) => self.cannot(&name, &error),
+                None => failed(error),
+            }
+        })?;
+        let flags = if self.old_mode.is_some() {
+            RenameFlags::EXCHANGE
+        } else {
+            RenameFlags::NOREPLACE
+        };
+        let renamed = renameat_with(at, &staged, at, self.place.name(), flags);
+        if let Err(errno) = renamed {
+            _ = remove_flat(at, &staged, directory.as_fd());
+            return Err(match errno {
+                Errno::BUSY | Errno::XDEV => without_name(&self.path),
+                errno => failed(errno.into()),
+            });
         }
-        // It is not empty now.
-        drop(self.made.take());
+        if self.old_mode.is_some() {
+            remove(at, &staged);
+        }
+        sync_names(at);
         Ok(())
     }
 
-    /// A table of an earlier export beside these would belong to other files.
-    fn check_that_no_other_table_stays(&self) -> Result<(), Failure> {
-        let stays = names()
-            .into_iter()
-            .map(|name| self.file(name))
-            .find(|path| {
-                let is_written = self.written.iter().any(|(written, _)| written == path);
-                !is_written && path.exists()
-            });
-        stays.map_or(Ok(()), |path| {
-            Err(Failure::Cannot(format!(
-                "{} is of an earlier export and would not belong to these files; remove it, or \
-                 name another directory",
-                path.display()
-            )))
-        })
+    /// A directory beside it with all tables, and which of them could not be put there.
+    fn stage(&self, name: &OsStr) -> Result<OwnedFd, (Option<OsString>, io::Error)> {
+        let of_directory = |errno: Errno| (None, errno.into());
+        let at = self.place.directory();
+        mkdirat(at, name, Mode::from_raw_mode(0o777)).map_err(of_directory)?;
+        let directory = open_directory(at, name).map_err(of_directory)?;
+        // Tells those that look for what killed runs left that this one lives.
+        _ = flock(&directory, FlockOperation::NonBlockingLockExclusive);
+        for (table, contents) in &self.written {
+            let named = contents.name(directory.as_fd(), table);
+            named.map_err(|errno| (Some(table.clone()), errno.into()))?;
+        }
+        if let Some(mode) = self.old_mode {
+            fchmod(&directory, Mode::from_raw_mode(mode)).map_err(of_directory)?;
+        }
+        sync_names(directory.as_fd());
+        Ok(directory)
     }
 
-    fn file(&self, table: &str) -> PathBuf {
-        self.path
-            .join(format!("{table}.{}", self.format.extension()))
+    fn cannot(&self, name: &OsStr, error: &io::Error) -> Failure {
+        let path = self.path.join(name);
+        Failure::Cannot(format!("cannot write {}: {error}", path.display()))
     }
+}
+
+/// `.`, a mount point: it cannot be exchanged for another.
+fn without_name(path: &Path) -> Failure {
+    Failure::Cannot(format!(
+        "{} cannot be replaced in one step: it is the working directory, the root or a mount \
+         point; name a directory in it",
+        path.display()
+    ))
+}
+
+fn open_directory(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(at, name, flags, Mode::empty())
+}
+
+/// What cannot be removed now is removed by the next export to the same place.
+fn remove(at: BorrowedFd<'_>, name: &OsStr) {
+    if let Ok(directory) = open_directory(at, name) {
+        _ = remove_flat(at, name, directory.as_fd());
+    }
+}
+
+enum Other {
+    Entry(OsString),
+    Error(Errno),
+}
+
+impl From<Errno> for Other {
+    fn from(errno: Errno) -> Self {
+        Self::Error(errno)
+    }
+}
+
+/// A directory that holds tables of this format only, the one of all exports among them, or
+/// nothing.
+fn check_that_it_is_an_export(path: &Path, place: &Place, format: Format) -> Result<(), Other> {
+    let directory = open_directory(place.directory(), place.name())?;
+    let tables: HashSet<OsString> = names()
+        .into_iter()
+        .map(|table| file_name(table, format))
+        .collect();
+    let mut first = None;
+    for entry in Dir::read_from(&directory)? {
+        let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
+        if name == "." || name == ".." {
+            continue;
+        }
+        let found = statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+        if !is_file || !tables.contains(&name) {
+            return Err(Other::Entry(name));
+        }
+        first.get_or_insert(name);
+    }
+    let always = file_name(ALWAYS, format);
+    match first {
+        Some(first) if !path.join(&always).exists() => Err(Other::Entry(first)),
+        _ => Ok(()),
+    }
+}
+
+fn file_name(table: &str, format: Format) -> OsString {
+    format!("{table}.{}", format.extension()).into()
 }
 
 /// The names of all tables that there are.
@@ -103,11 +225,8 @@ fn names() -> Vec<&'static str> {
         export::operations(Box::new(std::iter::empty())),
         export::recordings(&[]),
     ];
+    let of_all = [export::results(&[]), export::missing(&[])];
     let tables = lab::tables(&[]).into_iter().chain(trace::tables(&[]));
-    let tables = tables.chain(of_logs);
+    let tables = tables.chain(of_logs).chain(of_all);
     tables.map(|table| table.name()).collect()
-}
-
-fn cannot(path: &Path, error: &io::Error) -> Failure {
-    Failure::Cannot(format!("cannot write {}: {error}", path.display()))
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use iostrata_core::op::Gap;
 use iostrata_tracer::failure::{self, survive};
+use iostrata_tracer::permission::caller;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
@@ -169,8 +170,24 @@ pub(super) fn check_adoptable(pid: u32) -> Result<(), Failure> {
                 Some(group) if group != pid.to_string() => refuse(format!(
                     "{pid} is a thread of process {group}; give that number with -p"
                 )),
-                _ => Ok(()),
+                _ => check_permitted(pid),
             }
         }
+    }
+}
+
+/// Whatever the program's file permits: the user has to be allowed to trace the process.
+fn check_permitted(pid: u32) -> Result<(), Failure> {
+    use io::ErrorKind::PermissionDenied;
+    match caller::may_trace(pid) {
+        Err(error) if error.kind() == PermissionDenied => Err(Failure::Program {
+            message: format!(
+                "this user may not observe process {pid}: the kernel permits no tracing of it \
+                 ({error}); observe a process of your own, or run as root"
+            ),
+            code: 125,
+        }),
+        // One that has ended meanwhile is told by whoever looks for it next.
+        _ => Ok(()),
     }
 }

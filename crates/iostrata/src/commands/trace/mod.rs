@@ -20,14 +20,16 @@ use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::{EbpfObserver, Unfinished};
 use iostrata_tracer::failure::{self, survive};
+use iostrata_tracer::permission::caller;
 use iostrata_tracer::ptrace::front::{self, Side, Told};
 
 use self::ending::Ending;
-use super::html::Page;
+use super::html::{self, Page};
 use super::{json, read_back};
 use crate::cli::{Trace, TraceBackend};
 use crate::destination::Destination;
 use crate::error::Failure;
+use crate::outputs::{self, Named};
 use crate::ui::{self, Canvas};
 
 /// One observed run.
@@ -65,6 +67,12 @@ pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
 }
 
 fn trace(options: &Trace) -> Result<ExitCode, Failure> {
+    let outputs = [
+        Named::output("--json", options.json.as_deref()),
+        html::named(&options.html),
+        Named::output("--record", options.record.as_deref()),
+    ];
+    outputs::check(outputs.into_iter().flatten())?;
     let watcher = choose(options)?;
     let behind = match stand_behind(options, &watcher)? {
         Some(Side::Front(Told::Code(code))) => return Ok(ExitCode::from(code)),
@@ -81,6 +89,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let mut failed = std::mem::take(&mut run.observation.failed);
     let mut result = result::assemble(options, run, &mut failed)?;
     result.missing.extend(gap);
+    result.missing.extend(held_back(options, result.backend));
     let recorded = recording::told(options, recorded, &mut result);
     failed.extend(ending.failed());
     look(options, &mut result, &ending, &mut failed);
@@ -102,6 +111,20 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     recorded?;
     failed::told(&failed)?;
     checked::judge(&result, &options.checks, code)
+}
+
+/// What a program that iostrata starts does without, when iostrata has its own privileges from its
+/// file.
+fn held_back(options: &Trace, backend: Backend) -> Option<Gap> {
+    let is_started = options.pid.is_none() && backend == Backend::Ebpf;
+    (is_started && caller::must_hold_back()).then(|| {
+        Gap::new(
+            "the privileges of set-user-ID programs",
+            "iostrata has its own from its file (setcap), and this user may not watch more than \
+             its own programs: what it starts gains none by set-user-ID or file capabilities, and \
+             may do other things than in a run without iostrata",
+        )
+    })
 }
 
 /// Findings of the whole run, or none: what a part of it would show is not known.
@@ -172,7 +195,8 @@ fn observe(options: &Trace, watcher: Watcher) -> Result<(Run, Option<Gap>), Fail
         }
         (Watcher::Kernel(mut observer), None) => {
             recording::begin(options, &mut observer)?;
-            let mut run = kernel::start(options, &mut observer)?;
+            let started = kernel::start(options, &mut observer);
+            let mut run = started.inspect_err(|_| recording::discard(options))?;
             run.recorded = observer.recorded();
             (run, None)
         }

@@ -48,6 +48,14 @@ pub(super) fn begin(options: &Trace, observer: &mut EbpfObserver) -> Result<(), 
     Ok(())
 }
 
+/// Removes the log of a program that did not run: it holds nothing, and the next run may have its
+/// name.
+pub(super) fn discard(options: &Trace) {
+    if let Some(path) = &options.record {
+        drop(std::fs::remove_file(path));
+    }
+}
+
 /// Says in the result and to the user what came of it.
 pub(super) fn told(
     options: &Trace,

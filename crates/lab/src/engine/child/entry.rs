@@ -52,7 +52,7 @@ impl Task {
             Job::Exec(job) => Self::Exec(job),
             Job::Sync(job) => Self::Sync(SyncTask::prepare(&job)?),
             Job::Direct(job) => Self::Direct(DirectTask::prepare(job)?),
-            Job::Replay(job) => Self::Replay(ReplayTask::prepare(job)?),
+            Job::Replay(job) => Self::Replay(ReplayTask::prepare(&job)?),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{self, ChildStdin, ChildStdout, ExitStatus, Stdio};
@@ -44,7 +44,28 @@ impl Launcher {
 
     /// Starts a process and waits until it has prepared `job`.
     pub fn start(&self, job: &Job, stop: &dyn Fn() -> bool) -> Result<Workload, EngineError> {
+        self.start_as(process::Command::new(&self.program), job, stop)
+    }
+
+    /// The same with this very directory as working directory, wherever its path leads by now.
+    pub fn start_in(
+        &self,
+        directory: BorrowedFd<'_>,
+        job: &Job,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Workload, EngineError> {
         let mut command = process::Command::new(&self.program);
+        // The child changes to it before it executes anything: it still has the descriptor.
+        command.current_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+        self.start_as(command, job, stop)
+    }
+
+    fn start_as(
+        &self,
+        mut command: process::Command,
+        job: &Job,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Workload, EngineError> {
         command
             .args(&self.arguments)
             .stdin(Stdio::piped())

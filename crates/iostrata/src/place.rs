@@ -1,0 +1,247 @@
+//! Where a path leads: a directory that is held open, and a name in it.
+//!
+//! Paths of results are followed name by name. A symbolic link is followed only if it is this
+//! user's or root's: through one that somebody else has put into a directory that all may write
+//! to, a result would replace a file of that person's choice. From then on the directory is its
+//! descriptor, and nobody can exchange what the path named.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, FsWord, Mode, OFlags, Stat, fstat, fstatfs, openat, readlinkat, statat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+/// As many as the kernel follows (`MAXSYMLINKS`, include/linux/namei.h).
+const MOST_LINKS: usize = 40;
+
+/// `include/uapi/linux/magic.h`.
+const PROC_SUPER_MAGIC: FsWord = 0x9fa0;
+
+/// What a path leads to.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A name, which may be taken.
+    Name(Place),
+    /// `.`, `..` or the root: a directory without a name in one.
+    Directory,
+    /// A descriptor that somebody has opened, such as `/dev/stdout`, ready to be written to.
+    Descriptor(File),
+}
+
+/// A name in a directory.
+#[derive(Debug)]
+pub(crate) struct Place {
+    directory: OwnedFd,
+    name: OsString,
+}
+
+impl Place {
+    /// The directory, opened with `O_PATH`.
+    pub(crate) fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    pub(crate) fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// What has the name now; `None` when nothing has it.
+    pub(crate) fn stat(&self) -> io::Result<Option<Stat>> {
+        match statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// What tells the place from others, whatever path led to it: of a file that is there, the
+    /// file, otherwise the directory with the name.
+    pub(crate) fn identity(&self) -> io::Result<Identity> {
+        if let Some(stat) = self.stat()? {
+            return Ok(Identity(stat.st_dev, stat.st_ino, OsString::new()));
+        }
+        let stat = fstat(&self.directory)?;
+        Ok(Identity(stat.st_dev, stat.st_ino, self.name.clone()))
+    }
+}
+
+/// See [`Place::identity`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Identity(u64, u64, OsString);
+
+/// Follows a path to its last name, which need not be there.
+pub(crate) fn find(path: &Path) -> io::Result<Found> {
+    let mut rest: VecDeque<Step> = steps(path).collect();
+    let mut at = open_directory(CWD, OsStr::new("."))?;
+    let mut links = 0;
+    while let Some(step) = rest.pop_front() {
+        let name = match step {
+            Step::Root => {
+                at = open_directory(CWD, OsStr::new("/"))?;
+                continue;
+            }
+            Step::Up => {
+                at = open_directory(at.as_fd(), OsStr::new(".."))?;
+                continue;
+            }
+            Step::Name(name) => name,
+        };
+        let is_last = rest.is_empty();
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let found = match openat(&at, &name, flags, Mode::empty()) {
+            Err(Errno::NOENT) if is_last => return Ok(named(at, name)),
+            found => found?,
+        };
+        let stat = fstat(&found)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+            if is_last {
+                return Ok(named(at, name));
+            }
+            at = found;
+            continue;
+        }
+        links += 1;
+        if links > MOST_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        if fstatfs(&found)?.f_type == PROC_SUPER_MAGIC {
+            // What such a link names has no path that could be followed.
+            if is_last {
+                let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+                let opened = openat(&at, &name, flags, Mode::empty())?;
+                return Ok(Found::Descriptor(opened.into()));
+            }
+            at = open_directory(at.as_fd(), &name)?;
+            continue;
+        }
+        check_owner(path, &name, stat.st_uid)?;
+        let target = readlinkat(&found, "", Vec::new())?;
+        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+        for step in steps(&target).rev() {
+            rest.push_front(step);
+        }
+    }
+    Ok(Found::Directory)
+}
+
+enum Step {
+    Root,
+    Up,
+    Name(OsString),
+}
+
+fn steps(path: &Path) -> impl DoubleEndedIterator<Item = Step> + '_ {
+    path.components().filter_map(|component| match component {
+        Component::RootDir => Some(Step::Root),
+        Component::ParentDir => Some(Step::Up),
+        Component::Normal(name) => Some(Step::Name(name.to_owned())),
+        Component::CurDir | Component::Prefix(_) => None,
+    })
+}
+
+fn named(directory: OwnedFd, name: OsString) -> Found {
+    Found::Name(Place { directory, name })
+}
+
+fn open_directory(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(at, name, flags, Mode::empty())
+}
+
+/// Root can put links anywhere and files too; whoever else has made one is not to be trusted.
+fn check_owner(path: &Path, name: &OsStr, owner: u32) -> io::Result<()> {
+    if owner == 0 || owner == geteuid().as_raw() {
+        return Ok(());
+    }
+    let is_itself = path.file_name() == Some(name);
+    let link = if is_itself {
+        "it".to_owned()
+    } else {
+        format!("{} on the way to it", Path::new(name).display())
+    };
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!("{link} is a symbolic link of user {owner}, and links of others are not followed"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{lchown, symlink};
+
+    use super::*;
+
+    #[track_caller]
+    fn place(path: &Path) -> Place {
+        match find(path).unwrap() {
+            Found::Name(place) => place,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn links_of_this_user_are_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("real")).unwrap();
+        symlink("real", at("directory")).unwrap();
+        symlink("../directory/file", at("real/link")).unwrap();
+        let found = place(&at("directory/link"));
+        assert_eq!(found.name(), "file");
+        assert_eq!(
+            found.identity().unwrap(),
+            place(&at("real/file")).identity().unwrap()
+        );
+        symlink("loop", at("loop")).unwrap();
+        let endless = find(&at("loop")).unwrap_err();
+        assert_eq!(endless.raw_os_error(), Some(Errno::LOOP.raw_os_error()));
+    }
+
+    #[test]
+    fn links_of_others_are_not() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("real")).unwrap();
+        for name in ["file", "directory"] {
+            symlink("real", at(name)).unwrap();
+            lchown(at(name), Some(65_534), Some(65_534)).unwrap();
+        }
+        let refused = find(&at("file")).unwrap_err().to_string();
+        assert!(refused.starts_with("it is a symbolic link of user 65534"));
+        let refused = find(&at("directory/new")).unwrap_err().to_string();
+        assert!(refused.starts_with("directory on the way to it is"));
+    }
+
+    #[test]
+    fn a_file_is_the_same_by_any_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("one"), "").unwrap();
+        fs::hard_link(at("one"), at("other")).unwrap();
+        let identity = |name: &str| place(&at(name)).identity().unwrap();
+        assert_eq!(identity("one"), identity("other"));
+        assert_ne!(identity("one"), identity("third"));
+        assert_ne!(identity("third"), identity("fourth"));
+    }
+
+    #[test]
+    fn what_has_no_name_is_told() {
+        assert!(matches!(find(Path::new("/")), Ok(Found::Directory)));
+        assert!(matches!(find(Path::new("..")), Ok(Found::Directory)));
+        let (_reader, writer) = io::pipe().unwrap();
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
+        assert!(matches!(find(path.as_ref()), Ok(Found::Descriptor(_))));
+    }
+}

@@ -1,0 +1,464 @@
+//! Results are there whole or not at all: after kills at any moment, on full disks, beyond limits.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::place::{Outcome, Place, entries, is_root, run, with_own_mounts};
+
+const OLD: &str = "an older result\n";
+
+/// Numbers by a seed (xorshift64*).
+struct Seeded(u64);
+
+impl Seeded {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
+    }
+}
+
+/// A result of trace that takes a while to read and to write.
+fn large_result(place: &Place) -> PathBuf {
+    let small = place.path("small.json");
+    let mut command = place.iostrata("trace --backend ptrace -o");
+    command
+        .arg(&small)
+        .args(["--", "/bin/sh", "-c", "echo x > f; /bin/rm f"]);
+    run(command).expect(0);
+    let mut result: serde_json::Value = serde_json::from_slice(&fs::read(&small).unwrap()).unwrap();
+    let files = result["files"].as_array_mut().unwrap();
+    let one = files[0].clone();
+    for number in 0..1_000 {
+        let mut file = one.clone();
+        file["path"] = format!("/srv/{number}").into();
+        files.push(file);
+    }
+    let path = place.path("large.json");
+    fs::write(&path, result.to_string()).unwrap();
+    path
+}
+
+/// Runs a command again and again and kills it at random moments. What it writes is, each time,
+/// what was there or what it writes undisturbed, and there is nothing else.
+fn killed_at_random(
+    place: &Place,
+    rounds: u64,
+    start: &dyn Fn() -> Command,
+    check: &dyn Fn(bool) -> bool,
+    reset: &dyn Fn(),
+) {
+    let begun = std::time::Instant::now();
+    assert!(start().status().unwrap().success());
+    let most_us = u64::try_from(begun.elapsed().as_micros()).unwrap() * 12 / 10;
+    assert!(check(true), "not even undisturbed");
+    let mut seeded = Seeded(0x10_57_4a_7a);
+    for round in 0..rounds {
+        reset();
+        let mut child = start().spawn().unwrap();
+        thread::sleep(Duration::from_micros(seeded.below(most_us)));
+        let signal = if round % 2 == 0 {
+            Signal::KILL
+        } else {
+            Signal::TERM
+        };
+        _ = kill_process(Pid::from_child(&child), signal);
+        let status = child.wait().unwrap();
+        assert!(
+            check(status.success()),
+            "round {round}, {status:?}: {:?}",
+            entries(&place.dir())
+        );
+    }
+}
+
+fn quiet(mut command: Command) -> Command {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+#[test]
+fn a_page_over_an_old_one_survives_kills() {
+    let place = Place::new();
+    let (input, page) = (large_result(&place), place.dir().join("page.html"));
+    let start = || {
+        let mut command = place.iostrata("report --html page.html");
+        command.arg(&input);
+        quiet(command)
+    };
+    let check = |has_ended: bool| {
+        let text = fs::read_to_string(&page).unwrap();
+        let is_whole = text.trim_end().ends_with("</html>") && text.len() > 10_000;
+        (is_whole || (text == OLD && !has_ended)) && entries(&place.dir()) == [page.clone()]
+    };
+    let reset = || fs::write(&page, OLD).unwrap();
+    killed_at_random(&place, 50, &start, &check, &reset);
+}
+
+#[test]
+fn tables_over_old_ones_survive_kills() {
+    let place = Place::new();
+    let (input, tables) = (large_result(&place), place.dir().join("tables"));
+    let start = || {
+        let mut command = place.iostrata("report --csv tables");
+        command.arg(&input);
+        quiet(command)
+    };
+    let files = || {
+        let mut files: Vec<(PathBuf, Vec<u8>)> = entries(&tables)
+            .into_iter()
+            .map(|path| (path.clone(), fs::read(&path).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    assert!(start().status().unwrap().success());
+    let whole = files();
+    let old = vec![(tables.join("results.csv"), OLD.as_bytes().to_vec())];
+    let check = |has_ended: bool| {
+        let found = files();
+        // SIGKILL between two steps leaves a hidden directory, which the next export removes.
+        let is_hidden = |path: &PathBuf| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            name.starts_with(".tables.iostrata-") && !has_ended
+        };
+        let names = entries(&place.dir());
+        let is_known = |path: &PathBuf| *path == tables || is_hidden(path);
+        (found == whole || (found == old && !has_ended)) && names.iter().all(is_known)
+    };
+    let reset = || {
+        fs::remove_dir_all(&tables).unwrap();
+        fs::create_dir(&tables).unwrap();
+        fs::write(tables.join("results.csv"), OLD).unwrap();
+    };
+    killed_at_random(&place, 50, &start, &check, &reset);
+    assert!(start().status().unwrap().success());
+    assert_eq!(entries(&place.dir()), [tables.as_path()]);
+}
+
+#[test]
+fn a_result_of_trace_over_an_old_one_survives_kills() {
+    let place = Place::new();
+    let result = place.dir().join("result.json");
+    let start = || {
+        quiet(
+            place
+                .iostrata("trace --backend ptrace --every-call -o result.json -- /bin/ls /usr/bin"),
+        )
+    };
+    let check = |has_ended: bool| {
+        let text = fs::read(&result).unwrap();
+        let is_whole = serde_json::from_slice::<serde_json::Value>(&text).is_ok();
+        (is_whole || (text == OLD.as_bytes() && !has_ended))
+            && entries(&place.dir()) == [result.clone()]
+    };
+    let reset = || fs::write(&result, OLD).unwrap();
+    killed_at_random(&place, 50, &start, &check, &reset);
+}
+
+#[test]
+fn a_full_disk_leaves_an_old_page_and_an_old_result() {
+    if !is_root("mounting") {
+        return;
+    }
+    let place = Place::new();
+    let input = large_result(&place);
+    with_own_mounts(|| {
+        let options = c"size=64k";
+        mount("none", place.dir(), "tmpfs", MountFlags::empty(), options).unwrap();
+        for (name, arguments) in [
+            ("page", "report --html page"),
+            ("metrics", "report --prometheus metrics"),
+        ] {
+            let path = place.dir().join(name);
+            fs::write(&path, OLD).unwrap();
+            // Nearly all of it, so that metrics do not fit either.
+            fs::write(place.dir().join("fill"), vec![7; 48 << 10]).unwrap();
+            let mut command = place.iostrata(arguments);
+            command.arg(&input);
+            let outcome = run(command).expect(3);
+            outcome.says(&["No space left on device"]);
+            assert_eq!(fs::read_to_string(&path).unwrap(), OLD);
+            fs::remove_file(place.dir().join("fill")).unwrap();
+            assert_eq!(entries(&place.dir()), [path.as_path()]);
+            fs::remove_file(path).unwrap();
+        }
+    });
+}
+
+/// As the shell's `ulimit` sets it.
+fn limited(place: &Place, limit: &str, arguments: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command
+        .arg("-c")
+        .arg(format!("ulimit {limit}; exec \"$0\" \"$@\""))
+        .arg(env!("CARGO_BIN_EXE_iostrata"))
+        .args(arguments.split_whitespace())
+        .current_dir(place.dir())
+        .stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn limits_are_told_and_leave_what_was_there() {
+    let place = Place::new();
+    let input = large_result(&place);
+    let input = input.to_str().unwrap();
+    let path = place.dir().join("out");
+    for (limit, arguments, says) in [
+        (
+            "-f 1",
+            format!("report {input} --html out"),
+            "File too large",
+        ),
+        (
+            "-f 1",
+            format!("report {input} --prometheus out"),
+            "File too large",
+        ),
+        ("-f 1", "doctor --json out".to_owned(), "File too large"),
+        (
+            "-f 1",
+            "trace --backend ptrace -o out -- /bin/true".to_owned(),
+            "File too large",
+        ),
+        (
+            "-n 6",
+            format!("report {input} --html out"),
+            "Too many open files",
+        ),
+        (
+            "-n 8",
+            "trace --backend ptrace -o out -- /bin/true".to_owned(),
+            "error: ",
+        ),
+    ] {
+        fs::write(&path, OLD).unwrap();
+        let outcome = run(limited(&place, limit, &arguments));
+        assert!(
+            outcome.code.is_some_and(|code| code != 0),
+            "{limit} {arguments}"
+        );
+        outcome.says(&[says]);
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            OLD,
+            "{limit} {arguments}"
+        );
+        assert_eq!(
+            entries(&place.dir()),
+            [path.as_path()],
+            "{limit} {arguments}"
+        );
+    }
+    for arguments in [
+        format!("report {input} --csv tables"),
+        "lab --quick --fs host --mode flush --size 1 --count 20 --json new".to_owned(),
+    ] {
+        let outcome = run(limited(&place, "-n 8", &arguments));
+        assert!(outcome.code.is_some_and(|code| code != 0), "{arguments}");
+        outcome.says(&["error: ", "Too many open files"]);
+        assert_eq!(entries(&place.dir()), [path.as_path()], "{arguments}");
+    }
+}
+
+#[test]
+fn every_signal_that_can_be_caught_ends_in_order() {
+    let place = Place::new();
+    // Nobody writes to it, so that the command waits.
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        place.path("input"),
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+    )
+    .unwrap();
+    let path = place.dir().join("out");
+    fs::write(&path, OLD).unwrap();
+    for (signal, name) in [
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::USR1, "SIGUSR1"),
+        (Signal::USR2, "SIGUSR2"),
+        (Signal::ALARM, "SIGALRM"),
+        (Signal::XCPU, "SIGXCPU"),
+    ] {
+        let mut command = place.iostrata("report --html out");
+        command.arg(place.path("input")).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        // Until it catches signals.
+        let status = format!("/proc/{}/status", child.id());
+        crate::place::until("no signal is caught", || {
+            let status = fs::read_to_string(&status).ok()?;
+            let caught = status
+                .lines()
+                .find_map(|line| line.strip_prefix("SigCgt:"))?;
+            let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+            (caught >> (Signal::XCPU.as_raw() - 1) & 1 == 1).then_some(())
+        });
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let outcome = Outcome::from(child.wait_with_output().unwrap());
+        assert_eq!(
+            outcome.code,
+            Some(128 + signal.as_raw()),
+            "{name}: {}",
+            outcome.stderr
+        );
+        outcome.says(&[&format!("interrupted by {name}")]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), OLD);
+        assert_eq!(entries(&place.dir()), [path.as_path()]);
+    }
+}
+
+#[test]
+fn what_is_read_is_not_written_over() {
+    let place = Place::new();
+    let input = large_result(&place);
+    let before = fs::read(&input).unwrap();
+    let other = place.path("other.json");
+    fs::hard_link(&input, &other).unwrap();
+    let (input, other) = (input.to_str().unwrap(), other.to_str().unwrap());
+    for arguments in [
+        format!("report {input} --html {other}"),
+        format!("report {input} --prometheus {input}"),
+        format!("compare {input} {input} --json {other}"),
+        format!("cache show {input} --json {other}"),
+        "trace -o new --html ./new -- /bin/touch ran".to_owned(),
+        "trace -o new --record new -- /bin/touch ran".to_owned(),
+        "lab --quick --json new --html ./new".to_owned(),
+    ] {
+        let outcome = run(place.iostrata(&arguments));
+        assert_eq!(outcome.code, Some(2), "{arguments}: {}", outcome.stderr);
+        assert_eq!(fs::read(input).unwrap(), before, "{arguments}");
+        place.assert_nothing_left();
+    }
+}
+
+#[test]
+fn what_cannot_be_replaced_is_written_to() {
+    let place = Place::new();
+    let read = |path: &Path| {
+        let mut text = String::new();
+        File::open(path).unwrap().read_to_string(&mut text).unwrap();
+        text
+    };
+    let outcome = run(place.iostrata("doctor --json /dev/stdout")).expect(0);
+    assert!(outcome.stdout.starts_with('{'), "{}", outcome.stdout);
+    run(place.iostrata("doctor --json /dev/null")).expect(0);
+    let fifo = place.path("fifo");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, mode).unwrap();
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| read(&fifo));
+        let mut command = place.iostrata("doctor --json");
+        command.arg(&fifo);
+        run(command).expect(0);
+        assert!(reader.join().unwrap().ends_with("}\n"));
+    });
+    // A file that standard output goes to is the shell's, and keeps its identity.
+    let path = place.path("stdout");
+    let mut command = place.iostrata("doctor --json /dev/stdout");
+    command.stdout(File::create(&path).unwrap());
+    assert!(command.status().unwrap().success());
+    assert!(read(&path).starts_with('{'));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_link_of_another_in_a_sticky_directory_is_not_followed() {
+    if !is_root("links of another user") {
+        return;
+    }
+    let place = Place::new();
+    let input = large_result(&place);
+    let (sticky, secret) = (place.path("sticky"), place.path("secret"));
+    fs::create_dir(&sticky).unwrap();
+    fs::set_permissions(&sticky, fs::Permissions::from_mode(0o1777)).unwrap();
+    fs::write(&secret, OLD).unwrap();
+    let link = sticky.join("out");
+    symlink(&secret, &link).unwrap();
+    lchown(&link, Some(65_534), Some(65_534)).unwrap();
+    for option in ["--prometheus", "--html", "--csv"] {
+        let mut command = place.iostrata("report");
+        command.arg(&input).arg(option).arg(&link);
+        let outcome = run(command).expect(3);
+        outcome.says(&["is a symbolic link of user 65534"]);
+        assert_eq!(fs::read_to_string(&secret).unwrap(), OLD, "{option}");
+        assert_eq!(entries(&sticky), [link.as_path()], "{option}");
+    }
+}
+
+#[test]
+fn a_log_is_its_owners_alone_whatever_the_umask() {
+    if !is_root("eBPF") {
+        return;
+    }
+    let place = Place::new();
+    let log = place.path("log");
+    for umask in [0o000, 0o077, 0o777] {
+        let mut command = place.iostrata("trace --record");
+        command.arg(&log).args(["--", "/bin/true"]);
+        let mut shell = Command::new("/bin/sh");
+        shell
+            .arg("-c")
+            .arg(format!("umask {umask:03o}; exec \"$0\" \"$@\""))
+            .arg(command.get_program())
+            .args(command.get_args())
+            .current_dir(place.dir())
+            .process_group(0);
+        let outcome = run(shell).expect(0);
+        outcome.says(&["complete"]);
+        let mode = fs::metadata(&log).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o600, "umask {umask:o}");
+        fs::remove_file(&log).unwrap();
+    }
+    // None is left of a program that cannot be run.
+    let mut command = place.iostrata("trace --record");
+    command.arg(&log).args(["--", "/no/such/program"]);
+    run(command).expect(127);
+    assert!(!log.exists());
+}
+
+#[test]
+fn a_recording_that_is_killed_can_be_read_up_to_there() {
+    if !is_root("eBPF") {
+        return;
+    }
+    let place = Place::new();
+    let log = place.path("log");
+    let mut seeded = Seeded(7);
+    for _ in 0..5 {
+        let mut command = place.iostrata("trace --record");
+        command.arg(&log).args([
+            "--",
+            "/bin/sh",
+            "-c",
+            "i=0; while [ $i -lt 3000 ]; do echo $i > f; i=$((i+1)); done",
+        ]);
+        let mut child = quiet(command).spawn().unwrap();
+        crate::place::until("nothing is recorded", || {
+            fs::metadata(&log).ok().filter(|log| log.len() > 0)
+        });
+        thread::sleep(Duration::from_millis(seeded.below(300)));
+        child.kill().unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(9));
+        let mut command = place.iostrata("report --csv");
+        command.arg(place.path("tables")).arg(&log);
+        run(command).expect(4).says(&["the operation log"]);
+        fs::remove_file(&log).unwrap();
+    }
+    // What the killed recorder leaves behind ends by itself.
+    place.assert_kernel_is_clean();
+}

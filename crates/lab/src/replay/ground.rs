@@ -1,0 +1,77 @@
+//! What a replay is done with: a file without a name, or one in a scratch directory.
+
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{FsWord, Mode, OFlags, fstatfs, openat};
+
+use super::job::ReplayFile;
+use super::plan::{Plan, Way};
+use crate::scratch::{Leftover, Scratch, ScratchError, check_room};
+
+const FILE: &str = "replay";
+
+/// File systems that sync a file without a name as they sync one with a name
+/// (`include/uapi/linux/magic.h`, `fs/xfs/libxfs/xfs_format.h`).
+///
+/// btrfs logs nothing for it (`btrfs_log_inode_parent`, fs/btrfs/tree-log.c), so that its syncs
+/// would cost nothing; f2fs writes a checkpoint, as for a file with several names
+/// (`need_do_checkpoint`, fs/f2fs/file.c). What others do is not known.
+const ALIKE: [FsWord; 3] = [0xEF53, 0x5846_5342, 0x0102_1994];
+
+/// Where the workload process works. It gets the directory as its working directory, by
+/// descriptor: whoever owns a directory on the way may exchange it meanwhile.
+pub(super) enum Ground {
+    /// Nothing has a name, so that nothing is left even of a run that is killed.
+    Nameless(OwnedFd),
+    /// Of a run that is killed a file is left, which the next one removes.
+    Scratch(Scratch),
+}
+
+impl Ground {
+    /// `opened` is the directory.
+    pub(super) fn prepare(
+        directory: &Path,
+        opened: OwnedFd,
+        plan: &Plan,
+    ) -> Result<Self, ScratchError> {
+        if !is_nameless(opened.as_fd(), plan) {
+            return Scratch::create_in(opened, directory, plan.most_bytes()).map(Self::Scratch);
+        }
+        check_room(opened.as_fd(), directory, plan.most_bytes())?;
+        Ok(Self::Nameless(opened))
+    }
+
+    pub(super) fn directory(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Nameless(directory) => directory.as_fd(),
+            Self::Scratch(scratch) => scratch.as_fd(),
+        }
+    }
+
+    /// Seen from the working directory.
+    pub(super) fn file(&self) -> ReplayFile {
+        match self {
+            Self::Nameless(_) => ReplayFile::Nameless {
+                directory: ".".into(),
+            },
+            Self::Scratch(_) => ReplayFile::Named { path: FILE.into() },
+        }
+    }
+
+    pub(super) fn close(self) -> Result<(), Leftover> {
+        match self {
+            Self::Nameless(_) => Ok(()),
+            Self::Scratch(scratch) => scratch.close(),
+        }
+    }
+}
+
+fn is_nameless(directory: BorrowedFd<'_>, plan: &Plan) -> bool {
+    let is_alike = || fstatfs(directory).is_ok_and(|found| ALIKE.contains(&found.f_type));
+    if matches!(plan.now, Way::Synced(_)) && !is_alike() {
+        return false;
+    }
+    let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+    openat(directory, ".", flags, Mode::RUSR | Mode::WUSR).is_ok()
+}

@@ -1,0 +1,84 @@
+//! What the user may do who runs this program, without what the program's file gives.
+//!
+//! With file capabilities (`setcap`) iostrata can do for every user what only root may: see what
+//! any process does. So it is asked what the user could do alone.
+#![expect(
+    unsafe_code,
+    reason = "the auxiliary vector and the user for file systems have no safe interface"
+)]
+
+use std::fs;
+use std::io;
+use std::thread;
+
+use rustix::process::{getgid, getuid};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+/// Whether the program's file has given it privileges (`AT_SECURE`, getauxval(3)). Root has
+/// all of them anyway.
+pub fn is_raised() -> bool {
+    // SAFETY: the call reads a value that the kernel put there before the program began.
+    let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) };
+    is_secure != 0 && !getuid().is_root()
+}
+
+/// Whether the programs that it starts are to gain no privileges either: they would be watched
+/// by a user who may not.
+pub fn must_hold_back() -> bool {
+    is_raised()
+        && !capabilities(None).is_ok_and(|sets| own(sets).contains(CapabilitySet::SYS_PTRACE))
+}
+
+/// Fails unless this user may trace the process: by the same credentials, or by a `CAP_SYS_PTRACE`
+/// of its own. The kernel is asked, so that its security modules are too.
+///
+/// # Errors
+/// What the kernel says to that user.
+pub fn may_trace(pid: u32) -> io::Result<()> {
+    // Credentials belong to a thread, and this one ends with its question.
+    let asking = thread::Builder::new().spawn(move || {
+        if is_raised() {
+            lower()?;
+        }
+        // Read with PTRACE_MODE_ATTACH_FSCREDS (proc_pid_personality, fs/proc/base.c).
+        fs::read(format!("/proc/{pid}/personality")).map(drop)
+    })?;
+    let answer = asking.join();
+    answer.unwrap_or_else(|_panic| Err(io::Error::other("the thread that asks has failed")))
+}
+
+/// What is inheritable was given to the user by the administrator (`pam_cap(8)`): a file gives
+/// none of these (capabilities(7), Transformation of capabilities during `execve`).
+fn own(sets: CapabilitySets) -> CapabilitySet {
+    sets.effective & sets.inheritable
+}
+
+/// Leaves the thread what is the user's own.
+fn lower() -> io::Result<()> {
+    // SAFETY: the call changes the group for file systems of this thread only.
+    unsafe { libc::setfsgid(getgid().as_raw()) };
+    // SAFETY: the call changes the user for file systems of this thread only.
+    unsafe { libc::setfsuid(getuid().as_raw()) };
+    let sets = capabilities(None)?;
+    let effective = own(sets);
+    set_capabilities(None, CapabilitySets { effective, ..sets })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_may_trace_its_own_processes() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let may = may_trace(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        may.unwrap();
+        assert!(!is_raised());
+    }
+}
