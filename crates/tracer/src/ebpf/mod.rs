@@ -7,7 +7,6 @@ mod aio;
 mod attributes;
 pub(crate) mod calls;
 mod casts;
-mod change;
 #[cfg(test)]
 mod classified;
 mod guard;
@@ -15,7 +14,6 @@ mod history;
 #[cfg(test)]
 mod hostile;
 mod load;
-mod mapping;
 mod moments;
 mod names;
 mod object;
@@ -38,7 +36,7 @@ use iostrata_core::op::Gap;
 
 use crate::clock;
 use crate::failure::{self, survive};
-use crate::record::{RecordError, Recorded, Recording};
+use crate::record::{Recording, Unfinished};
 use aya::maps::MapError;
 pub use calls::call_names;
 pub use load::Stratum;
@@ -119,24 +117,6 @@ impl Default for Limits {
             record: false,
             casts: true,
         }
-    }
-}
-
-/// A log whose session has ended.
-pub struct Unfinished {
-    payloads: Payloads,
-    gaps: Vec<Gap>,
-    still_running: bool,
-}
-
-impl Unfinished {
-    /// Checks the log against the files and ends it. Reads the files that were written: what is
-    /// asked of the page cache comes before.
-    ///
-    /// # Errors
-    /// When the log could not be written to its end.
-    pub fn finish(self) -> Result<Recorded, RecordError> {
-        self.payloads.end(self.gaps, self.still_running)
     }
 }
 
@@ -307,11 +287,7 @@ impl Observer for EbpfObserver {
             let mut gaps = readout::log_gaps(&self.object, &raw);
             gaps.extend(events.history.missing());
             gaps.extend(failed.iter().cloned());
-            Unfinished {
-                payloads,
-                gaps,
-                still_running,
-            }
+            payloads.end(gaps, still_running)
         });
         let seen = if self.limits.history {
             let mut moments = moments::read(&self.object, self.config.started_ns)

@@ -18,9 +18,10 @@ use iostrata_core::op::Gap;
 use iostrata_core::trace::{Lower, TraceResult};
 use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
-use iostrata_tracer::ebpf::{EbpfObserver, Unfinished};
+use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::ptrace::front::{self, Side, Told};
+use iostrata_tracer::record::Unfinished;
 
 use self::ending::Ending;
 use super::html::Page;

@@ -6,8 +6,8 @@ use iostrata_core::op::Gap;
 use iostrata_core::record::{Begin, Check, Completeness};
 use iostrata_core::trace::{RecordingRow, TraceResult};
 use iostrata_tracer::clock::now_ns;
-use iostrata_tracer::ebpf::{EbpfObserver, Limits, Unfinished};
-use iostrata_tracer::record::Recording;
+use iostrata_tracer::ebpf::{EbpfObserver, Limits};
+use iostrata_tracer::record::{Recording, Unfinished};
 
 use super::itself;
 use crate::cli::Trace;

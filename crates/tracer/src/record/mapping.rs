@@ -5,8 +5,7 @@ use std::os::unix::fs::FileExt as _;
 
 use iostrata_core::op::FileId;
 
-use super::wire::StepEvent;
-use crate::record::batch::Call;
+use super::batch::Call;
 
 /// One shared mapping that may be stored to. Kept after it was unmapped: what was stored
 /// is in the file.
@@ -36,19 +35,19 @@ pub(super) struct Mappings {
 }
 
 impl Mappings {
-    /// Opens the file of a mapping, while its process is stopped. Returns the offset and
-    /// length of what is mapped.
+    /// Opens the file of a mapping, while its process is stopped: `arguments` are those of
+    /// `mmap(2)`. Returns the offset and length of what is mapped.
     pub(super) fn add(
         &mut self,
         call: Call,
         file: FileId,
-        event: &StepEvent,
+        arguments: &[u64; 5],
     ) -> Option<(u64, u64)> {
         let address = call.outcome.ok()?;
         let maps = std::fs::read_to_string(format!("/proc/{}/maps", call.thread)).ok()?;
         let offset = offset_at(&maps, address)?;
-        let path = format!("/proc/{}/fd/{}", call.thread, event.argument[4]);
-        let bytes = event.argument[1];
+        let path = format!("/proc/{}/fd/{}", call.thread, arguments[4]);
+        let bytes = arguments[1];
         self.all.push(Mapping {
             process: call.process,
             thread: call.thread,
