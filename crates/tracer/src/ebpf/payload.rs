@@ -24,6 +24,7 @@ use crate::record::change::Ended;
 use crate::record::feed::Feed;
 use crate::record::offsets::Landing;
 use crate::record::{Recording, Unfinished, counted};
+use crate::steps::O_APPEND;
 
 /// Read at once from the memory of a process, or from a file.
 const FETCHED: usize = 1 << 20;
@@ -31,9 +32,6 @@ const FETCHED: usize = 1 << 20;
 /// include/uapi/linux/stat.h
 const S_IFMT: u32 = 0o170_000;
 const S_IFREG: u32 = 0o100_000;
-
-/// include/uapi/asm-generic/fcntl.h
-const O_APPEND: u32 = 0o2000;
 
 /// Feeds one recording.
 pub(super) struct Payloads {

@@ -41,6 +41,11 @@ pub(crate) fn is_one(call: &str) -> bool {
     )
 }
 
+/// Whether a request of `ioctl(2)` changes attributes.
+pub(crate) fn is_request(request: u64) -> bool {
+    matches!(request, FS_IOC_SETFLAGS | FS_IOC_FSSETXATTR)
+}
+
 /// What a call changed; `None` when it is another call, or its arguments could not be read.
 pub(crate) fn of(call: &str, argument: &[u64; 5], name: &[u8], extra: &[u8]) -> Option<Attribute> {
     let low = |which: usize| u32::try_from(argument[which] & u64::from(u32::MAX)).unwrap_or(0);

@@ -130,19 +130,12 @@ fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut
 
 /// By eBPF where that is permitted, otherwise by ptrace, and why.
 fn choose(options: &Trace) -> Result<Watcher, Failure> {
-    let recorded = options.record.is_some();
     if let Some(TraceBackend::Ptrace) = options.backend {
-        return if recorded {
-            Err(Failure::Usage(
-                "--record needs eBPF; leave --backend ptrace or --record out".to_owned(),
-            ))
-        } else {
-            Ok(Watcher::Stops(None))
-        };
+        return Ok(Watcher::Stops(None));
     }
     match EbpfObserver::with_limits(recording::limits(options)) {
         Ok(observer) => Ok(Watcher::Kernel(Box::new(observer))),
-        Err(error) if options.backend.is_some() || recorded => Err(itself(&error)),
+        Err(error) if options.backend.is_some() => Err(itself(&error)),
         Err(error) => {
             let why = error.to_string();
             let gap = Gap::new("events of the page cache and the device", why);
@@ -167,13 +160,18 @@ fn observe(options: &Trace, watcher: Watcher) -> Result<(Run, Option<Gap>), Fail
             (kernel::adopt(pid, options.time, &mut observer)?, None)
         }
         (Watcher::Kernel(mut observer), None) => {
-            recording::begin(options, &mut observer)?;
+            if let Some(recording) = recording::begin(options)? {
+                observer.record(recording);
+            }
             let mut run = kernel::start(options, &mut observer)?;
             run.recorded = observer.recorded();
             (run, None)
         }
         (Watcher::Stops(gap), Some(pid)) => (stops::adopt(pid, options.time)?, gap),
-        (Watcher::Stops(gap), None) => (stops::start(options)?, gap),
+        (Watcher::Stops(gap), None) => {
+            let recording = recording::begin(options)?;
+            (stops::start(options, recording)?, gap)
+        }
     })
 }
 

@@ -6,7 +6,7 @@ use iostrata_core::op::Gap;
 use iostrata_core::record::{Begin, Check, Completeness};
 use iostrata_core::trace::{RecordingRow, TraceResult};
 use iostrata_tracer::clock::now_ns;
-use iostrata_tracer::ebpf::{EbpfObserver, Limits};
+use iostrata_tracer::ebpf::Limits;
 use iostrata_tracer::record::{Recording, Unfinished};
 
 use super::itself;
@@ -24,9 +24,9 @@ pub(super) fn limits(options: &Trace) -> Limits {
 }
 
 /// Makes the log, if one is asked for, before the program is started.
-pub(super) fn begin(options: &Trace, observer: &mut EbpfObserver) -> Result<(), Failure> {
+pub(super) fn begin(options: &Trace) -> Result<Option<Recording>, Failure> {
     let Some(path) = &options.record else {
-        return Ok(());
+        return Ok(None);
     };
     let words = options.command.iter();
     let directory = std::env::current_dir().map_err(|error| itself(&error))?;
@@ -36,8 +36,8 @@ pub(super) fn begin(options: &Trace, observer: &mut EbpfObserver) -> Result<(), 
         started_ns: now_ns(),
         reads: false,
     };
-    observer.record(Recording::create(path, &begin).map_err(|error| itself(&error))?);
-    Ok(())
+    let recording = Recording::create(path, &begin).map_err(|error| itself(&error))?;
+    Ok(Some(recording))
 }
 
 /// Says in the result and to the user what came of it.

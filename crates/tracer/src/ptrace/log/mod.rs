@@ -1,0 +1,623 @@
+//! The operation log: from calls at their entry and their exit to what it is written from.
+
+mod claims;
+mod landing;
+mod paths;
+mod payload;
+
+use std::collections::HashSet;
+use std::fs::File;
+
+use blake3::Hash;
+use iostrata_core::op::{FileId, Gap};
+use iostrata_core::record::{Change, Durability};
+use iostrata_core::trace::tally::Ended as EndedCall;
+use iostrata_core::trace::{FileKind, NamedFile, is_sync};
+use rustix::fs::OFlags;
+use syscalls::Sysno;
+
+use super::calls::{self, call, path};
+use super::identity::Open;
+use super::place::{self, Given, descriptor};
+use super::recorder::Recorder;
+use super::request::Tid;
+use super::resolve::Last;
+use super::tasks::Entered;
+use super::{memory, request};
+use crate::record::batch::{Call, Destination, Item, Open as Opened, Part};
+use crate::record::change::Ended;
+use crate::record::feed::Feed;
+use crate::record::offsets::Landing;
+use crate::record::{Recording, Unfinished, attributes, counted};
+
+use claims::changes_by_command;
+use landing::{Aim, Moment, landing};
+use paths::{Led, Lives, Node, last, opening_flags, shown};
+use payload::{Buffers, CHUNK, in_file};
+
+/// An extended attribute has no longer name and value (include/uapi/linux/limits.h).
+const LONGEST_VALUE: u64 = 65_536;
+
+/// What is known of a call before it.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    first: Led,
+    second: Led,
+    second_text: Vec<u8>,
+    write: Option<Write>,
+}
+
+/// Of a call that writes.
+#[derive(Debug)]
+struct Write {
+    aim: Option<Aim>,
+    moment: Option<Moment>,
+    buffers: Option<Buffers>,
+    sums: Vec<Hash>,
+}
+
+/// Feeds one recording.
+#[derive(Debug)]
+pub(super) struct Log {
+    feed: Feed,
+    lives: Lives,
+    named: HashSet<FileId>,
+    /// Calls whose thread was killed in them.
+    cut_off: u64,
+    /// Buffers of which it is not known what was written.
+    changed: u64,
+    /// Calls that were let in although another one had not ended.
+    overlaps: u64,
+}
+
+impl Log {
+    pub(super) fn new(recording: Recording) -> Self {
+        Self {
+            feed: Feed::new(recording),
+            lives: Lives::default(),
+            named: HashSet::new(),
+            cut_off: 0,
+            changed: 0,
+            overlaps: 0,
+        }
+    }
+
+    /// `stops`: how often threads were stopped. `gaps`: what else is missing.
+    pub(super) fn end(self, stops: u64, mut gaps: Vec<Gap>, still_running: bool) -> Unfinished {
+        let own = [
+            (
+                self.cut_off,
+                "calls",
+                "their threads were killed in them, and the kernel did not tell what came of them",
+            ),
+            (
+                self.changed,
+                "buffers",
+                "they changed while they were written, and the file does not tell what was written",
+            ),
+            (
+                self.overlaps,
+                "places in the order",
+                "a call went on for long, and others that change the same file, or names, were not kept waiting",
+            ),
+        ];
+        let own = own.map(|(count, what, why)| counted(count, what, why));
+        gaps.extend(own.into_iter().flatten());
+        Unfinished {
+            feed: self.feed,
+            stops,
+            gaps,
+            still_running,
+        }
+    }
+
+    /// Names a file of a descriptor before the log first uses it.
+    fn introduce(&mut self, tid: Tid, fd: i32, open: &Open, filesystem: &str) {
+        if !self.named.insert(open.file) {
+            return;
+        }
+        self.lives.saw(open.file);
+        let size = std::fs::metadata(format!("/proc/{tid}/fd/{fd}")).map(|file| file.len());
+        self.feed.add(Item::Named(NamedFile {
+            file: open.file,
+            path: shown(tid, fd).unwrap_or_default(),
+            kind: open.kind(),
+            filesystem: filesystem.to_owned(),
+            size_bytes: size.unwrap_or(open.size_bytes),
+        }));
+    }
+}
+
+impl Recorder {
+    /// Whether an operation log is written.
+    pub(super) fn has_log(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Calls that were let in before others had ended.
+    pub(super) fn overlapped(&mut self, overlaps: u64) {
+        if let Some(log) = &mut self.log {
+            log.overlaps = overlaps;
+        }
+    }
+
+    /// Looks at what a call is about to change.
+    pub(super) fn before(
+        &mut self,
+        tid: Tid,
+        (number, meaning): (Sysno, u32),
+        arguments: &[u64; 6],
+        file: Option<(i32, Open)>,
+        given: &[Option<Given>; 2],
+    ) -> Option<Box<Before>> {
+        if !self.counts || !self.has_log() {
+            return None;
+        }
+        let mut before = Before::default();
+        if meaning & call::WRITES != 0 {
+            before.write =
+                file.and_then(|file| before_write(tid, (number, meaning), arguments, file));
+            before.write.as_ref()?;
+        }
+        if let Some((fd, open)) = file
+            && (before.write.is_some() || may_be_told(meaning, number, &open))
+        {
+            self.introduce(tid, fd, &open);
+        }
+        if names_node(number, arguments) {
+            let log = self.log.as_mut()?;
+            let [first, second] = given;
+            if let Some(first) = first {
+                before.first = log.lives.led(first, tid, last(number, arguments));
+            }
+            if let Some(second) = second {
+                before.second = log.lives.led(second, tid, Last::Kept);
+            }
+            before.second_text = match calls::paths_of(number) {
+                path::SECOND | path::THIRD_AT => memory::string(tid, arguments[0]),
+                _ if number.name().ends_with("xattr") => memory::string(tid, arguments[1]),
+                _ => second.as_ref().map(|second| second.text.clone()),
+            }
+            .unwrap_or_default();
+        } else if number == Sysno::fsetxattr || number == Sysno::fremovexattr {
+            before.second_text = memory::string(tid, arguments[1]).unwrap_or_default();
+        }
+        Some(Box::new(before))
+    }
+
+    fn introduce(&mut self, tid: Tid, fd: i32, open: &Open) {
+        let filesystem = self.identifier.kind_of(open.place);
+        if let Some(log) = &mut self.log {
+            log.introduce(tid, fd, open, filesystem);
+        }
+    }
+
+    /// A call has ended.
+    pub(super) fn log_call(
+        &mut self,
+        (process, tid): (u32, Tid),
+        entered: &Entered,
+        result: i64,
+        now_ns: u64,
+    ) {
+        if !self.counts || !self.has_log() {
+            return;
+        }
+        let outcome = u64::try_from(result)
+            .map_err(|_negative| i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX));
+        let call = Call {
+            process,
+            thread: tid,
+            started_ns: entered.started_ns,
+            ended_ns: now_ns,
+            name: calls::name(entered.counted),
+            outcome,
+        };
+        self.follow_duplicate(tid, entered, outcome);
+        match (outcome, entered.before.as_deref()) {
+            (
+                Ok(bytes @ 1..),
+                Some(Before {
+                    write: Some(write), ..
+                }),
+            ) => {
+                self.wrote(call, entered, write, bytes);
+            }
+            _ if is_step(entered, outcome.is_err()) => self.log_step(call, entered),
+            _ => {}
+        }
+    }
+
+    fn follow_duplicate(&mut self, tid: Tid, entered: &Entered, outcome: Result<u64, i32>) {
+        let (Ok(made), Some((from, open))) = (outcome, entered.file) else {
+            return;
+        };
+        let duplicates = match entered.number {
+            Sysno::dup | Sysno::dup2 | Sysno::dup3 => true,
+            Sysno::fcntl => matches!(
+                i32::try_from(entered.arguments[1]),
+                Ok(libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
+            ),
+            _ => false,
+        };
+        let made = descriptor(made);
+        if duplicates && open.is_regular() && made != from {
+            self.duplicated(tid, from, made, open.file);
+        }
+    }
+
+    /// The open file of a call's descriptor.
+    fn open_file(&mut self, call: Call, entered: &Entered) -> Option<Opened> {
+        let (fd, open) = entered.file?;
+        if !matches!(open.kind(), FileKind::Regular | FileKind::Directory) || fd < 0 {
+            return None;
+        }
+        let tid = call.thread;
+        let has_opened = entered.meaning & call::FD_RETURNED != 0 && call.outcome.is_ok();
+        let address = if has_opened {
+            self.opened(tid, fd, open.file)
+        } else if entered.number == Sysno::close {
+            // Asked before the call, since it is gone.
+            entered.description
+        } else {
+            self.description(tid, fd, open.file)
+        };
+        let moment = entered
+            .before
+            .as_ref()
+            .and_then(|before| before.write.as_ref()?.moment);
+        Some(Opened {
+            address: address?,
+            flags: moment.map_or(open.flags.bits(), |moment| moment.flags),
+        })
+    }
+
+    fn log_step(&mut self, call: Call, entered: &Entered) {
+        let open = self.open_file(call, entered);
+        let tid = call.thread;
+        if let Some((fd, file)) = entered.file.filter(|(fd, _)| *fd >= 0) {
+            self.introduce(tid, fd, &file);
+        }
+        let Some(log) = &mut self.log else { return };
+        let mut led = entered
+            .before
+            .as_deref()
+            .map_or_else(Led::default, |it| it.first.clone());
+        if makes_node(entered.number) && call.outcome.is_ok() {
+            let [given, _] = place::given(tid, calls::paths_of(entered.number), &entered.arguments);
+            led.node = given.and_then(|given| log.lives.led(&given, tid, Last::Kept).node);
+        }
+        let node = node_of(entered, &led);
+        let is_gone = matches!(
+            entered.number,
+            Sysno::unlink | Sysno::unlinkat | Sysno::rmdir
+        );
+        if let (true, Ok(_), Some(node)) = (is_gone, call.outcome, led.node) {
+            log.lives.ended(node.id);
+        }
+        let replaced = entered
+            .before
+            .as_deref()
+            .and_then(|before| before.second.node);
+        if let (Ok(_), Some(node)) = (call.outcome, replaced) {
+            log.lives.ended(node.id);
+        }
+        let [argument @ .., _] = entered.arguments;
+        let mut second = None;
+        let mut second_text = Vec::new();
+        if let Some(before) = entered.before.as_deref() {
+            second.clone_from(&before.second.at);
+            second_text.clone_from(&before.second_text);
+        }
+        let file = entered.file.map(|(_, open)| open);
+        log.feed.ended(&Ended {
+            call,
+            argument,
+            file: file.map(|open| open.file),
+            open,
+            created: entered.creates,
+            mode: file.map_or(0, |open| open.mode),
+            first: led.at.filter(|_| led.node.is_none_or(|node| node.is_named)),
+            second,
+            second_text,
+            node: node.map(|node| node.id).or(file.map(|open| open.file)),
+            inode: node.map(|node| node.inode),
+            extra: extra(tid, entered),
+        });
+        if let (Ok(_), "fcntl", Some((fd, _))) = (call.outcome, call.name, entered.file) {
+            self.forget_flags(tid, fd);
+        }
+    }
+
+    /// The flags of the open file have changed, for all who have it.
+    fn forget_flags(&mut self, tid: Tid, fd: i32) {
+        if let Some(table) = self.tasks.table(tid) {
+            table.borrow_mut().look_again(fd);
+        }
+    }
+
+    fn wrote(&mut self, call: Call, entered: &Entered, write: &Write, bytes: u64) {
+        let Some((fd, file)) = entered.file else {
+            return;
+        };
+        let tid = call.thread;
+        let to = if file.is_regular() {
+            let open = self.open_file(call, entered);
+            let landing = match (write.aim, write.moment, Moment::of(tid, fd)) {
+                (Some(Aim::At(offset)), ..) => Landing::At(offset),
+                (Some(aim), Some(before), Some(after)) => landing(aim, before, after, bytes),
+                // Its process is being killed.
+                _ => {
+                    self.cut_off();
+                    return;
+                }
+            };
+            Destination::File {
+                file: file.file,
+                open,
+                landing,
+                flags: landing::call_flags(entered),
+            }
+        } else {
+            Destination::Output {
+                descriptor: u32::try_from(fd).unwrap_or(0),
+            }
+        };
+        let part = Part {
+            call,
+            to,
+            descriptor: u32::try_from(fd).unwrap_or(0),
+            whole: bytes,
+            at: 0,
+            bytes: 0,
+            held: None,
+        };
+        if let Some(log) = &mut self.log {
+            log.payload(write, part);
+        }
+    }
+
+    fn cut_off(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.cut_off += 1;
+        }
+    }
+
+    /// An operation of libaio has ended. Of those that write the end of the log tells.
+    pub(super) fn log_operation(&mut self, ended: &EndedCall) {
+        let Some(log) = self.log.as_mut().filter(|_| is_sync(ended.name)) else {
+            return;
+        };
+        let call = Call {
+            process: ended.process,
+            thread: ended.thread,
+            started_ns: ended.started_ns,
+            ended_ns: ended.ended_ns,
+            name: ended.name,
+            outcome: ended.outcome,
+        };
+        let change = Change::Synced {
+            node: ended.file,
+            description: None,
+            scope: if ended.name == "aio.fdsync" {
+                Durability::Data
+            } else {
+                Durability::File
+            },
+        };
+        let open = None;
+        log.feed.add(Item::Step { call, open, change });
+    }
+
+    /// A thread is about to end, or has, in a call that it had entered.
+    pub(super) fn log_cut_off(&mut self, tid: Tid, process: u32, entered: &Entered, now_ns: u64) {
+        if !self.has_log() || !may_change(entered) {
+            return;
+        }
+        match request::last_result(tid) {
+            Some(result) => self.log_call((process, tid), entered, result, now_ns),
+            None => self.cut_off(),
+        }
+    }
+}
+
+impl Log {
+    /// What a call wrote, chunk by chunk.
+    fn payload(&mut self, write: &Write, whole: Part) {
+        let tid = whole.call.thread;
+        let offset = match whole.to {
+            Destination::File {
+                landing: Landing::At(offset),
+                ..
+            } => Some(offset),
+            _ => None,
+        };
+        let path = format!("/proc/{tid}/fd/{}", whole.descriptor);
+        let mut file = None;
+        let (mut buffer, mut there) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        for chunk in 0.. {
+            let bytes = usize::try_from(whole.whole - at).map_or(CHUNK, |left| left.min(CHUNK));
+            if bytes == 0 {
+                return;
+            }
+            if let Some(buffers) = &write.buffers {
+                buffers.read(tid, at, &mut buffer, bytes);
+            }
+            let is_whole = buffer.len() == bytes;
+            let is_sure = is_whole && write.sums.get(chunk) == Some(&blake3::hash(&buffer));
+            let mut held = is_whole.then_some(&buffer);
+            if !is_sure {
+                let file = file.get_or_insert_with(|| File::open(&path).ok()).as_ref();
+                let read = file.zip(offset).and_then(|(file, offset)| {
+                    in_file(file, offset.checked_add(at)?, bytes, &mut there)
+                });
+                if read.is_some() {
+                    held = Some(&there);
+                } else {
+                    self.changed += u64::from(is_whole);
+                }
+            }
+            let held = held.map(|held| self.feed.hold(held));
+            self.feed.add(Item::Part(Part {
+                at,
+                bytes: bytes as u64,
+                held,
+                ..whole.clone()
+            }));
+            at += bytes as u64;
+        }
+    }
+}
+
+/// Looks at position, length and buffers; `None` where the log needs nothing of what is written.
+fn before_write(
+    tid: Tid,
+    (number, meaning): (Sysno, u32),
+    arguments: &[u64; 6],
+    (fd, open): (i32, Open),
+) -> Option<Write> {
+    let is_output = matches!(arguments[0], 1 | 2) && open.kind() != FileKind::Regular;
+    if !open.is_regular() && (!is_output || open.kind() == FileKind::Anonymous) {
+        return None;
+    }
+    let moment = open.is_regular().then(|| Moment::of(tid, fd)).flatten();
+    let flags = moment.map_or(0, |moment| moment.flags);
+    let aim = open
+        .is_regular()
+        .then(|| Aim::of(tid, number, meaning, arguments, flags));
+    let buffers = Buffers::of(tid, meaning, arguments);
+    Some(Write {
+        aim,
+        moment,
+        sums: buffers
+            .as_ref()
+            .map_or_else(Vec::new, |buffers| buffers.hash(tid)),
+        buffers,
+    })
+}
+
+/// Whether a call on the descriptor of this file may be told of.
+fn may_be_told(meaning: u32, number: Sysno, open: &Open) -> bool {
+    let is_step = meaning & call::STEP != 0 || attributes::is_one(number.name());
+    is_step && meaning & call::FD_FIRST != 0 && is_in_tree(open)
+}
+
+/// Whether the file has, or may get, a name in a file system.
+fn is_in_tree(open: &Open) -> bool {
+    !matches!(
+        open.kind(),
+        FileKind::Anonymous | FileKind::Pipe | FileKind::Socket
+    )
+}
+
+/// Whether the paths of the call say which node it changes.
+fn names_node(number: Sysno, arguments: &[u64; 6]) -> bool {
+    use Sysno as N;
+    match number {
+        N::open | N::openat | N::openat2 | N::creat => {
+            let flags = opening_flags(number, arguments);
+            flags.intersects(OFlags::CREATE | OFlags::TMPFILE)
+        }
+        N::rename
+        | N::renameat
+        | N::renameat2
+        | N::link
+        | N::linkat
+        | N::unlink
+        | N::unlinkat
+        | N::rmdir
+        | N::truncate => true,
+        other => makes_node(other) || is_attribute_by_path(other),
+    }
+}
+
+fn makes_node(number: Sysno) -> bool {
+    use Sysno as N;
+    matches!(
+        number,
+        N::mkdir | N::mkdirat | N::symlink | N::symlinkat | N::mknod | N::mknodat
+    )
+}
+
+fn is_attribute_by_path(number: Sysno) -> bool {
+    calls::paths_of(number) != 0 && attributes::is_one(number.name())
+}
+
+/// The node that a call changed; `None` where its descriptor says so.
+fn node_of(entered: &Entered, led: &Led) -> Option<Node> {
+    let is_of_descriptor = is_attribute_by_path(entered.number) && entered.first.is_none();
+    led.node.filter(|_| !is_of_descriptor)
+}
+
+/// Whether the end of the call is of interest to the log, should its thread be killed in it.
+fn may_change(entered: &Entered) -> bool {
+    let writes = entered
+        .before
+        .as_ref()
+        .is_some_and(|before| before.write.is_some());
+    writes || names_node(entered.number, &entered.arguments) || is_step(entered, false)
+}
+
+/// Whether the call is one of those that the log tells of, other than by what they wrote
+/// (`is_step`, `bpf/history.h`).
+fn is_step(entered: &Entered, failed: bool) -> bool {
+    let Entered {
+        meaning, number, ..
+    } = entered;
+    let open = entered.file.as_ref().map(|(_, open)| open);
+    let is_regular = open.is_some_and(Open::is_regular);
+    if open.is_some_and(|open| !is_in_tree(open)) {
+        return false;
+    }
+    if failed {
+        let writes = meaning & call::WRITES != 0 && is_regular;
+        return entered.has_paths || meaning & call::STEP != 0 || writes;
+    }
+    if attributes::is_one(number.name()) {
+        return match number {
+            Sysno::fcntl | Sysno::ioctl => {
+                open.is_some()
+                    && changes_by_command(calls::name(entered.counted), &entered.arguments)
+            }
+            _ => true,
+        };
+    }
+    if meaning & call::STEP == 0 {
+        return false;
+    }
+    let argument = &entered.arguments;
+    match number {
+        Sysno::mmap => {
+            is_regular
+                && argument[2] & libc::PROT_WRITE as u64 != 0
+                && argument[3] & libc::MAP_SHARED as u64 != 0
+        }
+        Sysno::open | Sysno::openat | Sysno::openat2 | Sysno::creat => {
+            let empties = opening_flags(*number, argument).contains(OFlags::TRUNC);
+            let is_writable = open.is_some_and(Open::is_writable);
+            is_regular && (is_writable || entered.creates || empties)
+        }
+        _ if meaning & (call::FD_RETURNED | call::CLOSES) != 0 => {
+            is_regular && open.is_some_and(Open::is_writable)
+        }
+        _ => true,
+    }
+}
+
+/// What else a call that sets attributes was given in memory.
+fn extra(tid: Tid, entered: &Entered) -> Vec<u8> {
+    use Sysno as N;
+    let argument = &entered.arguments;
+    let (address, bytes) = match entered.number {
+        N::utime => (argument[1], 16),
+        N::utimes => (argument[1], 32),
+        N::futimesat | N::utimensat => (argument[2], 32),
+        N::ioctl => (argument[2], 4),
+        N::setxattr | N::lsetxattr | N::fsetxattr => (argument[2], argument[3].min(LONGEST_VALUE)),
+        _ => return Vec::new(),
+    };
+    let mut read = Vec::new();
+    memory::append(tid, address, &mut read, usize::try_from(bytes).unwrap_or(0));
+    read
+}
