@@ -32,7 +32,7 @@ use crate::record::{Recording, Unfinished, attributes, counted};
 
 use claims::changes_by_command;
 use landing::{Aim, Moment, landing};
-use paths::{Led, Lives, Node, last, opening_flags, shown};
+use paths::{Led, Lives, last, opening_flags, shown};
 use payload::{Buffers, CHUNK, in_file};
 
 /// An extended attribute has no longer name and value (include/uapi/linux/limits.h).
@@ -167,7 +167,10 @@ impl Recorder {
         if names_node(number, arguments) {
             let log = self.log.as_mut()?;
             let [first, second] = given;
-            if let Some(first) = first {
+            // utimensat(2): without a path it is of the descriptor.
+            let of_descriptor = (calls::paths_of(number) == path::AT && arguments[1] == 0)
+                .then(|| Given::of_descriptor(descriptor(arguments[0])));
+            if let Some(first) = first.as_ref().or(of_descriptor.as_ref()) {
                 before.first = log.lives.led(first, tid, last(number, arguments));
             }
             if let Some(second) = second {
@@ -287,7 +290,7 @@ impl Recorder {
             let [given, _] = place::given(tid, calls::paths_of(entered.number), &entered.arguments);
             led.node = given.and_then(|given| log.lives.led(&given, tid, Last::Kept).node);
         }
-        let node = node_of(entered, &led);
+        let node = led.node;
         let is_gone = matches!(
             entered.number,
             Sysno::unlink | Sysno::unlinkat | Sysno::rmdir
@@ -542,12 +545,6 @@ fn makes_node(number: Sysno) -> bool {
 
 fn is_attribute_by_path(number: Sysno) -> bool {
     calls::paths_of(number) != 0 && attributes::is_one(number.name())
-}
-
-/// The node that a call changed; `None` where its descriptor says so.
-fn node_of(entered: &Entered, led: &Led) -> Option<Node> {
-    let is_of_descriptor = is_attribute_by_path(entered.number) && entered.first.is_none();
-    led.node.filter(|_| !is_of_descriptor)
 }
 
 /// Whether the end of the call is of interest to the log, should its thread be killed in it.
