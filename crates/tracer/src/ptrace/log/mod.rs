@@ -7,6 +7,7 @@ mod payload;
 
 use std::collections::HashSet;
 use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt as _;
 
 use blake3::Hash;
 use iostrata_core::op::{FileId, Gap};
@@ -54,6 +55,18 @@ struct Write {
     moment: Option<Moment>,
     buffers: Option<Buffers>,
     sums: Vec<Hash>,
+    asks: Asks,
+}
+
+/// When the file is asked what was written to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    /// Always: other threads may change the buffer, and change it back.
+    Always,
+    /// When the buffer is not what it was before the call.
+    InDoubt,
+    /// Never: the program itself may be the file system.
+    Never,
 }
 
 /// Feeds one recording.
@@ -155,8 +168,11 @@ impl Recorder {
         }
         let mut before = Before::default();
         if meaning & call::WRITES != 0 {
-            before.write =
-                file.and_then(|file| before_write(tid, (number, meaning), arguments, file));
+            let asks = file.map(|(_, open)| self.asks(tid, &open));
+            before.write = file
+                .and_then(|file| before_write(tid, (number, meaning), arguments, file))
+                .zip(asks)
+                .map(|(write, asks)| Write { asks, ..write });
             before.write.as_ref()?;
         }
         if let Some((fd, open)) = file
@@ -186,6 +202,15 @@ impl Recorder {
             before.second_text = memory::string(tid, arguments[1]).unwrap_or_default();
         }
         Some(Box::new(before))
+    }
+
+    fn asks(&self, tid: Tid, open: &Open) -> Asks {
+        match self.identifier.kind_of(open.place) {
+            kind if kind.starts_with("fuse") => Asks::Never,
+            // To read what was written past the page cache would bring it there.
+            _ if self.tasks.is_last(tid) || open.flags.contains(OFlags::DIRECT) => Asks::InDoubt,
+            _ => Asks::Always,
+        }
     }
 
     fn introduce(&mut self, tid: Tid, fd: i32, open: &Open) {
@@ -448,18 +473,20 @@ impl Log {
                 buffers.read(tid, at, &mut buffer, bytes);
             }
             let is_whole = buffer.len() == bytes;
-            let is_sure = is_whole && write.sums.get(chunk) == Some(&blake3::hash(&buffer));
+            let is_same = is_whole && write.sums.get(chunk) == Some(&blake3::hash(&buffer));
             let mut held = is_whole.then_some(&buffer);
-            if !is_sure {
-                let file = file.get_or_insert_with(|| File::open(&path).ok()).as_ref();
-                let read = file.zip(offset).and_then(|(file, offset)| {
-                    in_file(file, offset.checked_add(at)?, bytes, &mut there)
-                });
-                if read.is_some() {
-                    held = Some(&there);
-                } else {
-                    self.changed += u64::from(is_whole);
-                }
+            let asks = match write.asks {
+                Asks::Always => true,
+                Asks::InDoubt => !is_same,
+                Asks::Never => !is_whole,
+            };
+            let file = offset.filter(|_| asks).and_then(|offset| {
+                let file = file.get_or_insert_with(|| open_quietly(&path)).as_ref();
+                in_file(file?, offset.checked_add(at)?, bytes, &mut there)
+            });
+            match file {
+                Some(()) => held = Some(&there),
+                None => self.changed += u64::from(is_whole && !is_same),
             }
             let held = held.map(|held| self.feed.hold(held));
             self.feed.add(Item::Part(Part {
@@ -471,6 +498,18 @@ impl Log {
             at += bytes as u64;
         }
     }
+}
+
+/// Opens a file for reading, and leaves no trace of that where it may.
+fn open_quietly(path: &str) -> Option<File> {
+    let open = |flags| {
+        File::options()
+            .read(true)
+            .custom_flags(flags | libc::O_NONBLOCK)
+            .open(path)
+    };
+    // O_NOATIME is for the owner only (open(2)).
+    open(libc::O_NOATIME).or_else(|_| open(0)).ok()
 }
 
 /// Looks at position, length and buffers; `None` where the log needs nothing of what is written.
@@ -497,6 +536,7 @@ fn before_write(
             .as_ref()
             .map_or_else(Vec::new, |buffers| buffers.hash(tid)),
         buffers,
+        asks: Asks::InDoubt,
     })
 }
 
