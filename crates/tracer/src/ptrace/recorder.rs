@@ -216,7 +216,7 @@ impl Recorder {
     }
 
     /// The file that a call has opened.
-    fn find_opened(&mut self, tid: Tid, entered: &mut Entered, result: i64) {
+    pub(super) fn find_opened(&mut self, tid: Tid, entered: &mut Entered, result: i64) {
         let Some(fd) = u64::try_from(result).ok().map(descriptor) else {
             return;
         };
@@ -373,7 +373,7 @@ impl Recorder {
             return;
         };
         if let (Some(entered), process) = (thread.entered.take(), thread.process) {
-            self.log_cut_off(tid, process, &entered, now_ns);
+            self.log_cut_off(tid, process, entered, now_ns);
         }
         let Some(thread) = self.tasks.threads.get(&tid) else {
             return;

@@ -438,13 +438,26 @@ impl Recorder {
     }
 
     /// A thread is about to end, or has, in a call that it had entered.
-    pub(super) fn log_cut_off(&mut self, tid: Tid, process: u32, entered: &Entered, now_ns: u64) {
-        if !self.has_log() || !may_change(entered) {
+    pub(super) fn log_cut_off(
+        &mut self,
+        tid: Tid,
+        process: u32,
+        mut entered: Entered,
+        now_ns: u64,
+    ) {
+        if !self.counts || !self.has_log() {
             return;
         }
-        match request::last_result(tid) {
-            Some(result) => self.log_call((process, tid), entered, result, now_ns),
-            None => self.cut_off(),
+        let result = request::last_result(tid);
+        if let Some(result) = result {
+            self.find_opened(tid, &mut entered, result);
+        }
+        let has_opened = entered.meaning & call::FD_RETURNED != 0 && entered.file.is_none();
+        match result {
+            Some(0..) if has_opened && may_change(&entered) => self.cut_off(),
+            Some(result) => self.log_call((process, tid), &entered, result, now_ns),
+            None if may_change(&entered) => self.cut_off(),
+            None => {}
         }
     }
 }
