@@ -154,7 +154,14 @@ impl Tracing {
             self.turns.left(tid);
         }
         self.current = None;
+        if self.has_log() && is_being_killed(tid, stop) {
+            return;
+        }
         self.let_on(tid, stop, resume);
+    }
+
+    fn has_log(&self) -> bool {
+        self.recorder.as_ref().is_some_and(Recorder::has_log)
     }
 
     /// Whether it is the thread's turn, if it is about to make a call.
@@ -308,6 +315,13 @@ impl Tracing {
             Resume::Freely
         }
     }
+}
+
+/// Whether the thread has left its stop, which only SIGKILL makes it do. It stops once more before
+/// it ends. To let it on would take that stop away, which tells what came of its call.
+fn is_being_killed(tid: Tid, stop: Stop) -> bool {
+    matches!(stop, Stop::Filtered | Stop::Call)
+        && matches!(request::call_info(tid), Ok(CallInfo::None) | Err(_))
 }
 
 fn answer(tid: Tid, stop: Stop, resume: Resume) {
