@@ -191,7 +191,13 @@ fn no_record_stops_the_log() {
     for _ in 0..40_000 {
         take(&random.record(), &mut events);
     }
-    let recorded = events.payloads.take().unwrap().end(vec![], false).unwrap();
+    let recorded = events
+        .payloads
+        .take()
+        .unwrap()
+        .end(vec![], false)
+        .finish()
+        .unwrap();
     assert!(recorded.operations > 1_000);
     assert_ne!(recorded.completeness, Completeness::Complete);
 }

@@ -265,7 +265,7 @@ impl Payloads {
 }
 
 /// A step as the log takes it.
-fn ended(step: &Resolved) -> Ended {
+pub(super) fn ended(step: &Resolved) -> Ended {
     let event = &step.event;
     let located = |named: &Named| Located {
         path: named.path.clone(),

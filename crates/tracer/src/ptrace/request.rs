@@ -196,7 +196,7 @@ pub(super) fn set_first_argument(_tid: Tid, _value: u64) -> io::Result<()> {
 
 /// What the call returned that a thread was in which is about to end: the end comes before the
 /// stop at its exit when the thread is killed (ptrace(2), `PTRACE_EVENT_EXIT`). A call that was
-/// not begun has failed with `ENOSYS` (arch/x86/entry/entry_64.S). `None` where it does not tell.
+/// not begun has failed with `ENOSYS` (`arch/x86/entry/entry_64.S`). `None` where it does not tell.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn last_result(tid: Tid) -> Option<i64> {
     let mut word: libc::c_long = 0;

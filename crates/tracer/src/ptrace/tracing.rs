@@ -182,16 +182,12 @@ impl Tracing {
             }
             _ => return true,
         }
-        match request::call_info(tid) {
-            Ok(CallInfo::Entry { number, arguments }) => {
-                let claim = recorder.claim(tid, number, arguments);
-                self.turns.enter(tid, stop, claim)
-            }
-            _ => {
-                self.turns.left(tid);
-                true
-            }
+        if let Ok(CallInfo::Entry { number, arguments }) = request::call_info(tid) {
+            let claim = recorder.claim(tid, number, arguments);
+            return self.turns.enter(tid, stop, claim);
         }
+        self.turns.left(tid);
+        true
     }
 
     /// Lets those go on whose turn it is.

@@ -45,7 +45,7 @@ pub(crate) struct Inode {
 }
 
 /// What the log has to tell of a step; `None` for what changes nothing.
-pub(super) fn item(step: &Ended) -> Option<Item> {
+pub(crate) fn item(step: &Ended) -> Option<Item> {
     let call = step.call;
     if call.outcome.is_err() {
         return failed(call, step);

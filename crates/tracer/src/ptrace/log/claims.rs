@@ -6,10 +6,11 @@ use syscalls::Sysno;
 
 use super::paths::{last, opening_flags};
 use crate::ptrace::calls::{self, call};
+use crate::ptrace::identity::Open;
 use crate::ptrace::place::{self, descriptor};
 use crate::ptrace::recorder::Recorder;
 use crate::ptrace::request::Tid;
-use crate::ptrace::resolve::resolve;
+use crate::ptrace::resolve::{Found, resolve};
 use crate::ptrace::told::{self, Told};
 use crate::ptrace::turns::{Claim, Contents};
 use crate::record::attributes;
@@ -37,7 +38,7 @@ impl Recorder {
         let Told { meaning, counted } = told::at_entry(tid, number, &mut arguments);
         match number {
             N::open | N::openat | N::openat2 | N::creat => {
-                return self.opening(tid, number, &arguments);
+                return opening(tid, number, &arguments);
             }
             N::truncate => return ALL,
             N::rename
@@ -73,29 +74,28 @@ impl Recorder {
             _ if meaning & call::READS != 0 && meaning & call::MOVES != 0 => Contents::Moves,
             _ => return Claim::default(),
         };
-        let file = self.resolve(tid, fd).filter(|open| open.is_regular());
+        let file = self.resolve(tid, fd).filter(Open::is_regular);
         Claim {
             names: false,
             contents: file.map_or(Contents::None, |open| contents(open.file)),
         }
     }
+}
 
-    /// An opening that may make or empty a regular file. Others, as of a FIFO, may wait for ever.
-    fn opening(&self, tid: Tid, number: Sysno, arguments: &[u64; 6]) -> Claim {
-        let flags = opening_flags(number, arguments);
-        if !flags.intersects(OFlags::CREATE | OFlags::TRUNC | OFlags::TMPFILE) {
-            return Claim::default();
-        }
-        let [given, _] = place::given(tid, calls::paths_of(number), arguments);
-        let found = given.and_then(|given| resolve(&given, tid, last(number, arguments)));
-        let there = found.and_then(|found| found.file());
-        let kind = there.and_then(|there| fstat(there).ok());
-        match kind.map(|found| FileType::from_raw_mode(found.st_mode)) {
-            None => NAMES,
-            Some(FileType::RegularFile) if flags.contains(OFlags::TRUNC) => ALL,
-            Some(FileType::RegularFile | FileType::Directory) => NAMES,
-            Some(_) => Claim::default(),
-        }
+/// An opening that may make or empty a regular file. Others, as of a FIFO, may wait for ever.
+fn opening(tid: Tid, number: Sysno, arguments: &[u64; 6]) -> Claim {
+    let flags = opening_flags(number, arguments);
+    if !flags.intersects(OFlags::CREATE | OFlags::TRUNC | OFlags::TMPFILE) {
+        return Claim::default();
+    }
+    let [given, _] = place::given(tid, calls::paths_of(number), arguments);
+    let found = given.and_then(|given| resolve(&given, tid, last(number, arguments)));
+    let there = found.and_then(Found::file);
+    let kind = there.and_then(|there| fstat(there).ok());
+    match kind.map(|found| FileType::from_raw_mode(found.st_mode)) {
+        Some(FileType::RegularFile) if flags.contains(OFlags::TRUNC) => ALL,
+        None | Some(FileType::RegularFile | FileType::Directory) => NAMES,
+        Some(_) => Claim::default(),
     }
 }
 

@@ -401,7 +401,7 @@ impl Recorder {
             held: None,
         };
         if let Some(log) = &mut self.log {
-            log.payload(write, part);
+            log.payload(write, &part);
         }
     }
 
@@ -464,7 +464,7 @@ impl Recorder {
 
 impl Log {
     /// What a call wrote, chunk by chunk.
-    fn payload(&mut self, write: &Write, whole: Part) {
+    fn payload(&mut self, write: &Write, whole: &Part) {
         let tid = whole.call.thread;
         let offset = match whole.to {
             Destination::File {
