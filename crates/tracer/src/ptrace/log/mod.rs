@@ -4,17 +4,15 @@ mod claims;
 mod landing;
 mod paths;
 mod payload;
+mod told;
+mod written;
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt as _;
 
-use blake3::Hash;
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{Change, Durability};
 use iostrata_core::trace::tally::Ended as EndedCall;
 use iostrata_core::trace::{FileKind, NamedFile, is_sync};
-use rustix::fs::OFlags;
 use syscalls::Sysno;
 
 use super::calls::{self, call, path};
@@ -25,16 +23,14 @@ use super::request::Tid;
 use super::resolve::Last;
 use super::tasks::Entered;
 use super::{memory, request};
-use crate::record::batch::{Call, Destination, Item, Open as Opened, Part};
+use crate::record::batch::{Call, Item, Open as Opened};
 use crate::record::change::Ended;
 use crate::record::feed::Feed;
-use crate::record::offsets::Landing;
-use crate::record::{Recording, Unfinished, attributes, counted};
+use crate::record::{Recording, Unfinished, counted};
 
-use claims::changes_by_command;
-use landing::{Aim, Moment, landing};
-use paths::{Led, Lives, last, opening_flags, shown};
-use payload::{Buffers, CHUNK, in_file};
+use paths::{Led, Lives, last, shown};
+use told::{extra, is_step, makes_node, may_be_told, may_change, names_node};
+use written::{Write, before_write};
 
 /// An extended attribute has no longer name and value (include/uapi/linux/limits.h).
 const LONGEST_VALUE: u64 = 65_536;
@@ -46,27 +42,6 @@ pub(super) struct Before {
     second: Led,
     second_text: Vec<u8>,
     write: Option<Write>,
-}
-
-/// Of a call that writes.
-#[derive(Debug)]
-struct Write {
-    aim: Option<Aim>,
-    moment: Option<Moment>,
-    buffers: Option<Buffers>,
-    sums: Vec<Hash>,
-    asks: Asks,
-}
-
-/// When the file is asked what was written to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asks {
-    /// Always: other threads may change the buffer, and change it back.
-    Always,
-    /// When the buffer is not what it was before the call.
-    InDoubt,
-    /// Never: the program itself may be the file system.
-    Never,
 }
 
 /// Feeds one recording.
@@ -168,11 +143,10 @@ impl Recorder {
         }
         let mut before = Before::default();
         if meaning & call::WRITES != 0 {
-            let asks = file.map(|(_, open)| self.asks(tid, &open));
-            before.write = file
-                .and_then(|file| before_write(tid, (number, meaning), arguments, file))
-                .zip(asks)
-                .map(|(write, asks)| Write { asks, ..write });
+            before.write = file.and_then(|(fd, open)| {
+                let asks = self.asks(tid, &open);
+                before_write(tid, (number, meaning), arguments, (fd, open), asks)
+            });
             before.write.as_ref()?;
         }
         if let Some((fd, open)) = file
@@ -202,15 +176,6 @@ impl Recorder {
             before.second_text = memory::string(tid, arguments[1]).unwrap_or_default();
         }
         Some(Box::new(before))
-    }
-
-    fn asks(&self, tid: Tid, open: &Open) -> Asks {
-        match self.identifier.kind_of(open.place) {
-            kind if kind.starts_with("fuse") => Asks::Never,
-            // To read what was written past the page cache would bring it there.
-            _ if self.tasks.is_last(tid) || open.flags.contains(OFlags::DIRECT) => Asks::InDoubt,
-            _ => Asks::Always,
-        }
     }
 
     fn introduce(&mut self, tid: Tid, fd: i32, open: &Open) {
@@ -364,47 +329,6 @@ impl Recorder {
         }
     }
 
-    fn wrote(&mut self, call: Call, entered: &Entered, write: &Write, bytes: u64) {
-        let Some((fd, file)) = entered.file else {
-            return;
-        };
-        let tid = call.thread;
-        let to = if file.is_regular() {
-            let open = self.open_file(call, entered);
-            let landing = match (write.aim, write.moment, Moment::of(tid, fd)) {
-                (Some(Aim::At(offset)), ..) => Landing::At(offset),
-                (Some(aim), Some(before), Some(after)) => landing(aim, before, after, bytes),
-                // Its process is being killed.
-                _ => {
-                    self.cut_off();
-                    return;
-                }
-            };
-            Destination::File {
-                file: file.file,
-                open,
-                landing,
-                flags: landing::call_flags(entered),
-            }
-        } else {
-            Destination::Output {
-                descriptor: u32::try_from(fd).unwrap_or(0),
-            }
-        };
-        let part = Part {
-            call,
-            to,
-            descriptor: u32::try_from(fd).unwrap_or(0),
-            whole: bytes,
-            at: 0,
-            bytes: 0,
-            held: None,
-        };
-        if let Some(log) = &mut self.log {
-            log.payload(write, &part);
-        }
-    }
-
     fn cut_off(&mut self) {
         if let Some(log) = &mut self.log {
             log.cut_off += 1;
@@ -460,214 +384,4 @@ impl Recorder {
             None => {}
         }
     }
-}
-
-impl Log {
-    /// What a call wrote, chunk by chunk.
-    fn payload(&mut self, write: &Write, whole: &Part) {
-        let tid = whole.call.thread;
-        let offset = match whole.to {
-            Destination::File {
-                landing: Landing::At(offset),
-                ..
-            } => Some(offset),
-            _ => None,
-        };
-        let path = format!("/proc/{tid}/fd/{}", whole.descriptor);
-        let mut file = None;
-        let (mut buffer, mut there) = (Vec::new(), Vec::new());
-        let mut at = 0;
-        for chunk in 0.. {
-            let bytes = usize::try_from(whole.whole - at).map_or(CHUNK, |left| left.min(CHUNK));
-            if bytes == 0 {
-                return;
-            }
-            if let Some(buffers) = &write.buffers {
-                buffers.read(tid, at, &mut buffer, bytes);
-            }
-            let is_whole = buffer.len() == bytes;
-            let is_same = is_whole && write.sums.get(chunk) == Some(&blake3::hash(&buffer));
-            let mut held = is_whole.then_some(&buffer);
-            let asks = match write.asks {
-                Asks::Always => true,
-                Asks::InDoubt => !is_same,
-                Asks::Never => !is_whole,
-            };
-            let file = offset.filter(|_| asks).and_then(|offset| {
-                let file = file.get_or_insert_with(|| open_quietly(&path)).as_ref();
-                in_file(file?, offset.checked_add(at)?, bytes, &mut there)
-            });
-            match file {
-                Some(()) => held = Some(&there),
-                None => self.changed += u64::from(is_whole && !is_same),
-            }
-            let held = held.map(|held| self.feed.hold(held));
-            self.feed.add(Item::Part(Part {
-                at,
-                bytes: bytes as u64,
-                held,
-                ..whole.clone()
-            }));
-            at += bytes as u64;
-        }
-    }
-}
-
-/// Opens a file for reading, and leaves no trace of that where it may.
-fn open_quietly(path: &str) -> Option<File> {
-    let open = |flags| {
-        File::options()
-            .read(true)
-            .custom_flags(flags | libc::O_NONBLOCK)
-            .open(path)
-    };
-    // O_NOATIME is for the owner only (open(2)).
-    open(libc::O_NOATIME).or_else(|_| open(0)).ok()
-}
-
-/// Looks at position, length and buffers; `None` where the log needs nothing of what is written.
-fn before_write(
-    tid: Tid,
-    (number, meaning): (Sysno, u32),
-    arguments: &[u64; 6],
-    (fd, open): (i32, Open),
-) -> Option<Write> {
-    let is_output = matches!(arguments[0], 1 | 2) && open.kind() != FileKind::Regular;
-    if !open.is_regular() && (!is_output || open.kind() == FileKind::Anonymous) {
-        return None;
-    }
-    let moment = open.is_regular().then(|| Moment::of(tid, fd)).flatten();
-    let flags = moment.map_or(0, |moment| moment.flags);
-    let aim = open
-        .is_regular()
-        .then(|| Aim::of(tid, number, meaning, arguments, flags));
-    let buffers = Buffers::of(tid, meaning, arguments);
-    Some(Write {
-        aim,
-        moment,
-        sums: buffers
-            .as_ref()
-            .map_or_else(Vec::new, |buffers| buffers.hash(tid)),
-        buffers,
-        asks: Asks::InDoubt,
-    })
-}
-
-/// Whether a call on the descriptor of this file may be told of.
-fn may_be_told(meaning: u32, number: Sysno, open: &Open) -> bool {
-    let is_step = meaning & call::STEP != 0 || attributes::is_one(number.name());
-    is_step && meaning & call::FD_FIRST != 0 && is_in_tree(open)
-}
-
-/// Whether the file has, or may get, a name in a file system.
-fn is_in_tree(open: &Open) -> bool {
-    !matches!(
-        open.kind(),
-        FileKind::Anonymous | FileKind::Pipe | FileKind::Socket
-    )
-}
-
-/// Whether the paths of the call say which node it changes.
-fn names_node(number: Sysno, arguments: &[u64; 6]) -> bool {
-    use Sysno as N;
-    match number {
-        N::open | N::openat | N::openat2 | N::creat => {
-            let flags = opening_flags(number, arguments);
-            flags.intersects(OFlags::CREATE | OFlags::TMPFILE)
-        }
-        N::rename
-        | N::renameat
-        | N::renameat2
-        | N::link
-        | N::linkat
-        | N::unlink
-        | N::unlinkat
-        | N::rmdir
-        | N::truncate => true,
-        other => makes_node(other) || is_attribute_by_path(other),
-    }
-}
-
-fn makes_node(number: Sysno) -> bool {
-    use Sysno as N;
-    matches!(
-        number,
-        N::mkdir | N::mkdirat | N::symlink | N::symlinkat | N::mknod | N::mknodat
-    )
-}
-
-fn is_attribute_by_path(number: Sysno) -> bool {
-    calls::paths_of(number) != 0 && attributes::is_one(number.name())
-}
-
-/// Whether the end of the call is of interest to the log, should its thread be killed in it.
-fn may_change(entered: &Entered) -> bool {
-    let writes = entered
-        .before
-        .as_ref()
-        .is_some_and(|before| before.write.is_some());
-    writes || names_node(entered.number, &entered.arguments) || is_step(entered, false)
-}
-
-/// Whether the call is one of those that the log tells of, other than by what they wrote
-/// (`is_step`, `bpf/history.h`).
-fn is_step(entered: &Entered, failed: bool) -> bool {
-    let Entered {
-        meaning, number, ..
-    } = entered;
-    let open = entered.file.as_ref().map(|(_, open)| open);
-    let is_regular = open.is_some_and(Open::is_regular);
-    if open.is_some_and(|open| !is_in_tree(open)) {
-        return false;
-    }
-    if failed {
-        let writes = meaning & call::WRITES != 0 && is_regular;
-        return entered.has_paths || meaning & call::STEP != 0 || writes;
-    }
-    if attributes::is_one(number.name()) {
-        return match number {
-            Sysno::fcntl | Sysno::ioctl => {
-                open.is_some()
-                    && changes_by_command(calls::name(entered.counted), &entered.arguments)
-            }
-            _ => true,
-        };
-    }
-    if meaning & call::STEP == 0 {
-        return false;
-    }
-    let argument = &entered.arguments;
-    match number {
-        Sysno::mmap => {
-            is_regular
-                && argument[2] & libc::PROT_WRITE as u64 != 0
-                && argument[3] & libc::MAP_SHARED as u64 != 0
-        }
-        Sysno::open | Sysno::openat | Sysno::openat2 | Sysno::creat => {
-            let empties = opening_flags(*number, argument).contains(OFlags::TRUNC);
-            let is_writable = open.is_some_and(Open::is_writable);
-            is_regular && (is_writable || entered.creates || empties)
-        }
-        _ if meaning & (call::FD_RETURNED | call::CLOSES) != 0 => {
-            is_regular && open.is_some_and(Open::is_writable)
-        }
-        _ => true,
-    }
-}
-
-/// What else a call that sets attributes was given in memory.
-fn extra(tid: Tid, entered: &Entered) -> Vec<u8> {
-    use Sysno as N;
-    let argument = &entered.arguments;
-    let (address, bytes) = match entered.number {
-        N::utime => (argument[1], 16),
-        N::utimes => (argument[1], 32),
-        N::futimesat | N::utimensat => (argument[2], 32),
-        N::ioctl => (argument[2], 4),
-        N::setxattr | N::lsetxattr | N::fsetxattr => (argument[2], argument[3].min(LONGEST_VALUE)),
-        _ => return Vec::new(),
-    };
-    let mut read = Vec::new();
-    memory::append(tid, address, &mut read, usize::try_from(bytes).unwrap_or(0));
-    read
 }
