@@ -1,8 +1,9 @@
 /* Makes file operations at random, the same ones for the same seed.
  *
- * random DIR OTHER FIRST COUNT GO [without-rings]: for COUNT seeds from FIRST on, makes DIR/SEED and OTHER/SEED,
+ * random DIR OTHER FIRST COUNT GO [without-rings|recorded]: for COUNT seeds from FIRST on, makes DIR/SEED and OTHER/SEED,
  * which may lie on another file system, and does there what the seed says. First it opens GO, a
- * FIFO, and so waits for whoever is to watch.
+ * FIFO, and so waits for whoever is to watch. What is recorded does without that of which an
+ * operation log does not have the bytes.
  *
  * Whoever reads a trace of it learns from notes what that trace does not have. A note is a write
  * to descriptor -1, which fails:
@@ -32,6 +33,7 @@ enum where {
 	ALONE,	 /* changes them */
 	PEOPLE,	 /* makes threads or processes, which take the lock themselves */
 	RINGS,	 /* as ALONE, unless they are not wanted */
+	UNTOLD,	 /* as ALONE, unless all bytes are wanted in an operation log */
 };
 
 static const struct operation {
@@ -56,7 +58,7 @@ static const struct operation {
 	{ send_file, 3, DATA },
 	{ clone_file, 2, DATA },
 	{ ask_about, 2, DATA },
-	{ store_by_mapping, 4, ALONE },
+	{ store_by_mapping, 4, UNTOLD },
 	{ through_a_pipe, 3, ALONE },
 	/* names.h */
 	{ open_some, 14, ALONE },
@@ -85,7 +87,7 @@ static const struct operation {
 	{ open_sockets, 1, ALONE },
 	/* queues.h */
 	{ by_ring, 9, RINGS },
-	{ by_aio, 3, ALONE },
+	{ by_aio, 3, UNTOLD },
 	/* people.h */
 	{ race_threads, 3, PEOPLE },
 	{ fork_child, 3, PEOPLE },
@@ -94,7 +96,7 @@ static const struct operation {
 	{ fork_into_root, 3, PEOPLE },
 };
 
-static int rings = 1;
+static int rings = 1, recorded;
 
 static void one_operation(int people)
 {
@@ -111,7 +113,8 @@ static void one_operation(int people)
 			OPERATIONS[at].run();
 		return;
 	}
-	if (OPERATIONS[at].where == RINGS && !rings)
+	if ((OPERATIONS[at].where == RINGS && !rings) ||
+	    (OPERATIONS[at].where == UNTOLD && recorded))
 		return;
 	if (OPERATIONS[at].where == DATA)
 		together();
@@ -158,6 +161,7 @@ int main(int count, char **word)
 	if (count < 6 || count > 7)
 		return 2;
 	rings = count == 6;
+	recorded = count == 7 && !strcmp(word[6], "recorded");
 	first = strtoul(word[3], 0, 10);
 	seeds = strtoul(word[4], 0, 10);
 	signal(SIGPIPE, SIG_IGN);

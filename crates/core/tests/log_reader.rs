@@ -102,7 +102,8 @@ fn log(changes: impl IntoIterator<Item = Change>) -> Vec<u8> {
         reads: false,
     };
     let mut log = Writer::new(Vec::new(), &begin).unwrap();
-    log.store(&[7; 60_000], &mut Payload::default()).unwrap();
+    log.store(&vec![7; 60_000], &mut Payload::default())
+        .unwrap();
     for change in changes {
         let mut operation = Operation {
             id: 0,

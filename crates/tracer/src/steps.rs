@@ -6,6 +6,7 @@ use iostrata_core::trace::{Scope, Step};
 /// include/uapi/asm-generic/fcntl.h, include/uapi/linux/fcntl.h, include/uapi/linux/fs.h,
 /// include/uapi/asm-generic/mman-common.h
 pub(crate) const O_TRUNC: u64 = 0o1000;
+pub(crate) const O_APPEND: u32 = 0o2_000;
 pub(crate) const O_DSYNC: u32 = 0o10_000;
 const O_DIRECT: u32 = 0o40_000;
 pub(crate) const AT_REMOVEDIR: u64 = 0x200;

@@ -46,7 +46,7 @@ pub(crate) struct Trace {
     pub(crate) html: Html,
 
     /// Also write the operation log: every change to files in order, with its bytes. FILE must
-    /// not exist; needs eBPF
+    /// not exist
     #[arg(long, value_name = "FILE", conflicts_with = "pid")]
     pub(crate) record: Option<PathBuf>,
 

@@ -6,12 +6,13 @@ use iostrata_core::op::FileId;
 use iostrata_core::trace::calls::{Counted, Effect, Following, GROUPS, Group, group};
 
 use super::calls::{all, call_names, meaning, name, paths_of, told_by};
-use super::change::item;
 use super::history::{Named, Resolved};
 use super::names::Place;
+use super::payload::ended;
 use super::uring;
 use super::wire::{FileKey, StepEvent, call};
 use crate::record::batch::Call;
+use crate::record::change::{Ended, item};
 use crate::steps::{self, Asked};
 
 const FILE: FileId = FileId {
@@ -248,7 +249,11 @@ fn what_is_followed_is_what_the_class_says() {
             name,
             outcome: Ok(0),
         };
-        let has_change = item(call, &resolved).is_some();
+        let ended = Ended {
+            call,
+            ..ended(&resolved)
+        };
+        let has_change = item(&ended).is_some();
         match class.following {
             Following::Both => assert!(step.is_some() && has_change, "{name}"),
             Following::HistoryOnly(_) => assert!(step.is_some() && !has_change, "{name}"),

@@ -7,22 +7,20 @@ use iostrata_core::trace::timeline::Moments;
 use iostrata_core::trace::{Event, Follower, NamedFile, Scope, Seen, Step, Task, is_open, is_sync};
 use zerocopy::FromBytes as _;
 
-use super::attributes;
 use super::calls;
 use super::names::{Names, Place, beneath, up_to_nul};
 use super::requests::Requests;
 use super::stream::file_id;
-use super::touched::{self, By, Inode, Meant, Touch, Touches};
+use super::touched::{self, By, Meant, Touch, Touches};
 use super::wire::{FileKey, ReportEvent, RunEvent, StepEvent, Submission, TaskEvent, run};
 use crate::paths;
+use crate::record::attributes;
+use crate::record::change::{Inode, TMPFILE};
 use crate::sites::Sites;
 use crate::steps::{self, Asked};
 
 /// include/linux/fs.h
 pub(super) const FMODE_CREATED: u32 = 0x10_0000;
-
-/// `__O_TMPFILE`, include/uapi/asm-generic/fcntl.h
-pub(super) const TMPFILE: u32 = 0o20_000_000;
 
 /// Follows a session. Memory grows with the files and threads, not with the calls.
 #[derive(Debug, Default)]

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use iostrata_core::environment::Backend;
 use iostrata_core::evidence::{Losses, RawEvidence, Totals};
-use iostrata_core::op::FileId;
 use iostrata_core::record::{Begin, Completeness};
 use iostrata_core::trace::timeline::Moments;
 use iostrata_core::trace::{Facts, Storage, assemble};
@@ -15,7 +14,6 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
 use zerocopy::{FromZeros as _, IntoBytes as _};
 
 use super::Limits;
-use super::mapping::Mappings;
 use super::object::Object;
 use super::payload::Payloads;
 use super::readout::{rows_of_calls, rows_of_pages, summed};
@@ -28,7 +26,6 @@ use super::wire::{
 };
 use crate::machine;
 use crate::record::Recording;
-use crate::record::batch::Call;
 use crate::sites::Sites;
 
 /// Each kind, and the length of its fixed part.
@@ -199,7 +196,13 @@ fn no_record_stops_the_log() {
     for _ in 0..40_000 {
         take(&random.record(), &mut events);
     }
-    let recorded = events.payloads.take().unwrap().end(vec![], false).unwrap();
+    let recorded = events
+        .payloads
+        .take()
+        .unwrap()
+        .end(vec![], false)
+        .finish()
+        .unwrap();
     assert!(recorded.operations > 1_000);
     assert_ne!(recorded.completeness, Completeness::Complete);
 }
@@ -217,11 +220,6 @@ fn a_descriptor_that_became_a_fifo_is_not_waited_for() {
     let (_object, mut payloads) = recorded(directory.path());
     let fifo = fifo(directory.path());
     // What was written lies in the file that the descriptor stands for, or stood for.
-    let file = FileId {
-        device: 1,
-        inode: 2,
-        generation: 0,
-    };
     let mut event = wire::PayloadEvent::new_zeroed();
     event.kind = EVENT_PAYLOAD;
     event.thread = std::process::id();
@@ -229,7 +227,7 @@ fn a_descriptor_that_became_a_fifo_is_not_waited_for() {
     event.form = wire::form::IN_FILE;
     (event.bytes, event.part) = (123, 123);
     payloads.payload(event.as_bytes());
-    let recorded = payloads.end(vec![], false).unwrap();
+    let recorded = payloads.end(vec![], false).finish().unwrap();
     let Completeness::Incomplete { because } = recorded.completeness else {
         panic!("the bytes are missing");
     };
@@ -237,17 +235,4 @@ fn a_descriptor_that_became_a_fifo_is_not_waited_for() {
         because.iter().any(|gap| gap.what.contains("123")),
         "{because:?}"
     );
-    // The same of a file that is mapped.
-    let call = Call {
-        process: std::process::id(),
-        thread: std::process::id(),
-        started_ns: 0,
-        ended_ns: 1,
-        name: "mmap",
-        outcome: Ok(std::ptr::from_ref(&KINDS) as u64),
-    };
-    let mut event = wire::StepEvent::new_zeroed();
-    event.argument[4] = fifo.as_raw_fd().try_into().unwrap();
-    let none = Mappings::default().add(call, file, &event);
-    assert_eq!(none, None);
 }

@@ -7,7 +7,6 @@ mod aio;
 mod attributes;
 pub(crate) mod calls;
 mod casts;
-mod change;
 #[cfg(test)]
 mod classified;
 mod copies;
@@ -16,7 +15,6 @@ mod history;
 #[cfg(test)]
 mod hostile;
 mod load;
-mod mapping;
 mod moments;
 mod names;
 mod object;
@@ -40,7 +38,7 @@ use iostrata_core::op::Gap;
 
 use crate::clock;
 use crate::failure::{self, survive};
-use crate::record::{RecordError, Recorded, Recording};
+use crate::record::{Recording, Unfinished};
 use aya::maps::MapError;
 pub use calls::call_names;
 pub use load::Stratum;
@@ -132,24 +130,6 @@ impl Default for Limits {
             reads: false,
             casts: true,
         }
-    }
-}
-
-/// A log whose session has ended.
-pub struct Unfinished {
-    payloads: Payloads,
-    gaps: Vec<Gap>,
-    still_running: bool,
-}
-
-impl Unfinished {
-    /// Checks the log against the files and ends it. Reads the files that were written: what is
-    /// asked of the page cache comes before.
-    ///
-    /// # Errors
-    /// When the log could not be written to its end.
-    pub fn finish(self) -> Result<Recorded, RecordError> {
-        self.payloads.end(self.gaps, self.still_running)
     }
 }
 
@@ -323,11 +303,7 @@ impl Observer for EbpfObserver {
             if self.limits.reads {
                 gaps.extend(aio::unread(&left));
             }
-            Unfinished {
-                payloads,
-                gaps,
-                still_running,
-            }
+            payloads.end(gaps, still_running)
         });
         let seen = if self.limits.history {
             let mut moments = moments::read(&self.object, self.config.started_ns)

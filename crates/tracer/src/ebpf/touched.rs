@@ -11,6 +11,7 @@ use zerocopy::FromBytes as _;
 
 use super::stream::file_id;
 use super::wire::{TouchedEvent, touched};
+use crate::record::change::Inode;
 
 /// One inode, as it was when the call changed it or when the call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,16 +23,6 @@ pub(super) struct Touch {
     /// Its name, and the directory that has it; the first of several names.
     name: Option<(FileId, Vec<u8>)>,
     inode: Inode,
-}
-
-/// What an inode says about itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Inode {
-    /// Type and permissions.
-    pub(super) mode: u32,
-    pub(super) size_bytes: u64,
-    /// The device that it stands for, as the kernel numbers it.
-    pub(super) device: u32,
 }
 
 /// What was read last of a file that was touched.

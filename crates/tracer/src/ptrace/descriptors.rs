@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use super::descriptions::Numbers;
 use super::identity::{Identifier, Open};
 use super::request::Tid;
 
@@ -27,6 +28,7 @@ pub(super) struct Table {
     number: u32,
     process: Option<OwnedFd>,
     open: HashMap<i32, Open>,
+    numbers: Numbers,
     positions: HashMap<i32, File>,
     kept: Rc<Cell<usize>>,
 }
@@ -38,6 +40,7 @@ impl Table {
             number: process,
             process: None,
             open: HashMap::new(),
+            numbers: Numbers::default(),
             positions: HashMap::new(),
             kept: Rc::clone(kept),
         }))
@@ -85,6 +88,16 @@ impl Table {
         })
     }
 
+    /// The process whose table it is.
+    pub(super) fn process(&self) -> u32 {
+        self.number
+    }
+
+    /// The open file descriptions of its descriptors.
+    pub(super) fn numbers(&mut self) -> &mut Numbers {
+        &mut self.numbers
+    }
+
     /// The position of the open file. Asked of the kernel each time: it is shared with all
     /// that have the file by `fork` or `dup`. The descriptor that is kept is one of `/proc`
     /// and holds no file (fs/proc/fd.c, `seq_show`, looks the file up at each reading).
@@ -120,17 +133,25 @@ impl Table {
     /// The descriptor may stand for something else from now on.
     pub(super) fn forget(&mut self, fd: i32) {
         self.open.remove(&fd);
+        self.numbers.forget(|other| other == fd);
+    }
+
+    /// What it stands for has changed.
+    pub(super) fn look_again(&mut self, fd: i32) {
+        self.open.remove(&fd);
     }
 
     /// All descriptors may.
     pub(super) fn forget_all(&mut self) {
         self.open.clear();
+        self.numbers.doubt();
     }
 
     /// Those from `first` to `last` may.
     pub(super) fn forget_range(&mut self, first: u32, last: u32) {
-        self.open
-            .retain(|fd, _| u32::try_from(*fd).is_ok_and(|fd| fd < first || fd > last));
+        let is_in = |fd: i32| u32::try_from(fd).is_ok_and(|fd| (first..=last).contains(&fd));
+        self.open.retain(|fd, _| !is_in(*fd));
+        self.numbers.forget(is_in);
     }
 }
 

@@ -49,6 +49,17 @@ pub(super) fn words<const N: usize>(tid: Tid, address: u64) -> Option<[u64; N]> 
     (read == N * 8).then(|| bytes.map(u64::from_ne_bytes))
 }
 
+/// Reads up to `bytes` behind what `into` has. Returns how many were there.
+pub(super) fn append(tid: Tid, address: u64, into: &mut Vec<u8>, bytes: usize) -> usize {
+    let before = into.len();
+    into.resize(before + bytes, 0);
+    let at = usize::try_from(address).ok();
+    let had = at.and_then(|at| read(tid, at, &mut into[before..]).ok());
+    let had = had.unwrap_or(0);
+    into.truncate(before + had);
+    had
+}
+
 /// Writes a 64-bit word.
 pub(super) fn set_word(tid: Tid, address: u64, word: u64) -> io::Result<()> {
     let mut bytes = word.to_ne_bytes();

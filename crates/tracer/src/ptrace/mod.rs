@@ -19,11 +19,13 @@ mod adopt;
 mod aio;
 mod calls;
 mod clones;
+mod descriptions;
 mod descriptors;
 mod filter;
 pub mod front;
 mod history;
 mod identity;
+mod log;
 mod lower;
 mod mappings;
 mod memory;
@@ -39,6 +41,7 @@ mod start;
 mod tasks;
 mod told;
 mod tracing;
+mod turns;
 mod usage;
 mod watch;
 
@@ -57,6 +60,7 @@ use iostrata_core::trace::Lower;
 
 pub use calls::sees;
 use filter::Filter;
+use log::Log;
 use record::Record;
 use recorder::Recorder;
 use start::Program;
@@ -65,6 +69,7 @@ use watch::Watch;
 
 use crate::failure::{self, survive};
 use crate::program::StartError;
+use crate::record::{Recording, Unfinished};
 
 /// Pairs of call and file that are told apart, and files that are named. What is beyond is
 /// counted without its file.
@@ -114,6 +119,8 @@ pub struct Outcome {
     pub status: Option<ExitStatus>,
     /// Stops that were answered.
     pub stops: u64,
+    /// The operation log, where one is written.
+    pub recorded: Option<Unfinished>,
 }
 
 /// One program that is traced, by a thread of its own.
@@ -129,9 +136,30 @@ pub struct Session {
 impl Session {
     /// Runs a program: `command` is its name and its arguments.
     pub fn start(command: &[OsString], stops: Stops) -> Result<Self, TraceError> {
+        Self::start_with(command, stops, None)
+    }
+
+    /// The same, and writes its operation log.
+    pub fn record(
+        command: &[OsString],
+        stops: Stops,
+        recording: Recording,
+    ) -> Result<Self, TraceError> {
+        Self::start_with(command, stops, Some(recording))
+    }
+
+    fn start_with(
+        command: &[OsString],
+        stops: Stops,
+        recording: Option<Recording>,
+    ) -> Result<Self, TraceError> {
         let program = Program::find(command)?;
+        let recorder = move || {
+            let recorder = Recorder::new(MOST_ROWS, false);
+            recorder.with_log(recording.map(Log::new))
+        };
         Self::begin(stops, move |watch, started, record| {
-            run(program, stops, watch, started, record)
+            run((program, stops), recorder, watch, started, record)
         })
     }
 
@@ -221,15 +249,19 @@ impl Session {
         let stops = self.stops;
         let finished = survive("the whole recording", &mut failed, || {
             failure::stage("record.finish");
-            record.finish(stops)
+            record.finish(stops, self.watch.stops.load(Ordering::Relaxed))
         });
-        let (mut observation, lower) = finished.unwrap_or_default();
+        let (mut observation, lower, mut recorded) = finished.unwrap_or_default();
+        if let Some(recorded) = &mut recorded {
+            recorded.gaps.extend(failed.iter().cloned());
+        }
         observation.failed.extend(failed);
         let outcome = Outcome {
             observation,
             lower,
             status: self.watch.status(),
             stops: self.watch.stops.load(Ordering::Relaxed),
+            recorded,
         };
         Ok((outcome, rest))
     }
@@ -254,6 +286,7 @@ impl Session {
             lower: Lower::default(),
             status: self.watch.status(),
             stops: self.watch.stops.load(Ordering::Relaxed),
+            recorded: None,
         };
         Ok((outcome, Rest(None)))
     }
@@ -291,8 +324,8 @@ impl Rest {
 
 /// On the thread that traces: runs a program to its end.
 fn run(
-    program: Program,
-    stops: Stops,
+    (program, stops): (Program, Stops),
+    recorder: impl FnOnce() -> Recorder,
     watch: &Arc<Watch>,
     started: &Sender<u32>,
     record: Sender<Record>,
@@ -308,7 +341,7 @@ fn run(
         .start(filter.as_ref(), options)
         .map_err(TraceError::Kernel)?;
     let pid = process.pid;
-    let mut recorder = Recorder::new(MOST_ROWS, false);
+    let mut recorder = recorder();
     recorder.adopt(pid, crate::clock::now_ns());
     watch.alive.store(1, Ordering::Release);
     // Nobody listens when the session was given up; the program runs all the same.

@@ -41,34 +41,46 @@ impl Notes {
         }
     }
 
+    /// What is missing in an operation log.
+    pub(super) fn log_gaps(&self) -> Vec<Gap> {
+        [self.of_rings(), self.of_foreign(), self.of_refused()]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    fn of_rings(&self) -> Option<Gap> {
+        let why = "the program hands them over in shared memory, where ptrace does not see them; \
+                   eBPF does";
+        (self.rings > 0).then(|| Gap::new("operations of io_uring", why))
+    }
+
+    fn of_foreign(&self) -> Option<Gap> {
+        let why = "their numbers mean other calls; they are not decoded";
+        let what = || format!("calls of {} programs of another architecture", self.foreign);
+        (self.foreign > 0).then(|| Gap::new(what(), why))
+    }
+
+    fn of_refused(&self) -> Option<Gap> {
+        let why =
+            "the kernel permits no tracing of them: they are another user's, or have a tracer";
+        let what = || format!("{} threads of what the process had started", self.refused);
+        (self.refused > 0).then(|| Gap::new(what(), why))
+    }
+
     /// All that is missing in a run.
     pub(super) fn gaps(self, stops: Stops, without_generation: u64) -> Vec<Gap> {
         let mut gaps = always(stops);
+        gaps.extend(self.log_gaps());
         let mut say = |is: bool, what: String, why: &str| {
             if is {
                 gaps.push(Gap::new(what, why));
             }
         };
         say(
-            self.rings > 0,
-            "operations of io_uring".to_owned(),
-            "the program hands them over in shared memory, where ptrace does not see them; \
-             eBPF does",
-        );
-        say(
-            self.foreign > 0,
-            format!("calls of {} programs of another architecture", self.foreign),
-            "their numbers mean other calls; they are not decoded",
-        );
-        say(
             self.without_figures > 0,
             format!("CPU time and faults of {} threads", self.without_figures),
             "they were gone before their figures could be read",
-        );
-        say(
-            self.refused > 0,
-            format!("{} threads of what the process had started", self.refused),
-            "the kernel permits no tracing of them: they are another user's, or have a tracer",
         );
         say(
             without_generation > 0,

@@ -52,6 +52,14 @@ impl Given {
         }
     }
 
+    /// What a descriptor stands for.
+    pub(super) fn of_descriptor(directory: i32) -> Self {
+        Self {
+            directory,
+            text: Vec::new(),
+        }
+    }
+
     /// An empty path, which stands for the descriptor (`AT_EMPTY_PATH`).
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty()

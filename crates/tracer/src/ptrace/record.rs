@@ -3,15 +3,18 @@
 use iostrata_core::evidence::{Losses, RawEvidence, Totals};
 use iostrata_core::observe::Observation;
 use iostrata_core::op::Gap;
+use iostrata_core::trace::calls::unrecorded;
 use iostrata_core::trace::tally::{Tally, Used};
 use iostrata_core::trace::{Lower, ProcessIo, Task};
 
 use super::Stops;
 use super::identity::Identifier;
+use super::log::Log;
 use super::lower::Residencies;
 use super::notes::Notes;
 use super::request::Tid;
 use super::usage;
+use crate::record::Unfinished;
 
 /// A run that nobody is stopped for any more.
 #[derive(Debug)]
@@ -25,17 +28,30 @@ pub(super) struct Record {
     pub(super) left: Vec<(Tid, u32, Used)>,
     /// What is missing since the recording has failed.
     pub(super) failed: Vec<Gap>,
+    pub(super) log: Option<Log>,
 }
 
 impl Record {
     /// Asks the kernel for the rest and makes evidence of it.
-    pub(super) fn finish(mut self, stops: Stops) -> (Observation, Lower) {
+    /// `answered`: stops that were answered.
+    pub(super) fn finish(
+        mut self,
+        stops: Stops,
+        answered: u64,
+    ) -> (Observation, Lower, Option<Unfinished>) {
+        let still_running = !self.left.is_empty();
         for (tid, process, before) in self.left {
             let used = usage::of(process, tid).map(|used| usage::since(used, &before));
             self.tally.end_task(tid, used, None);
         }
         let residency = self.residencies.now(&mut self.identifier);
         let tallied = self.tally.finish();
+        let log = self.log.map(|log| {
+            let mut gaps = self.notes.log_gaps();
+            gaps.extend(unrecorded(&tallied.rows));
+            gaps.extend(self.failed.iter().cloned());
+            log.end(answered, gaps, still_running)
+        });
         let raw = RawEvidence {
             syscalls: Some(tallied.rows),
             totals: Some(totals(&tallied.seen.tasks)),
@@ -54,7 +70,7 @@ impl Record {
             ..Observation::default()
         };
         let io = self.io;
-        (observation, Lower { residency, io })
+        (observation, Lower { residency, io }, log)
     }
 }
 

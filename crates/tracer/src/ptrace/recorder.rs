@@ -12,6 +12,7 @@ use super::calls::{self, call};
 use super::clones::{self, CLONE_FILES, CLONE_THREAD};
 use super::history::{creates, is_durable, step};
 use super::identity::{Identifier, Open};
+use super::log::Log;
 use super::lower::{Residencies, accounts};
 use super::mappings::Mappings;
 use super::naming::named;
@@ -40,6 +41,9 @@ pub(super) struct Recorder {
     pub(super) mappings: Mappings,
     /// Whether calls count: not before the program was executed.
     pub(super) counts: bool,
+    pub(super) log: Option<Log>,
+    /// The last open file description that was given a number.
+    pub(super) descriptions: u64,
 }
 
 impl Recorder {
@@ -55,7 +59,14 @@ impl Recorder {
             queue: Queue::default(),
             mappings: Mappings::default(),
             counts: counts_at_once,
+            log: None,
+            descriptions: 0,
         }
+    }
+
+    /// The same, with an operation log.
+    pub(super) fn with_log(self, log: Option<Log>) -> Self {
+        Self { log, ..self }
     }
 
     /// Whether the thread is in a call whose end is to be recorded.
@@ -108,6 +119,8 @@ impl Recorder {
             && flags & (CLONE_FILES | CLONE_THREAD) == CLONE_FILES
         {
             self.tasks.share(tid, process);
+        } else if let Some((process, _)) = maker {
+            self.tasks.inherit(tid, process);
         }
     }
 
@@ -118,7 +131,8 @@ impl Recorder {
         };
         let Told { counted, meaning } = told::at_entry(tid, number, &mut arguments);
         let style = calls::paths_of(number);
-        let [first, second] = place::given(tid, style, &arguments);
+        let given = place::given(tid, style, &arguments);
+        let [first, second] = given.clone();
         let creates = first
             .as_ref()
             .is_some_and(|first| creates(number, &arguments) && !place::exists(first, tid));
@@ -137,6 +151,11 @@ impl Recorder {
         let file = fd.and_then(|fd| Some((fd, self.resolve(tid, fd)?)));
         let source = source.and_then(|fd| self.resolve(tid, fd));
         self.submit(tid, number, &arguments);
+        let before = self.before(tid, (number, meaning), &arguments, file, &given);
+        let closes = file.filter(|(_, open)| number == Sysno::close && open.is_regular());
+        let description = closes
+            .filter(|_| self.has_log())
+            .and_then(|(fd, open)| self.description(tid, fd, open.file));
         self.forget_closed(tid, number, &arguments);
         let untraced = clones::take_untraced(number, &arguments, tid);
         let entered = Entered {
@@ -152,6 +171,8 @@ impl Recorder {
             linked,
             creates,
             untraced,
+            before,
+            description,
             started_ns: now_ns(),
         };
         if let Some(thread) = self.tasks.threads.get_mut(&tid) {
@@ -179,7 +200,12 @@ impl Recorder {
         }
         let result = told::result(tid, entered.counted, &entered.arguments, result);
         let after = self.operations((process, tid), &entered, result, now_ns);
-        let entered = self.made_writable(tid, entered, result);
+        let mut entered = self.made_writable(tid, entered, result);
+        self.find_opened(tid, &mut entered, result);
+        self.log_call((process, tid), &entered, result, now_ns);
+        for ended in &after {
+            self.log_operation(ended);
+        }
         if self.counts {
             let ended = self.ended(tid, process, entered, result, now_ns);
             self.tally.call(ended);
@@ -189,23 +215,30 @@ impl Recorder {
         }
     }
 
+    /// The file that a call has opened.
+    pub(super) fn find_opened(&mut self, tid: Tid, entered: &mut Entered, result: i64) {
+        let Some(fd) = u64::try_from(result).ok().map(descriptor) else {
+            return;
+        };
+        if entered.meaning & call::FD_RETURNED == 0 || !self.counts {
+            return;
+        }
+        if let Some(table) = self.tasks.table(tid) {
+            table.borrow_mut().forget(fd);
+        }
+        entered.file = self.resolve(tid, fd).map(|open| (fd, open));
+    }
+
     fn ended(
         &mut self,
         tid: Tid,
         process: u32,
-        mut entered: Entered,
+        entered: Entered,
         result: i64,
         now_ns: u64,
     ) -> Ended {
         let outcome = u64::try_from(result)
             .map_err(|_negative| i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX));
-        if let (Ok(fd), true) = (outcome, entered.meaning & call::FD_RETURNED != 0) {
-            let fd = descriptor(fd);
-            if let Some(table) = self.tasks.table(tid) {
-                table.borrow_mut().forget(fd);
-            }
-            entered.file = self.resolve(tid, fd).map(|open| (fd, open));
-        }
         let transfer = (entered.meaning & call::MOVES != 0).then(|| Transfer {
             direction: if entered.meaning & call::WRITES != 0 {
                 Direction::Write
@@ -336,6 +369,12 @@ impl Recorder {
     /// A thread is about to end, or is gone without having been seen ending, as one that is
     /// killed between the two may be (ptrace(2)). Either way it still has its figures.
     pub(super) fn ending(&mut self, tid: Tid, now_ns: u64) {
+        let Some(thread) = self.tasks.threads.get_mut(&tid) else {
+            return;
+        };
+        if let (Some(entered), process) = (thread.entered.take(), thread.process) {
+            self.log_cut_off(tid, process, entered, now_ns);
+        }
         let Some(thread) = self.tasks.threads.get(&tid) else {
             return;
         };
@@ -365,6 +404,7 @@ impl Recorder {
             residencies: self.residencies,
             io: self.io,
             notes: self.notes,
+            log: self.log,
         }
     }
 }

@@ -194,13 +194,88 @@ pub(super) fn set_first_argument(_tid: Tid, _value: u64) -> io::Result<()> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
+/// What the call returned that a thread was in which is about to end: the end comes before the
+/// stop at its exit when the thread is killed (ptrace(2), `PTRACE_EVENT_EXIT`). A call that was
+/// not begun has failed with `ENOSYS` (`arch/x86/entry/entry_64.S`). `None` where it does not tell.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn last_result(tid: Tid) -> Option<i64> {
+    let mut word: libc::c_long = 0;
+    let at = std::mem::offset_of!(libc::user_regs_struct, rax);
+    // The system call itself stores the word, other than the function of the C library.
+    // SAFETY: the kernel writes one word to the address of a live one.
+    let outcome = unsafe {
+        libc::syscall(
+            libc::SYS_ptrace,
+            libc::PTRACE_PEEKUSER,
+            tid,
+            at,
+            ptr::from_mut(&mut word),
+        )
+    };
+    (outcome == 0).then_some(word)
+}
+
+/// The same; here the register still holds an argument when a call was not begun.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn last_result(_tid: Tid) -> Option<i64> {
+    None
+}
+
+/// What there is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// This thread has stopped, or is gone.
+    Stop(Tid, Stop),
+    /// Nobody has stopped for so long.
+    Nothing,
+    /// Nobody is left.
+    Nobody,
+}
+
+/// Pause between two looks while a thread waits for its turn.
+const LOOK: Duration = Duration::from_micros(50);
+
+/// [`next_stop`], which waits no longer than `limit` where there is one.
+pub(super) fn next(impatience: Duration, limit: Option<Duration>) -> io::Result<Next> {
+    let Some(limit) = limit else {
+        let stop = next_stop(impatience)?;
+        return Ok(stop.map_or(Next::Nobody, |(tid, stop)| Next::Stop(tid, stop)));
+    };
+    let begun = Instant::now();
+    loop {
+        let stopped = wait(libc::P_ALL, 0, libc::WSTOPPED | libc::WNOHANG);
+        if let Ok(Some((tid, Change::Stopped(status)))) = stopped {
+            return Ok(Next::Stop(tid, Stop::from_status(status)));
+        }
+        match wait(
+            libc::P_ALL,
+            0,
+            libc::WEXITED | libc::WNOWAIT | libc::WNOHANG,
+        ) {
+            Ok(Some((tid, Change::Ended(_)))) => return Ok(Next::Stop(tid, Stop::Gone)),
+            Ok(_) => {}
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::ECHILD) => return Ok(Next::Nobody),
+                _ => return Err(error),
+            },
+        }
+        if begun.elapsed() >= limit {
+            return Ok(Next::Nothing);
+        }
+        if begun.elapsed() >= impatience {
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
 /// The next stop of a thread that this thread traces, or the end of one of its children, who
 /// is in `/proc` until [`reap`]. `None` when there are no more. Other threads' children are
 /// theirs.
 ///
 /// Looks for one again and again for up to `impatience` before it sleeps: to be woken on
 /// another CPU takes longer than most programs need for their next stop.
-pub(super) fn next_stop(impatience: Duration) -> io::Result<Option<(Tid, Stop)>> {
+fn next_stop(impatience: Duration) -> io::Result<Option<(Tid, Stop)>> {
     let begun = Instant::now();
     loop {
         // Without children that could stop this fails, and the other call says so.

@@ -51,6 +51,11 @@ impl Found {
         Some([at, b"/", &self.rest].concat())
     }
 
+    /// The place that it led to, and what is left of the path from there.
+    pub(super) fn parts(self) -> (OwnedFd, Vec<u8>) {
+        (self.at, self.rest)
+    }
+
     /// The file, opened as a place only; `None` when it is not there.
     pub(super) fn file(self) -> Option<OwnedFd> {
         if self.rest.is_empty() {

@@ -4,11 +4,13 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use iostrata_core::op::FileId;
 use iostrata_core::trace::tally::Used;
 use syscalls::Sysno;
 
 use super::descriptors::{SharedTable, Table};
 use super::identity::Open;
+use super::log::Before;
 use super::request::Tid;
 use super::usage;
 
@@ -35,6 +37,10 @@ pub(super) struct Entered {
     pub(super) creates: bool,
     /// `CLONE_UNTRACED` was taken out of it, and belongs back into it.
     pub(super) untraced: bool,
+    /// What the operation log needs to know of the moment before.
+    pub(super) before: Option<Box<Before>>,
+    /// The open file description that it closes.
+    pub(super) description: Option<u64>,
     /// Entry, nanoseconds of `CLOCK_MONOTONIC`.
     pub(super) started_ns: u64,
 }
@@ -131,7 +137,10 @@ impl Tasks {
             process.threads = 1;
             if Rc::strong_count(&process.table) > 1 {
                 // It is shared with another process no more.
+                let before = Rc::clone(&process.table);
                 process.table = Table::of(tid, &self.kept);
+                let mut table = process.table.borrow_mut();
+                table.numbers().inherit(before.borrow_mut().numbers());
             } else {
                 process.table.borrow_mut().forget_all();
             }
@@ -152,8 +161,39 @@ impl Tasks {
     /// `process` has its descriptors for itself from now on.
     pub(super) fn unshare(&mut self, process: u32) {
         if let Some(found) = self.processes.get_mut(&process) {
+            let before = Rc::clone(&found.table);
             found.table = Table::of(process, &self.kept);
+            let mut table = found.table.borrow_mut();
+            table.numbers().inherit(before.borrow_mut().numbers());
         }
+    }
+
+    /// `process` was made by `maker` and has a copy of its descriptors.
+    pub(super) fn inherit(&mut self, process: u32, maker: u32) {
+        let table = |process| Some(Rc::clone(&self.processes.get(process)?.table));
+        if let (Some(own), Some(makers)) = (table(&process), table(&maker))
+            && !Rc::ptr_eq(&own, &makers)
+        {
+            let mut makers = makers.borrow_mut();
+            own.borrow_mut().numbers().inherit(makers.numbers());
+        }
+    }
+
+    /// All descriptors that are known to be of this file: process, descriptor and description.
+    pub(super) fn descriptors_of(&self, file: FileId) -> Vec<(u32, i32, u64)> {
+        let tables = self.processes.values().map(|process| &process.table);
+        let mut found = Vec::new();
+        for table in tables {
+            let mut table = table.borrow_mut();
+            let process = table.process();
+            found.extend(
+                table
+                    .numbers()
+                    .of(file)
+                    .map(|(fd, number)| (process, fd, number)),
+            );
+        }
+        found
     }
 
     /// The descriptors of a thread.

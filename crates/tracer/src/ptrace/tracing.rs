@@ -14,9 +14,10 @@ use iostrata_core::op::Gap;
 use super::Stops;
 use super::record::Record;
 use super::recorder::Recorder;
-use super::request::{self, CallInfo, Resume, Stop, Tid};
-use super::start;
+use super::request::{self, CallInfo, Next, Resume, Stop, Tid};
+use super::turns::Turns;
 use super::watch::Watch;
+use super::{start, usage};
 use crate::clock::now_ns;
 use crate::failure;
 
@@ -40,10 +41,14 @@ pub(super) struct Tracing {
     record: Sender<Record>,
     /// How long it looks for the next stop before it sleeps.
     impatience: Duration,
+    turns: Turns,
 }
 
 /// Longer than a program that only makes calls is on its own between two of them.
 const IMPATIENCE: Duration = Duration::from_micros(30);
+
+/// While somebody waits for another's call to end: between two looks whether it goes on for long.
+const LIMIT: Duration = Duration::from_millis(5);
 
 /// A tracer that fails more often than this fails at everything.
 const FAILURES: u32 = 100;
@@ -87,6 +92,7 @@ impl Tracing {
             watch,
             record,
             impatience: impatience(),
+            turns: Turns::default(),
         }
     }
 
@@ -106,7 +112,14 @@ impl Tracing {
     }
 
     fn answer_all(&mut self) -> std::io::Result<Left> {
-        while let Some((tid, stop)) = request::next_stop(self.impatience)? {
+        loop {
+            self.let_in();
+            let limit = self.turns.anybody_waits().then_some(LIMIT);
+            let (tid, stop) = match request::next(self.impatience, limit)? {
+                Next::Stop(tid, stop) => (tid, stop),
+                Next::Nothing => continue,
+                Next::Nobody => break,
+            };
             if tid == self.bell {
                 request::reap(tid);
                 if self.traced.is_empty() {
@@ -124,14 +137,71 @@ impl Tracing {
             }
             self.current = Some((tid, stop));
             failure::stage("tracer.loop");
-            let now_ns = now_ns();
             self.watch.stops.fetch_add(1, Ordering::Relaxed);
-            let resume = self.record(tid, stop, now_ns);
+            if self.may_go_in(tid, stop) {
+                self.answer(tid, stop);
+            }
             self.current = None;
-            self.let_on(tid, stop, resume);
         }
         self.hand_over();
         Ok(Left::Nobody)
+    }
+
+    fn answer(&mut self, tid: Tid, stop: Stop) {
+        self.current = Some((tid, stop));
+        let resume = self.record(tid, stop, now_ns());
+        if !self.recorder.as_ref().is_some_and(|it| it.is_inside(tid)) {
+            self.turns.left(tid);
+        }
+        self.current = None;
+        if self.has_log() && is_being_killed(tid, stop) {
+            return;
+        }
+        self.let_on(tid, stop, resume);
+    }
+
+    fn has_log(&self) -> bool {
+        self.recorder.as_ref().is_some_and(Recorder::has_log)
+    }
+
+    /// Whether it is the thread's turn, if it is about to make a call.
+    fn may_go_in(&mut self, tid: Tid, stop: Stop) -> bool {
+        let Some(recorder) = self.recorder.as_mut().filter(|recorder| recorder.has_log()) else {
+            return true;
+        };
+        match stop {
+            Stop::Filtered | Stop::Call => {}
+            Stop::Gone | Stop::Ending => {
+                self.turns.left(tid);
+                return true;
+            }
+            Stop::Executed => {
+                self.turns.left(tid);
+                self.turns.left(request::message(tid).unwrap_or(tid));
+                return true;
+            }
+            _ => return true,
+        }
+        if let Ok(CallInfo::Entry { number, arguments }) = request::call_info(tid) {
+            let claim = recorder.claim(tid, number, arguments);
+            return self.turns.enter(tid, stop, claim);
+        }
+        self.turns.left(tid);
+        true
+    }
+
+    /// Lets those go on whose turn it is.
+    fn let_in(&mut self) {
+        let Some(recorder) = &mut self.recorder else {
+            for (tid, stop) in self.turns.release() {
+                self.let_on(tid, stop, Resume::Freely);
+            }
+            return;
+        };
+        recorder.overlapped(self.turns.overlaps);
+        while let Some((tid, stop)) = self.turns.next(usage::is_asleep) {
+            self.answer(tid, stop);
+        }
     }
 
     fn let_on(&mut self, tid: Tid, stop: Stop, resume: Resume) {
@@ -241,6 +311,13 @@ impl Tracing {
             Resume::Freely
         }
     }
+}
+
+/// Whether the thread has left its stop, which only SIGKILL makes it do. It stops once more before
+/// it ends. To let it on would take that stop away, which tells what came of its call.
+fn is_being_killed(tid: Tid, stop: Stop) -> bool {
+    matches!(stop, Stop::Filtered | Stop::Call)
+        && matches!(request::call_info(tid), Ok(CallInfo::None) | Err(_))
 }
 
 fn answer(tid: Tid, stop: Stop, resume: Resume) {

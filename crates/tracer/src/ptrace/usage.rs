@@ -49,6 +49,13 @@ fn parse_stat(stat: &[u8]) -> Option<Used> {
     })
 }
 
+/// Whether a thread sleeps so that a signal would wake it (`S` in `proc_pid_stat(5)`).
+pub(super) fn is_asleep(thread: Tid) -> bool {
+    let stat = std::fs::read(format!("/proc/{thread}/stat")).unwrap_or_default();
+    let end = stat.iter().rposition(|byte| *byte == b')');
+    end.is_some_and(|end| stat.get(end + 2) == Some(&b'S'))
+}
+
 /// Thread group and parent of a thread, from `/proc/PID/status`.
 pub(super) fn family(thread: Tid) -> Option<(u32, u32)> {
     let status = std::fs::read(format!("/proc/{thread}/status")).ok()?;

@@ -5,11 +5,15 @@
 //! anything lost. When the log cannot be written any more, the program goes on: what
 //! comes is thrown away, and the error is told at the end.
 
+pub(crate) mod attributes;
 pub(crate) mod batch;
 mod before;
+pub(crate) mod change;
 mod check;
 mod descriptions;
 mod doubt;
+pub(crate) mod feed;
+mod mapping;
 mod nodes;
 pub(crate) mod offsets;
 mod order;
@@ -25,9 +29,10 @@ use std::thread::{self, JoinHandle};
 use iostrata_core::op::Gap;
 use iostrata_core::record::{Begin, Check, Completeness, End, Writer};
 
-use crate::failure;
+use crate::failure::{self, survive};
 use batch::Batch;
 pub use before::Before;
+use feed::Feed;
 use order::Order;
 
 /// Batches that may wait to be written.
@@ -91,7 +96,46 @@ pub struct Recorded {
     pub check: Check,
 }
 
+/// A log whose program was observed to its end.
+#[derive(Debug)]
+pub struct Unfinished {
+    pub(crate) feed: Feed,
+    /// Times that a process was stopped for it.
+    pub(crate) stops: u64,
+    /// What the back end knows to be missing.
+    pub(crate) gaps: Vec<Gap>,
+    /// Whether the program goes on, and with it what it does to files.
+    pub(crate) still_running: bool,
+}
+
+impl Unfinished {
+    /// Checks the log against the files and ends it. Reads the files that were written: what is
+    /// asked of the page cache comes before.
+    ///
+    /// # Errors
+    /// When the log could not be written to its end.
+    pub fn finish(self) -> Result<Recorded, RecordError> {
+        let path = self.feed.path().to_owned();
+        let mut failed = Vec::new();
+        let ended = survive("the end of the log", &mut failed, || {
+            let (recording, gaps) = self.feed.finish();
+            let gaps = self.gaps.into_iter().chain(gaps).collect();
+            recording.finish(self.stops, gaps, self.still_running)
+        });
+        ended.unwrap_or_else(|| {
+            let why = failed.pop().map_or_else(String::new, |gap| gap.why);
+            Err(RecordError::Defect { path, why })
+        })
+    }
+}
+
+/// What was counted and is missing for this reason, if there was any.
+pub(crate) fn counted(count: u64, what: &str, why: &str) -> Option<Gap> {
+    (count > 0).then(|| Gap::new(format!("{count} {what}"), why))
+}
+
 /// A log that is being written.
+#[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
     sender: SyncSender<Batch>,
@@ -139,19 +183,19 @@ impl Recording {
         })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         &self.path
     }
 
     /// Hands over; waits while too much waits to be written.
-    pub(crate) fn send(&self, batch: Batch) {
+    fn send(&self, batch: Batch) {
         // The thread ends before this sender is gone only when it has failed.
         drop(self.sender.send(batch));
     }
 
     /// Ends the log. `gaps` is what the back end knows to be missing.
     /// `still_running`: the program goes on, and with it what it does to files.
-    pub(crate) fn finish(
+    fn finish(
         self,
         stops: u64,
         mut gaps: Vec<Gap>,

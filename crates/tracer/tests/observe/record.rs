@@ -4,6 +4,7 @@
     reason = "a test stops at the first thing that fails"
 )]
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -14,17 +15,59 @@ use iostrata_core::record::{self, Begin, Change, Completeness, Entry, Name, Oper
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::rebuild::{Rebuilt, rebuild};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
+use iostrata_tracer::ptrace::{Session, Stops};
 use iostrata_tracer::record::{Recorded, Recording};
 
 use crate::session::{observe, workload};
 
-pub(crate) fn record(limits: Limits, log: &Path, program: &mut Command) -> Recorded {
-    let begin = Begin {
+/// A back end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    Ebpf,
+    Ptrace,
+}
+
+/// Both.
+pub(crate) const BY: [By; 2] = [By::Ebpf, By::Ptrace];
+
+impl By {
+    pub(crate) fn record(self, log: &Path, program: &mut Command) -> Recorded {
+        match self {
+            Self::Ebpf => record(Limits::record(), log, program),
+            Self::Ptrace => record_by_stops(log, program),
+        }
+    }
+}
+
+fn begin(program: &Command) -> Begin {
+    Begin {
         command: vec![program.get_program().as_bytes().to_vec()],
         directory: b"/".to_vec(),
         started_ns: 0,
         reads: false,
-    };
+    }
+}
+
+fn record_by_stops(log: &Path, program: &mut Command) -> Recorded {
+    // Not where the test prints to: that may be a file, which the program then writes.
+    let quietly = ["sh", "-c", "exec \"$0\" \"$@\" > /dev/null"].map(OsString::from);
+    let words = [program.get_program()]
+        .into_iter()
+        .chain(program.get_args());
+    let command: Vec<OsString> = quietly
+        .into_iter()
+        .chain(words.map(OsStr::to_owned))
+        .collect();
+    let recording = Recording::create(log, &begin(program)).unwrap();
+    let session = Session::record(&command, Stops::Io, recording).unwrap();
+    let outcome = session.wait().unwrap();
+    assert!(outcome.status.unwrap().success());
+    assert_eq!(outcome.observation.failed, []);
+    outcome.recorded.unwrap().finish().unwrap()
+}
+
+pub(crate) fn record(limits: Limits, log: &Path, program: &mut Command) -> Recorded {
+    let begin = begin(program);
     let mut observer = EbpfObserver::with_limits(limits).unwrap();
     assert_eq!(observer.missing(), []);
     observer.record(Recording::create(log, &begin).unwrap());
@@ -65,19 +108,19 @@ pub(crate) fn assert_same(one: &Path, other: &Path) {
 
 #[test]
 fn four_processes_and_300_megabytes_are_rebuilt_byte_by_byte() {
+    scattered(By::Ebpf, "75000000");
+    scattered(By::Ptrace, "5000000");
+}
+
+fn scattered(by: By, bytes: &str) {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let made = dir.path().join("made");
     let again = dir.path().join("again");
     std::fs::create_dir(&made).unwrap();
     std::fs::create_dir(&again).unwrap();
-    let recorded = record(
-        Limits::record(),
-        &log,
-        Command::new(workload("scatter"))
-            .arg(&made)
-            .args(["4", "75000000"]),
-    );
+    let mut scatter = Command::new(workload("scatter"));
+    let recorded = by.record(&log, scatter.arg(&made).args(["4", bytes]));
     assert_eq!(recorded.completeness, Completeness::Complete);
     let result = self::again(&log, &again);
     assert_eq!(result.missing, []);
@@ -281,6 +324,12 @@ exit stored at 4096
 
 #[test]
 fn every_change_is_in_its_place_and_rebuilt() {
+    for by in BY {
+        changed(by);
+    }
+}
+
+fn changed(by: By) {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let made = dir.path().join("made");
@@ -288,8 +337,8 @@ fn every_change_is_in_its_place_and_rebuilt() {
     std::fs::create_dir(&made).unwrap();
     std::fs::create_dir(&again).unwrap();
     let mut program = Command::new(workload("changes"));
-    let recorded = record(Limits::record(), &log, program.arg(&made));
-    assert_eq!(self::program(&log), CHANGES);
+    let recorded = by.record(&log, program.arg(&made));
+    assert_eq!(self::program(&log), CHANGES, "{by:?}");
     let Completeness::Incomplete { because } = recorded.completeness else {
         panic!("stores between two points are not seen");
     };

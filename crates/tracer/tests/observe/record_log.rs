@@ -11,9 +11,8 @@ use std::path::Path;
 use std::process::Command;
 
 use iostrata_core::record::{Change, Completeness, Entry, Kind, Payload, Reader};
-use iostrata_tracer::ebpf::Limits;
 
-use crate::record::{again, assert_same, operations, program, rebuilt, record};
+use crate::record::{BY, By, again, assert_same, operations, program, rebuilt};
 use crate::session::workload;
 
 const WAYS: [&str; 6] = [
@@ -39,13 +38,13 @@ fn assert_who_wrote_what(log: &Path) {
     assert_eq!(writers.len(), 4 * WAYS.len());
 }
 
-fn appended(times: &str) {
+fn appended(by: By, times: &str) {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let (made, second) = (dir.path().join("made"), dir.path().join("again"));
     fs::create_dir(&made).unwrap();
     let mut appenders = Command::new(workload("appenders"));
-    let recorded = record(Limits::record(), &log, appenders.arg(&made).arg(times));
+    let recorded = by.record(&log, appenders.arg(&made).arg(times));
     assert_eq!(recorded.completeness, Completeness::Complete);
     let result = again(&log, &second);
     assert_eq!(result.missing, []);
@@ -59,8 +58,9 @@ fn appended(times: &str) {
 #[test]
 fn four_who_append_at_once_are_told_apart() {
     for _ in 0..5 {
-        appended("2000");
+        appended(By::Ebpf, "2000");
     }
+    appended(By::Ptrace, "500");
 }
 
 const ODDITIES: &str = "\
@@ -111,6 +111,12 @@ utimensat Times { accessed: Kept, modified: At { seconds: 1000000000, nanosecond
 
 #[test]
 fn kinds_identities_and_attributes_are_in_the_log() {
+    for by in BY {
+        odd(by);
+    }
+}
+
+fn odd(by: By) {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let (made, second) = (dir.path().join("made"), dir.path().join("again"));
@@ -118,8 +124,8 @@ fn kinds_identities_and_attributes_are_in_the_log() {
     fs::write(made.join("old"), "older").unwrap();
     fs::write(made.join("kept/untouched"), "untouched").unwrap();
     let mut oddities = Command::new(workload("oddities"));
-    let recorded = record(Limits::record(), &log, oddities.arg(&made));
-    assert_eq!(program(&log), ODDITIES);
+    let recorded = by.record(&log, oddities.arg(&made));
+    assert_eq!(program(&log), ODDITIES, "{by:?}");
     assert_eq!(recorded.completeness, Completeness::Complete);
 
     let all = operations(&log);

@@ -9,9 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 use iostrata_core::record::{Check, Completeness};
-use iostrata_tracer::ebpf::Limits;
 
-use crate::record::{again, rebuilt, record};
+use crate::record::{BY, By, again, rebuilt};
 
 fn shell(directory: &Path, script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -24,14 +23,21 @@ fn shell(directory: &Path, script: &str) -> Command {
 /// compares.
 #[track_caller]
 fn is_rebuilt(prepare: &str, script: &str) {
+    for by in BY {
+        is_rebuilt_by(by, prepare, script);
+    }
+}
+
+#[track_caller]
+fn is_rebuilt_by(by: By, prepare: &str, script: &str) {
     let dir = tempfile::tempdir().unwrap();
     let (from, made) = (dir.path().join("from"), dir.path().join("made"));
     fs::create_dir(&from).unwrap();
     fs::create_dir(&made).unwrap();
     assert!(shell(&from, prepare).status().unwrap().success());
     let log = dir.path().join("log");
-    let recorded = record(Limits::record(), &log, &mut shell(&made, script));
-    assert_eq!(recorded.completeness, Completeness::Complete);
+    let recorded = by.record(&log, &mut shell(&made, script));
+    assert_eq!(recorded.completeness, Completeness::Complete, "{by:?}");
     assert!(
         matches!(
             recorded.check,

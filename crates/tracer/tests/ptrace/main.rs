@@ -4,6 +4,7 @@ mod agreement;
 mod calls;
 mod death;
 mod ground;
+mod record;
 mod tree;
 mod unprivileged;
 mod witness;

@@ -11,7 +11,10 @@ use std::process::Command;
 
 use iostrata_tracer::ptrace::{Session, Stops};
 
-use crate::ground::{by_name, command};
+use iostrata_core::record::Completeness;
+
+use crate::ground::{by_name, command, scratch};
+use crate::record::Run;
 
 /// The user that owns nothing.
 const NOBODY: u32 = 65_534;
@@ -56,6 +59,35 @@ fn observed_by_nobody() {
 #[test]
 fn a_program_is_observed_without_privileges() {
     as_nobody("unprivileged::observed_by_nobody");
+}
+
+/// Files that may not be read, directories that may not be listed, and threads.
+const HIDDEN: &str = "mkdir -m 311 private; echo x > private/f; mv private/f private/g
+    seq 1000 > a; cp a b; mv b c; ln c l; ln -s c s; chmod 200 a; echo more >> a; chmod 600 a
+    python3 -c \"
+import os, threading
+f = os.open('t', os.O_CREAT | os.O_WRONLY, 0o200)
+write = lambda: [os.write(f, b'x' * 100) for i in range(50)]
+threads = [threading.Thread(target=write) for j in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+os.fchmod(f, 0o600)\"
+    chmod 755 private";
+
+#[test]
+#[ignore = "is run as another user by the tests below"]
+fn recorded_by_nobody() {
+    let run = Run::of(scratch(), |made| {
+        let script = format!("set -e; cd {}\n{HIDDEN}", made.display());
+        command(Path::new("sh"), &["-c", &script])
+    });
+    assert_eq!(run.recorded.completeness, Completeness::Complete);
+    run.is_rebuilt();
+}
+
+#[test]
+fn a_program_is_recorded_without_privileges() {
+    as_nobody("unprivileged::recorded_by_nobody");
 }
 
 #[test]

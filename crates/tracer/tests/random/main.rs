@@ -15,6 +15,7 @@
 mod compare;
 mod ground;
 mod lines;
+mod record;
 mod run;
 mod tally;
 mod witness;
@@ -185,4 +186,32 @@ fn ptrace_agrees_with_ebpf_on_overlay() {
 #[test]
 fn ptrace_agrees_with_ebpf_on_tmpfs() {
     hold("tmpfs", Kind::Tmpfs, by_ptrace);
+}
+
+/// The log of the ptrace back end, of the same seeds.
+fn recorded(_: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Vec<String> {
+    let mut found = record::by_stops(ground, seeds, Stops::All);
+    empty(ground, seeds);
+    found.extend(record::by_stops(ground, seeds, Stops::Io));
+    found
+}
+
+#[test]
+fn what_ptrace_recorded_is_rebuilt_on_ext4() {
+    hold("ext4", Kind::Ext4, recorded);
+}
+
+#[test]
+fn what_ptrace_recorded_is_rebuilt_on_btrfs() {
+    hold("btrfs", Kind::Btrfs, recorded);
+}
+
+#[test]
+fn what_ptrace_recorded_is_rebuilt_on_overlay() {
+    hold("overlay", Kind::Overlay, recorded);
+}
+
+#[test]
+fn what_ptrace_recorded_is_rebuilt_on_tmpfs() {
+    hold("tmpfs", Kind::Tmpfs, recorded);
 }

@@ -112,7 +112,7 @@ pub(crate) fn with_ptrace(
     }
 }
 
-fn words(ground: &Ground, seeds: Seeds) -> (Vec<OsString>, PathBuf) {
+pub(crate) fn words(ground: &Ground, seeds: Seeds) -> (Vec<OsString>, PathBuf) {
     let go = ground.scratch.path().join(format!("go-{}", seeds.first));
     if !go.exists() {
         rustix::fs::mkfifoat(rustix::fs::CWD, &go, rustix::fs::Mode::RWXU).expect("a FIFO");
@@ -150,6 +150,11 @@ fn say_go(go: &Path) {
             .open(go)
             .expect("the FIFO"),
     );
+}
+
+/// Opens the FIFO as soon as the program does.
+pub(crate) fn open_go(go: PathBuf) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || say_go(&go))
 }
 
 fn wait_for<T>(what: &str, mut come: impl FnMut() -> Option<T>) -> T {

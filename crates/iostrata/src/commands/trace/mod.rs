@@ -18,10 +18,11 @@ use iostrata_core::op::Gap;
 use iostrata_core::trace::{Lower, TraceResult};
 use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
-use iostrata_tracer::ebpf::{EbpfObserver, Unfinished};
+use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::permission::caller;
 use iostrata_tracer::ptrace::front::{self, Side, Told};
+use iostrata_tracer::record::Unfinished;
 
 use self::ending::Ending;
 use super::html::{self, Page};
@@ -151,7 +152,6 @@ fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut
 
 /// By eBPF where that is permitted, otherwise by ptrace, and why.
 fn choose(options: &Trace) -> Result<Watcher, Failure> {
-    let recorded = options.record.is_some();
     if let Some(TraceBackend::Ptrace) = options.backend {
         return if options.record_reads {
             Err(Failure::Usage(
@@ -159,17 +159,13 @@ fn choose(options: &Trace) -> Result<Watcher, Failure> {
                  description was read; leave --backend ptrace or --record-reads out"
                     .to_owned(),
             ))
-        } else if recorded {
-            Err(Failure::Usage(
-                "--record needs eBPF; leave --backend ptrace or --record out".to_owned(),
-            ))
         } else {
             Ok(Watcher::Stops(None))
         };
     }
     match EbpfObserver::with_limits(recording::limits(options)) {
         Ok(observer) => Ok(Watcher::Kernel(Box::new(observer))),
-        Err(error) if options.backend.is_some() || recorded => Err(itself(&error)),
+        Err(error) if options.backend.is_some() => Err(itself(&error)),
         Err(error) => {
             let why = error.to_string();
             let gap = Gap::new("events of the page cache and the device", why);
@@ -194,14 +190,19 @@ fn observe(options: &Trace, watcher: Watcher) -> Result<(Run, Option<Gap>), Fail
             (kernel::adopt(pid, options.time, &mut observer)?, None)
         }
         (Watcher::Kernel(mut observer), None) => {
-            recording::begin(options, &mut observer)?;
+            if let Some(recording) = recording::begin(options)? {
+                observer.record(recording);
+            }
             let started = kernel::start(options, &mut observer);
             let mut run = started.inspect_err(|_| recording::discard(options))?;
             run.recorded = observer.recorded();
             (run, None)
         }
         (Watcher::Stops(gap), Some(pid)) => (stops::adopt(pid, options.time)?, gap),
-        (Watcher::Stops(gap), None) => (stops::start(options)?, gap),
+        (Watcher::Stops(gap), None) => {
+            let recording = recording::begin(options)?;
+            (stops::start(options, recording)?, gap)
+        }
     })
 }
 

@@ -6,8 +6,8 @@ use iostrata_core::op::Gap;
 use iostrata_core::record::{Begin, Check, Completeness};
 use iostrata_core::trace::{RecordingRow, TraceResult};
 use iostrata_tracer::clock::now_ns;
-use iostrata_tracer::ebpf::{EbpfObserver, Limits, Unfinished};
-use iostrata_tracer::record::{Before, Recording};
+use iostrata_tracer::ebpf::Limits;
+use iostrata_tracer::record::{Before, Recording, Unfinished};
 
 use super::itself;
 use crate::cli::Trace;
@@ -27,9 +27,9 @@ pub(super) fn limits(options: &Trace) -> Limits {
 }
 
 /// Makes the log, if one is asked for, before the program is started.
-pub(super) fn begin(options: &Trace, observer: &mut EbpfObserver) -> Result<(), Failure> {
+pub(super) fn begin(options: &Trace) -> Result<Option<Recording>, Failure> {
     let Some(path) = &options.record else {
-        return Ok(());
+        return Ok(None);
     };
     let words = options.command.iter();
     let directory = std::env::current_dir().map_err(|error| itself(&error))?;
@@ -44,8 +44,7 @@ pub(super) fn begin(options: &Trace, observer: &mut EbpfObserver) -> Result<(), 
         limit_bytes: options.record_before_limit,
     };
     let recording = Recording::with_before(path, &begin, &before);
-    observer.record(recording.map_err(|error| itself(&error))?);
-    Ok(())
+    Ok(Some(recording.map_err(|error| itself(&error))?))
 }
 
 /// Removes the log of a program that did not run: it holds nothing, and the next run may have its

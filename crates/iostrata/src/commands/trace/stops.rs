@@ -8,6 +8,7 @@ use iostrata_core::op::Gap;
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::ptrace::{Outcome, Session, Stops, TraceError};
+use iostrata_tracer::record::Recording;
 
 use super::ending::{self, Ending, PAUSE};
 use super::failed::or_missing;
@@ -20,14 +21,18 @@ use crate::ui;
 const LATER: &str = "what came after the observation had failed";
 
 /// Starts the program and observes it to its end, and that of all it started.
-pub(super) fn start(options: &Trace) -> Result<Run, Failure> {
+pub(super) fn start(options: &Trace, recording: Option<Recording>) -> Result<Run, Failure> {
     let stops = if options.every_call {
         Stops::All
     } else {
         Stops::Io
     };
     let started_ns = now_ns();
-    let session = Session::start(&options.command, stops).map_err(failure_of)?;
+    let session = match recording {
+        Some(recording) => Session::record(&options.command, stops, recording),
+        None => Session::start(&options.command, stops),
+    };
+    let session = session.map_err(failure_of)?;
     let ending = match Ending::of_program(session.pid()) {
         Ok(ending) => ending,
         Err(error) => {
@@ -114,7 +119,7 @@ fn run_of(outcome: Outcome, ending: Ending, started_ns: u64, stopped_ns: u64) ->
     Run {
         backend: Backend::Ptrace,
         lower: Some(outcome.lower),
-        recorded: None,
+        recorded: outcome.recorded,
         ending,
         status: outcome.status,
         started_ns: first_ns.unwrap_or(started_ns).max(started_ns),

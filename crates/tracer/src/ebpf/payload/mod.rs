@@ -17,17 +17,18 @@ use zerocopy::FromBytes as _;
 
 use crate::clock::now_ns;
 use crate::ebpf::calls;
-use crate::ebpf::change;
-use crate::ebpf::history::{Resolved, outcome};
-use crate::ebpf::mapping::Mappings;
+use crate::ebpf::history::{FMODE_CREATED, Named, Resolved, outcome};
 use crate::ebpf::stopping::{Stopping, continue_process};
 use crate::ebpf::stream::file_id;
 use crate::ebpf::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, form, landing};
-use crate::failure::{self, survive};
+use crate::failure;
 use crate::foreign;
-use crate::record::batch::{Batch, Call, Destination, Item, Open, Part};
+use crate::record::batch::{Call, Destination, Item, Located, Open, Part};
+use crate::record::change::Ended;
+use crate::record::feed::Feed;
 use crate::record::offsets::Landing;
-use crate::record::{RecordError, Recorded, Recording};
+use crate::record::{Recording, Unfinished, counted};
+use crate::steps::O_APPEND;
 
 /// Read at once from the memory of a process, or from a file.
 const FETCHED: usize = 1 << 20;
@@ -36,26 +37,18 @@ const FETCHED: usize = 1 << 20;
 const S_IFMT: u32 = 0o170_000;
 const S_IFREG: u32 = 0o100_000;
 
-/// include/uapi/asm-generic/fcntl.h
-const O_APPEND: u32 = 0o2000;
-
 /// Feeds one recording.
 pub(in crate::ebpf) struct Payloads {
-    recording: Recording,
-    batch: Batch,
+    feed: Feed,
     stopping: Stopping,
     /// Stops that were seen, by process.
     seen: HashMap<u32, u64>,
     /// The thread for which each process was continued last, and when that was done.
     continued: HashMap<u32, (u32, u64)>,
     stopped: u64,
-    mappings: Mappings,
-    last_ns: u64,
     /// Payload that was fetched after its process might have gone on.
     unsure: u64,
     unstoppable: u64,
-    /// Changes of attributes that could not be told.
-    attributes: u64,
     /// Files that calls have mapped.
     mapped: HashSet<FileId>,
 }
@@ -63,17 +56,13 @@ pub(in crate::ebpf) struct Payloads {
 impl Payloads {
     pub(in crate::ebpf) fn new(recording: Recording, stopping: Stopping) -> Self {
         Self {
-            recording,
-            batch: Batch::default(),
+            feed: Feed::new(recording),
             stopping,
             seen: HashMap::new(),
             continued: HashMap::new(),
             stopped: 0,
-            mappings: Mappings::default(),
-            last_ns: 0,
             unsure: 0,
             unstoppable: 0,
-            attributes: 0,
             mapped: HashSet::new(),
         }
     }
@@ -84,30 +73,16 @@ impl Payloads {
     }
 
     pub(in crate::ebpf) fn named(&mut self, named: &NamedFile) {
-        self.add(Item::Named(named.clone()));
+        self.feed.add(Item::Named(named.clone()));
     }
 
     pub(in crate::ebpf) fn step(&mut self, resolved: &Resolved) {
-        let call = call_of_step(&resolved.event);
-        match change::item(call, resolved) {
-            Some(Item::Step {
-                change: Change::Mapped { node, .. },
-                ..
-            }) => self.mapped(call, node, &resolved.event),
-            Some(Item::Step {
-                change: Change::Synced {
-                    node: None, scope, ..
-                },
-                ..
-            }) if call.name == "msync" => self.msync(call, scope, &resolved.event),
-            Some(item) => {
-                if let Some(reached) = change::reached(&item, resolved) {
-                    self.add(reached);
-                }
-                self.add(item);
-            }
-            None => self.attributes += u64::from(change::is_untold(call, resolved)),
-        }
+        self.feed.ended(&ended(resolved));
+    }
+
+    /// Hands over what was gathered; waits while the log's writer does not keep up.
+    pub(in crate::ebpf) fn hand_over(&mut self) {
+        self.feed.hand_over();
     }
 
     /// Syncs among what does not come as a step. Writes come with their payload; those of which it is
@@ -142,7 +117,7 @@ impl Payloads {
             },
         };
         let open = None;
-        self.add(Item::Step { call, open, change });
+        self.feed.add(Item::Step { call, open, change });
     }
 
     /// A part of what a call wrote.
@@ -154,7 +129,7 @@ impl Payloads {
             form::HERE => {
                 let bytes = usize::try_from(event.part).ok();
                 let held = bytes.and_then(|bytes| behind.get(..bytes));
-                let held = held.map(|bytes| self.batch.hold(bytes));
+                let held = held.map(|bytes| self.feed.hold(bytes));
                 self.part(&event, event.at, event.part, held);
             }
             form::IN_MEMORY => {
@@ -197,7 +172,7 @@ impl Payloads {
                 self.part(event, at, event.part - done, None);
                 return;
             }
-            let held = self.batch.hold(&buffer[..had]);
+            let held = self.feed.hold(&buffer[..had]);
             self.part(event, at, had as u64, Some(held));
             done += had as u64;
         }
@@ -224,7 +199,7 @@ impl Payloads {
                 descriptor: event.descriptor,
             },
         };
-        self.add(Item::Part(Part {
+        self.feed.add(Item::Part(Part {
             call: call_of(event, calls::name(event.nr)),
             to,
             descriptor: event.descriptor,
@@ -267,119 +242,10 @@ impl Payloads {
             .is_some_and(|(thread, at_ns)| *thread != event.thread && event.left_ns < *at_ns)
     }
 
-    fn mapped(&mut self, call: Call, file: FileId, event: &StepEvent) {
-        let mapped = self.mappings.add(call, file, event);
-        let (offset, bytes) = mapped.unwrap_or((0, event.argument[1]));
-        let change = Change::Mapped {
-            node: file,
-            offset,
-            bytes,
-        };
-        let open = None;
-        self.add(Item::Step { call, open, change });
-    }
-
-    fn msync(&mut self, call: Call, scope: Durability, event: &StepEvent) {
-        let ranges = self
-            .mappings
-            .overlapping(event.process, event.argument[0], event.argument[1]);
-        for range in &ranges {
-            if call.outcome.is_ok() {
-                self.stored(call, range.number, range.offset, range.bytes);
-            }
-            let scope = match scope {
-                Durability::Range { .. } => Durability::Range {
-                    offset: range.offset,
-                    bytes: range.bytes,
-                },
-                other => other,
-            };
-            let change = Change::Synced {
-                node: Some(range.file),
-                description: None,
-                scope,
-            };
-            let open = None;
-            self.add(Item::Step { call, open, change });
-        }
-    }
-
-    /// Reads what a mapped file holds, without its holes.
-    fn stored(&mut self, call: Call, number: usize, offset: u64, bytes: u64) {
-        let mut at = offset;
-        let mut buffer = vec![0; FETCHED];
-        let end = offset.saturating_add(bytes);
-        while let Some((from, had)) = self.mappings.read(number, at, end, &mut buffer) {
-            let (Some(file), true) = (self.mappings.file(number), had > 0) else {
-                return;
-            };
-            let held = self.batch.hold(&buffer[..had]);
-            self.add(Item::Part(Part {
-                call,
-                to: Destination::Mapping { file, offset: from },
-                descriptor: 0,
-                whole: had as u64,
-                at: 0,
-                bytes: had as u64,
-                held: Some(held),
-            }));
-            at = from.saturating_add(had as u64);
-        }
-    }
-
-    fn add(&mut self, item: Item) {
-        self.last_ns = self.last_ns.max(item.ended_ns());
-        self.batch.items.push(item);
-        if self.batch.is_full() {
-            self.hand_over();
-        }
-    }
-
-    /// Hands over what was gathered; waits while the log's writer does not keep up.
-    pub(in crate::ebpf) fn hand_over(&mut self) {
-        if !self.batch.is_empty() {
-            self.recording.send(std::mem::take(&mut self.batch));
-        }
-    }
-
-    /// [`Self::finish`], and whatever goes wrong in it is an error.
-    pub(in crate::ebpf) fn end(
-        self,
-        gaps: Vec<Gap>,
-        still_running: bool,
-    ) -> Result<Recorded, RecordError> {
-        let path = self.recording.path().to_owned();
-        let mut failed = Vec::new();
-        let ended = survive("the end of the log", &mut failed, || {
-            self.finish(gaps, still_running)
-        });
-        ended.unwrap_or_else(|| {
-            let why = failed.pop().map_or_else(String::new, |gap| gap.why);
-            Err(RecordError::Defect { path, why })
-        })
-    }
-
     /// Looks at all mappings a last time and ends the log. `gaps` are those of the kernel
     /// side.
-    fn finish(mut self, mut gaps: Vec<Gap>, still_running: bool) -> Result<Recorded, RecordError> {
-        for (number, process, thread, offset, bytes) in self.mappings.all() {
-            let call = Call {
-                process,
-                thread,
-                started_ns: self.last_ns,
-                ended_ns: self.last_ns,
-                name: "exit",
-                outcome: Ok(0),
-            };
-            self.stored(call, number, offset, bytes);
-        }
-        self.hand_over();
-        let counted = [
-            (
-                self.attributes,
-                "changes of attributes",
-                "the kernel did not tell of which node, or the value was too long",
-            ),
+    pub(in crate::ebpf) fn end(self, mut gaps: Vec<Gap>, still_running: bool) -> Unfinished {
+        let missing = [
             (
                 self.unsure,
                 "buffers",
@@ -396,13 +262,40 @@ impl Payloads {
                 "the process could not be stopped, and may have changed its buffers before they were read",
             ),
         ];
-        gaps.extend(
-            counted
-                .into_iter()
-                .filter(|(count, ..)| *count > 0)
-                .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why)),
-        );
-        self.recording.finish(self.stopped, gaps, still_running)
+        let missing = missing.map(|(count, what, why)| counted(count, what, why));
+        gaps.extend(missing.into_iter().flatten());
+        Unfinished {
+            feed: self.feed,
+            stops: self.stopped,
+            gaps,
+            still_running,
+        }
+    }
+}
+
+/// A step as the log takes it.
+pub(in crate::ebpf) fn ended(step: &Resolved) -> Ended {
+    let event = &step.event;
+    let located = |named: &Named| Located {
+        path: named.path.clone(),
+        directory: named.place.as_ref().map(|place| place.directory),
+    };
+    Ended {
+        call: call_of_step(event),
+        argument: event.argument,
+        file: step.file,
+        open: (event.open_file != 0).then_some(Open {
+            address: event.open_file,
+            flags: event.flags,
+        }),
+        created: event.mode & FMODE_CREATED != 0,
+        mode: event.inode_mode,
+        first: step.first.as_ref().map(located),
+        second: step.second.as_ref().map(located),
+        second_text: step.second_text.clone(),
+        node: step.node,
+        inode: step.inode,
+        extra: step.extra.clone(),
     }
 }
 

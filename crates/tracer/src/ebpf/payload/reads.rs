@@ -16,7 +16,7 @@ impl Payloads {
             return;
         };
         let call = call_of(event, calls::name(event.nr));
-        self.add(Item::OpenedToRead { call, file, open });
+        self.feed.add(Item::OpenedToRead { call, file, open });
     }
 
     pub(super) fn read(&mut self, event: &PayloadEvent) {
@@ -25,7 +25,7 @@ impl Payloads {
         };
         let open = open_of(event);
         let errno = i32::try_from(event.address).unwrap_or(i32::MAX);
-        self.add(Item::Read(Read {
+        self.feed.add(Item::Read(Read {
             call: Call {
                 outcome: if errno == 0 {
                     Ok(event.bytes)
@@ -80,7 +80,7 @@ impl Payloads {
             outcome,
             ..call_of(event, name)
         };
-        self.add(Item::Step { call, open, change });
+        self.feed.add(Item::Step { call, open, change });
     }
 }
 

@@ -1,15 +1,52 @@
-//! What a step of the history changed, for the operation log.
+//! What a call changed, for the operation log.
 
 use iostrata_core::op::FileId;
 use iostrata_core::record::{Change, Description, Durability, Kind, Payload};
 
 use super::attributes;
-use super::history::{FMODE_CREATED, Named, Resolved, TMPFILE};
-use crate::record::batch::{Call, Item, Located, Names, Open, Target};
+use super::batch::{Call, Item, Located, Names, Open, Target};
 use crate::steps::{AT_REMOVEDIR, MS_SYNC, system_call, truncates};
 
+/// `__O_TMPFILE`, include/uapi/asm-generic/fcntl.h
+pub(crate) const TMPFILE: u32 = 0o20_000_000;
+
+/// A call that has ended, as a back end saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) call: Call,
+    pub(crate) argument: [u64; 5],
+    /// The file of its descriptor, or that it opened.
+    pub(crate) file: Option<FileId>,
+    pub(crate) open: Option<Open>,
+    /// Whether it created the file that it opened.
+    pub(crate) created: bool,
+    /// `st_mode` of that file.
+    pub(crate) mode: u32,
+    /// Its paths as the kernel understood them.
+    pub(crate) first: Option<Located>,
+    pub(crate) second: Option<Located>,
+    /// The second path as it was given: what a symbolic link says, or the name of an attribute.
+    pub(crate) second_text: Vec<u8>,
+    /// The file that was renamed, linked, removed, made, or changed through its path.
+    pub(crate) node: Option<FileId>,
+    pub(crate) inode: Option<Inode>,
+    /// What else the call was given in memory.
+    pub(crate) extra: Vec<u8>,
+}
+
+/// What an inode says about itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Inode {
+    /// Type and permissions.
+    pub(crate) mode: u32,
+    pub(crate) size_bytes: u64,
+    /// The device that it stands for, as the kernel numbers it.
+    pub(crate) device: u32,
+}
+
 /// What the log has to tell of a step; `None` for what changes nothing.
-pub(super) fn item(call: Call, step: &Resolved) -> Option<Item> {
+pub(crate) fn item(step: &Ended) -> Option<Item> {
+    let call = step.call;
     if call.outcome.is_err() {
         return failed(call, step);
     }
@@ -19,7 +56,7 @@ pub(super) fn item(call: Call, step: &Resolved) -> Option<Item> {
         return Some(Item::Names { call, names });
     }
     let change = on_file(name, step)?;
-    let open = opened(step).map(|open| Open {
+    let open = step.open.map(|open| Open {
         flags: match &change {
             Change::Described { flags, .. } => *flags,
             _ => open.flags,
@@ -30,7 +67,7 @@ pub(super) fn item(call: Call, step: &Resolved) -> Option<Item> {
 }
 
 /// Where the file is that a path led to.
-pub(super) fn reached(item: &Item, step: &Resolved) -> Option<Item> {
+pub(super) fn reached(item: &Item, step: &Ended) -> Option<Item> {
     let is_by_path = matches!(
         item,
         Item::Step {
@@ -38,17 +75,18 @@ pub(super) fn reached(item: &Item, step: &Resolved) -> Option<Item> {
             ..
         }
     );
-    let at = step.first.as_ref().filter(|named| named.place.is_some())?;
+    let at = step.first.as_ref().filter(|at| at.directory.is_some())?;
     is_by_path.then(|| {
         Some(Item::Reached {
-            at: located(at),
+            at: at.clone(),
             target: target(step)?,
         })
     })?
 }
 
 /// Whether the call changed attributes, of which the log has nothing.
-pub(super) fn is_untold(call: Call, step: &Resolved) -> bool {
+pub(super) fn is_untold(step: &Ended) -> bool {
+    let call = step.call;
     // Of all removals, that of an access list succeeds where there is none, and sets no change time
     // then (fs/posix_acl.c, `vfs_remove_acl`).
     let name = system_call(call.name);
@@ -58,25 +96,10 @@ pub(super) fn is_untold(call: Call, step: &Resolved) -> bool {
     call.outcome.is_ok() && attributes::is_one(name) && !is_nothing
 }
 
-/// The open file of the call's descriptor.
-pub(super) fn opened(step: &Resolved) -> Option<Open> {
-    (step.event.open_file != 0).then_some(Open {
-        address: step.event.open_file,
-        flags: step.event.flags,
-    })
-}
-
 /// Stands for the description until the open file is looked up.
 const NOT_YET: Description = Description(0);
 
-fn located(named: &Named) -> Located {
-    Located {
-        path: named.path.clone(),
-        directory: named.place.as_ref().map(|place| place.directory),
-    }
-}
-
-fn target(step: &Resolved) -> Option<Target> {
+fn target(step: &Ended) -> Option<Target> {
     Some(Target {
         id: step.node?,
         kind: step.inode.map(|inode| Kind::from_mode(inode.mode)),
@@ -86,10 +109,10 @@ fn target(step: &Resolved) -> Option<Target> {
 }
 
 /// Calls that change names.
-fn on_names(call: &str, step: &Resolved) -> Option<Names> {
-    let argument = &step.event.argument;
-    let at = || step.first.as_ref().map(located);
-    let to = || step.second.as_ref().map(located);
+fn on_names(call: &str, step: &Ended) -> Option<Names> {
+    let argument = &step.argument;
+    let at = || step.first.clone();
+    let to = || step.second.clone();
     let node = target(step);
     let made = |kind| {
         Some(Names::Made {
@@ -136,14 +159,14 @@ fn on_names(call: &str, step: &Resolved) -> Option<Names> {
             })
         }
         "open" | "openat" | "openat2" | "creat" => {
-            let event = &step.event;
-            let nameless = event.flags & TMPFILE == TMPFILE;
-            let created = nameless || event.mode & FMODE_CREATED != 0;
+            let open = step.open?;
+            let nameless = open.flags & TMPFILE == TMPFILE;
+            let created = nameless || step.created;
             Some(Names::Opened {
                 file: step.file?,
-                open: opened(step)?,
+                open,
                 at: at().filter(|_| !nameless),
-                mode: Some(event.inode_mode & 0o7777),
+                mode: Some(step.mode & 0o7777),
                 created,
                 truncated: truncates(call, argument) && !created,
             })
@@ -153,10 +176,10 @@ fn on_names(call: &str, step: &Resolved) -> Option<Names> {
 }
 
 /// The file has no name yet: what was given leads through /proc, or is a descriptor.
-fn is_nameless(step: &Resolved) -> bool {
+fn is_nameless(step: &Ended) -> bool {
     step.first
         .as_ref()
-        .is_none_or(|named| named.path.starts_with(b"/proc/"))
+        .is_none_or(|at| at.path.starts_with(b"/proc/"))
 }
 
 /// The kernel's `dev_t` as stat(2) shows it (`new_encode_dev`, `include/linux/kdev_t.h`).
@@ -166,8 +189,8 @@ fn user_device(device: u32) -> u64 {
 }
 
 /// Calls on one file.
-fn on_file(call: &str, step: &Resolved) -> Option<Change> {
-    let argument = &step.event.argument;
+fn on_file(call: &str, step: &Ended) -> Option<Change> {
+    let argument = &step.argument;
     if attributes::is_one(call) {
         return attribute(call, step);
     }
@@ -213,24 +236,24 @@ fn on_file(call: &str, step: &Resolved) -> Option<Change> {
     })
 }
 
-fn attribute(call: &str, step: &Resolved) -> Option<Change> {
-    let event = &step.event;
+fn attribute(call: &str, step: &Ended) -> Option<Change> {
+    let argument = &step.argument;
     let node = step.node?;
-    if call == "fcntl" && event.argument[1] == attributes::F_SETFL {
+    if call == "fcntl" && argument[1] == attributes::F_SETFL {
+        let flags = u32::try_from(argument[2]).unwrap_or(0) & attributes::SETTABLE;
         return Some(Change::Described {
             node,
             description: NOT_YET,
-            flags: event.flags & !attributes::SETTABLE
-                | u32::try_from(event.argument[2]).unwrap_or(0) & attributes::SETTABLE,
+            flags: step.open?.flags & !attributes::SETTABLE | flags,
         });
     }
-    let attribute = attributes::of(call, event, &step.second_text, &step.extra)?;
+    let attribute = attributes::of(call, argument, &step.second_text, &step.extra)?;
     Some(Change::Changed { node, attribute })
 }
 
 /// Calls that failed: of writes and syncs the file is known, of the others the paths.
-fn failed(call: Call, step: &Resolved) -> Option<Item> {
-    let open = opened(step);
+fn failed(call: Call, step: &Ended) -> Option<Item> {
+    let open = step.open;
     let name = system_call(call.name);
     let change = match name {
         "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendfile"
@@ -238,7 +261,7 @@ fn failed(call: Call, step: &Resolved) -> Option<Item> {
             node: step.file?,
             description: None,
             offset: if name.starts_with("pwrite") {
-                step.event.argument[3]
+                step.argument[3]
             } else {
                 0
             },
@@ -249,7 +272,7 @@ fn failed(call: Call, step: &Resolved) -> Option<Item> {
         | "rmdir" | "mkdir" | "mkdirat" | "symlink" | "symlinkat" | "mknod" | "mknodat"
         | "truncate" => {
             let second = (!step.second_text.is_empty()).then(|| step.second_text.clone());
-            let first = step.first.as_ref().map(|named| named.path.clone());
+            let first = step.first.as_ref().map(|at| at.path.clone());
             let paths = first.into_iter().chain(second).collect();
             let change = Change::Attempted { paths };
             let open = None;

@@ -6,9 +6,8 @@ use std::path::Path;
 
 use iostrata_core::op::FileId;
 
-use super::wire::StepEvent;
+use super::batch::Call;
 use crate::foreign;
-use crate::record::batch::Call;
 
 /// One shared mapping that may be stored to. Kept after it was unmapped: what was stored
 /// is in the file.
@@ -38,19 +37,19 @@ pub(super) struct Mappings {
 }
 
 impl Mappings {
-    /// Opens the file of a mapping, while its process is stopped. Returns the offset and
-    /// length of what is mapped.
+    /// Opens the file of a mapping, while its process is stopped: `arguments` are those of
+    /// `mmap(2)`. Returns the offset and length of what is mapped.
     pub(super) fn add(
         &mut self,
         call: Call,
         file: FileId,
-        event: &StepEvent,
+        arguments: &[u64; 5],
     ) -> Option<(u64, u64)> {
         let address = call.outcome.ok()?;
         let maps = std::fs::read_to_string(format!("/proc/{}/maps", call.thread)).ok()?;
         let offset = offset_at(&maps, address)?;
-        let path = format!("/proc/{}/fd/{}", call.thread, event.argument[4]);
-        let bytes = event.argument[1];
+        let path = format!("/proc/{}/fd/{}", call.thread, arguments[4]);
+        let bytes = arguments[1];
         self.all.push(Mapping {
             process: call.process,
             thread: call.thread,
@@ -137,6 +136,10 @@ fn offset_at(maps: &str, address: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd as _;
+
+    use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
+
     use super::*;
 
     #[test]
@@ -146,5 +149,30 @@ mod tests {
         assert_eq!(offset_at(maps, 0x0040_0000), Some(0x1000));
         assert_eq!(offset_at(maps, 0x7f00_0000_1000), Some(0x4000));
         assert_eq!(offset_at(maps, 0x7f00_0000_4000), None);
+    }
+
+    /// To open it would wait for somebody who writes.
+    #[test]
+    fn a_descriptor_that_became_a_fifo_is_not_waited_for() {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = directory.path().join("fifo");
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let fifo = open(&path, OFlags::PATH, Mode::empty()).unwrap();
+        let file = FileId {
+            device: 1,
+            inode: 2,
+            generation: 0,
+        };
+        let call = Call {
+            process: std::process::id(),
+            thread: std::process::id(),
+            started_ns: 0,
+            ended_ns: 1,
+            name: "mmap",
+            outcome: Ok(std::ptr::from_ref(&path) as u64),
+        };
+        let mut arguments = [0; 5];
+        arguments[4] = fifo.as_raw_fd().try_into().unwrap();
+        assert_eq!(Mappings::default().add(call, file, &arguments), None);
     }
 }

@@ -1,0 +1,161 @@
+//! Which descriptors share an open file description.
+#![expect(unsafe_code, reason = "kcmp is wrapped by no library")]
+
+use std::collections::HashMap;
+
+use iostrata_core::op::FileId;
+
+use super::recorder::Recorder;
+use super::request::Tid;
+
+/// `KCMP_FILE` (include/uapi/linux/kcmp.h)
+const KCMP_FILE: libc::c_long = 0;
+
+/// The descriptions of a table's descriptors, by numbers that are never used again.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    known: HashMap<i32, (FileId, u64)>,
+    /// What they were before the table was copied, or a program executed: right unless somebody
+    /// has opened the same file at the same descriptor at that moment.
+    before: HashMap<i32, (FileId, u64)>,
+}
+
+impl Numbers {
+    pub(super) fn forget(&mut self, is_closed: impl Fn(i32) -> bool) {
+        self.known.retain(|fd, _| !is_closed(*fd));
+        self.before.retain(|fd, _| !is_closed(*fd));
+    }
+
+    /// Any of them may have been closed.
+    pub(super) fn doubt(&mut self) {
+        self.before.extend(self.known.drain());
+    }
+
+    /// This table is a copy of that one.
+    pub(super) fn inherit(&mut self, makers: &Self) {
+        let all = makers.before.iter().chain(&makers.known);
+        self.before.extend(all.map(|(fd, known)| (*fd, *known)));
+    }
+
+    /// A descriptor was made another one for the same description.
+    fn duplicate(&mut self, fd: i32, file: FileId, number: u64) {
+        self.known.remove(&fd);
+        self.before.insert(fd, (file, number));
+    }
+
+    /// The descriptors that stand for a file.
+    pub(super) fn of(&self, file: FileId) -> impl Iterator<Item = (i32, u64)> {
+        let all = self.known.iter().filter(move |(_, (own, _))| *own == file);
+        all.map(|(fd, (_, number))| (*fd, *number))
+    }
+}
+
+impl Recorder {
+    /// The description of a descriptor that stands for `file`.
+    pub(super) fn description(&mut self, tid: Tid, fd: i32, file: FileId) -> Option<u64> {
+        let table = self.tasks.table(tid)?;
+        let (known, before) = {
+            let mut table = table.borrow_mut();
+            let numbers = table.numbers();
+            let of_it = |found: Option<&(FileId, u64)>| {
+                let same = found.filter(|(own, _)| *own == file);
+                same.map(|(_, number)| *number)
+            };
+            (
+                of_it(numbers.known.get(&fd)),
+                of_it(numbers.before.get(&fd)),
+            )
+        };
+        if known.is_some() {
+            return known;
+        }
+        let others = self.tasks.descriptors_of(file);
+        let same = others
+            .iter()
+            .find(|(process, other, _)| is_same(tid, fd, *process, *other));
+        let is_other = |number: &u64| others.iter().any(|(.., other)| other == number);
+        let number = match (same, before.filter(|number| !is_other(number))) {
+            (Some((.., number)), _) => *number,
+            (None, Some(number)) => number,
+            (None, None) => self.new_description(),
+        };
+        table
+            .borrow_mut()
+            .numbers()
+            .known
+            .insert(fd, (file, number));
+        Some(number)
+    }
+
+    /// The one that a call has just opened.
+    pub(super) fn opened(&mut self, tid: Tid, fd: i32, file: FileId) -> Option<u64> {
+        let number = self.new_description();
+        let table = self.tasks.table(tid)?;
+        table
+            .borrow_mut()
+            .numbers()
+            .known
+            .insert(fd, (file, number));
+        Some(number)
+    }
+
+    /// `fd` was made a duplicate of `from`.
+    pub(super) fn duplicated(&mut self, tid: Tid, from: i32, fd: i32, file: FileId) {
+        let number = self.description(tid, from, file);
+        if let (Some(number), Some(table)) = (number, self.tasks.table(tid)) {
+            table.borrow_mut().numbers().duplicate(fd, file, number);
+        }
+    }
+
+    fn new_description(&mut self) -> u64 {
+        self.descriptions += 1;
+        self.descriptions
+    }
+}
+
+/// Whether two descriptors stand for one open file description (`kcmp(2)`). Where the kernel does
+/// not tell, they do not.
+fn is_same(tid: Tid, fd: i32, other: Tid, other_fd: i32) -> bool {
+    // SAFETY: takes numbers and no addresses.
+    let compared = unsafe { libc::syscall(libc::SYS_kcmp, tid, other, KCMP_FILE, fd, other_fd) };
+    compared == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd as _;
+
+    const FILE: FileId = FileId {
+        device: 1,
+        inode: 2,
+        generation: 3,
+    };
+
+    #[test]
+    fn the_kernel_tells_duplicates_from_other_openings() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (one, other) = (file.reopen().unwrap(), file.reopen().unwrap());
+        let duplicate = one.try_clone().unwrap();
+        let me = std::process::id();
+        let same = |other: i32| is_same(me, one.as_raw_fd(), me, other);
+        assert!(same(duplicate.as_raw_fd()));
+        assert!(!same(other.as_raw_fd()));
+        assert!(!same(-1));
+    }
+
+    #[test]
+    fn a_copy_of_a_table_is_taken_for_what_it_was() {
+        let mut makers = Numbers::default();
+        makers.known.insert(3, (FILE, 7));
+        makers.duplicate(1, FILE, 7);
+        let mut own = Numbers::default();
+        own.inherit(&makers);
+        assert_eq!(own.before.get(&1), Some(&(FILE, 7)));
+        assert_eq!(own.of(FILE).count(), 0, "until it was looked at");
+        own.forget(|fd| fd == 1);
+        assert!(!own.before.contains_key(&1));
+        makers.doubt();
+        assert_eq!(makers.before.get(&3), Some(&(FILE, 7)));
+    }
+}

@@ -1,0 +1,388 @@
+//! The operation log: from calls at their entry and their exit to what it is written from.
+
+mod claims;
+mod landing;
+mod paths;
+mod payload;
+mod told;
+mod written;
+
+use std::collections::HashSet;
+
+use iostrata_core::op::{FileId, Gap};
+use iostrata_core::record::{Change, Durability};
+use iostrata_core::trace::tally::Ended as EndedCall;
+use iostrata_core::trace::{FileKind, NamedFile, is_sync};
+use syscalls::Sysno;
+
+use super::calls::{self, call, path};
+use super::identity::Open;
+use super::place::{self, Given, descriptor};
+use super::recorder::Recorder;
+use super::request::Tid;
+use super::resolve::Last;
+use super::tasks::Entered;
+use super::{memory, request};
+use crate::record::batch::{Call, Item, Open as Opened};
+use crate::record::change::Ended;
+use crate::record::feed::Feed;
+use crate::record::{Recording, Unfinished, counted};
+
+use paths::{Led, Lives, last, shown};
+use told::{extra, is_step, makes_node, may_be_told, may_change, names_node};
+use written::{Write, before_write};
+
+/// An extended attribute has no longer name and value (include/uapi/linux/limits.h).
+const LONGEST_VALUE: u64 = 65_536;
+
+/// What is known of a call before it.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    first: Led,
+    second: Led,
+    second_text: Vec<u8>,
+    write: Option<Write>,
+}
+
+/// Feeds one recording.
+#[derive(Debug)]
+pub(super) struct Log {
+    feed: Feed,
+    lives: Lives,
+    named: HashSet<FileId>,
+    /// Calls whose thread was killed in them.
+    cut_off: u64,
+    /// Buffers of which it is not known what was written.
+    changed: u64,
+    /// Calls that were let in although another one had not ended.
+    overlaps: u64,
+}
+
+impl Log {
+    pub(super) fn new(recording: Recording) -> Self {
+        Self {
+            feed: Feed::new(recording),
+            lives: Lives::default(),
+            named: HashSet::new(),
+            cut_off: 0,
+            changed: 0,
+            overlaps: 0,
+        }
+    }
+
+    /// `stops`: how often threads were stopped. `gaps`: what else is missing.
+    pub(super) fn end(self, stops: u64, mut gaps: Vec<Gap>, still_running: bool) -> Unfinished {
+        let own = [
+            (
+                self.cut_off,
+                "calls",
+                "their threads were killed in them, and the kernel did not tell what came of them",
+            ),
+            (
+                self.changed,
+                "buffers",
+                "they changed while they were written, and the file does not tell what was written",
+            ),
+            (
+                self.overlaps,
+                "places in the order",
+                "a call went on for long, and others that change the same file, or names, were not kept waiting",
+            ),
+        ];
+        let own = own.map(|(count, what, why)| counted(count, what, why));
+        gaps.extend(own.into_iter().flatten());
+        Unfinished {
+            feed: self.feed,
+            stops,
+            gaps,
+            still_running,
+        }
+    }
+
+    /// Names a file of a descriptor before the log first uses it.
+    fn introduce(&mut self, tid: Tid, fd: i32, open: &Open, filesystem: &str) {
+        if !self.named.insert(open.file) {
+            return;
+        }
+        self.lives.saw(open.file);
+        let size = std::fs::metadata(format!("/proc/{tid}/fd/{fd}")).map(|file| file.len());
+        self.feed.add(Item::Named(NamedFile {
+            file: open.file,
+            path: shown(tid, fd).unwrap_or_default(),
+            kind: open.kind(),
+            filesystem: filesystem.to_owned(),
+            size_bytes: size.unwrap_or(open.size_bytes),
+            shown: (open.file.device, open.file.inode),
+        }));
+    }
+}
+
+impl Recorder {
+    /// Whether an operation log is written.
+    pub(super) fn has_log(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Calls that were let in before others had ended.
+    pub(super) fn overlapped(&mut self, overlaps: u64) {
+        if let Some(log) = &mut self.log {
+            log.overlaps = overlaps;
+        }
+    }
+
+    /// Looks at what a call is about to change.
+    pub(super) fn before(
+        &mut self,
+        tid: Tid,
+        (number, meaning): (Sysno, u32),
+        arguments: &[u64; 6],
+        file: Option<(i32, Open)>,
+        given: &[Option<Given>; 2],
+    ) -> Option<Box<Before>> {
+        if !self.counts || !self.has_log() {
+            return None;
+        }
+        let mut before = Before::default();
+        if meaning & call::WRITES != 0 {
+            before.write = file.and_then(|(fd, open)| {
+                let asks = self.asks(tid, &open);
+                before_write(tid, (number, meaning), arguments, (fd, open), asks)
+            });
+            before.write.as_ref()?;
+        }
+        if let Some((fd, open)) = file
+            && (before.write.is_some() || may_be_told(meaning, number, &open))
+        {
+            self.introduce(tid, fd, &open);
+        }
+        if names_node(number, arguments) {
+            let log = self.log.as_mut()?;
+            let [first, second] = given;
+            // utimensat(2): without a path it is of the descriptor.
+            let of_descriptor = (calls::paths_of(number) == path::AT && arguments[1] == 0)
+                .then(|| Given::of_descriptor(descriptor(arguments[0])));
+            if let Some(first) = first.as_ref().or(of_descriptor.as_ref()) {
+                before.first = log.lives.led(first, tid, last(number, arguments));
+            }
+            if let Some(second) = second {
+                before.second = log.lives.led(second, tid, Last::Kept);
+            }
+            before.second_text = match calls::paths_of(number) {
+                path::SECOND | path::THIRD_AT => memory::string(tid, arguments[0]),
+                _ if number.name().ends_with("xattr") => memory::string(tid, arguments[1]),
+                _ => second.as_ref().map(|second| second.text.clone()),
+            }
+            .unwrap_or_default();
+        } else if number == Sysno::fsetxattr || number == Sysno::fremovexattr {
+            before.second_text = memory::string(tid, arguments[1]).unwrap_or_default();
+        }
+        Some(Box::new(before))
+    }
+
+    fn introduce(&mut self, tid: Tid, fd: i32, open: &Open) {
+        let filesystem = self.identifier.kind_of(open.place);
+        if let Some(log) = &mut self.log {
+            log.introduce(tid, fd, open, filesystem);
+        }
+    }
+
+    /// A call has ended.
+    pub(super) fn log_call(
+        &mut self,
+        (process, tid): (u32, Tid),
+        entered: &Entered,
+        result: i64,
+        now_ns: u64,
+    ) {
+        if !self.counts || !self.has_log() {
+            return;
+        }
+        let outcome = u64::try_from(result)
+            .map_err(|_negative| i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX));
+        let call = Call {
+            process,
+            thread: tid,
+            started_ns: entered.started_ns,
+            ended_ns: now_ns,
+            name: calls::name(entered.counted),
+            outcome,
+        };
+        self.follow_duplicate(tid, entered, outcome);
+        match (outcome, entered.before.as_deref()) {
+            (
+                Ok(bytes @ 1..),
+                Some(Before {
+                    write: Some(write), ..
+                }),
+            ) => {
+                self.wrote(call, entered, write, bytes);
+            }
+            _ if is_step(entered, outcome.is_err()) => self.log_step(call, entered),
+            _ => {}
+        }
+    }
+
+    fn follow_duplicate(&mut self, tid: Tid, entered: &Entered, outcome: Result<u64, i32>) {
+        let (Ok(made), Some((from, open))) = (outcome, entered.file) else {
+            return;
+        };
+        let duplicates = match entered.number {
+            Sysno::dup | Sysno::dup2 | Sysno::dup3 => true,
+            Sysno::fcntl => matches!(
+                i32::try_from(entered.arguments[1]),
+                Ok(libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
+            ),
+            _ => false,
+        };
+        let made = descriptor(made);
+        if duplicates && open.is_regular() && made != from {
+            self.duplicated(tid, from, made, open.file);
+        }
+    }
+
+    /// The open file of a call's descriptor.
+    fn open_file(&mut self, call: Call, entered: &Entered) -> Option<Opened> {
+        let (fd, open) = entered.file?;
+        if !matches!(open.kind(), FileKind::Regular | FileKind::Directory) || fd < 0 {
+            return None;
+        }
+        let tid = call.thread;
+        let has_opened = entered.meaning & call::FD_RETURNED != 0 && call.outcome.is_ok();
+        let address = if has_opened {
+            self.opened(tid, fd, open.file)
+        } else if entered.number == Sysno::close {
+            // Asked before the call, since it is gone.
+            entered.description
+        } else {
+            self.description(tid, fd, open.file)
+        };
+        let moment = entered
+            .before
+            .as_ref()
+            .and_then(|before| before.write.as_ref()?.moment);
+        Some(Opened {
+            address: address?,
+            flags: moment.map_or(open.flags.bits(), |moment| moment.flags),
+        })
+    }
+
+    fn log_step(&mut self, call: Call, entered: &Entered) {
+        let open = self.open_file(call, entered);
+        let tid = call.thread;
+        if let Some((fd, file)) = entered.file.filter(|(fd, _)| *fd >= 0) {
+            self.introduce(tid, fd, &file);
+        }
+        let Some(log) = &mut self.log else { return };
+        let mut led = entered
+            .before
+            .as_deref()
+            .map_or_else(Led::default, |it| it.first.clone());
+        if makes_node(entered.number) && call.outcome.is_ok() {
+            let [given, _] = place::given(tid, calls::paths_of(entered.number), &entered.arguments);
+            led.node = given.and_then(|given| log.lives.led(&given, tid, Last::Kept).node);
+        }
+        let node = led.node;
+        let is_gone = matches!(
+            entered.number,
+            Sysno::unlink | Sysno::unlinkat | Sysno::rmdir
+        );
+        if let (true, Ok(_), Some(node)) = (is_gone, call.outcome, led.node) {
+            log.lives.ended(node.id);
+        }
+        let replaced = entered
+            .before
+            .as_deref()
+            .and_then(|before| before.second.node);
+        if let (Ok(_), Some(node)) = (call.outcome, replaced) {
+            log.lives.ended(node.id);
+        }
+        let [argument @ .., _] = entered.arguments;
+        let mut second = None;
+        let mut second_text = Vec::new();
+        if let Some(before) = entered.before.as_deref() {
+            second.clone_from(&before.second.at);
+            second_text.clone_from(&before.second_text);
+        }
+        let file = entered.file.map(|(_, open)| open);
+        log.feed.ended(&Ended {
+            call,
+            argument,
+            file: file.map(|open| open.file),
+            open,
+            created: entered.creates,
+            mode: file.map_or(0, |open| open.mode),
+            first: led.at.filter(|_| led.node.is_none_or(|node| node.is_named)),
+            second,
+            second_text,
+            node: node.map(|node| node.id).or(file.map(|open| open.file)),
+            inode: node.map(|node| node.inode),
+            extra: extra(tid, entered),
+        });
+        if let (Ok(_), "fcntl", Some((fd, _))) = (call.outcome, call.name, entered.file) {
+            self.forget_flags(tid, fd);
+        }
+    }
+
+    /// The flags of the open file have changed, for all who have it.
+    fn forget_flags(&mut self, tid: Tid, fd: i32) {
+        if let Some(table) = self.tasks.table(tid) {
+            table.borrow_mut().look_again(fd);
+        }
+    }
+
+    fn cut_off(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.cut_off += 1;
+        }
+    }
+
+    /// An operation of libaio has ended. Of those that write the end of the log tells.
+    pub(super) fn log_operation(&mut self, ended: &EndedCall) {
+        let Some(log) = self.log.as_mut().filter(|_| is_sync(ended.name)) else {
+            return;
+        };
+        let call = Call {
+            process: ended.process,
+            thread: ended.thread,
+            started_ns: ended.started_ns,
+            ended_ns: ended.ended_ns,
+            name: ended.name,
+            outcome: ended.outcome,
+        };
+        let change = Change::Synced {
+            node: ended.file,
+            description: None,
+            scope: if ended.name == "aio.fdsync" {
+                Durability::Data
+            } else {
+                Durability::File
+            },
+        };
+        let open = None;
+        log.feed.add(Item::Step { call, open, change });
+    }
+
+    /// A thread is about to end, or has, in a call that it had entered.
+    pub(super) fn log_cut_off(
+        &mut self,
+        tid: Tid,
+        process: u32,
+        mut entered: Entered,
+        now_ns: u64,
+    ) {
+        if !self.counts || !self.has_log() {
+            return;
+        }
+        let result = request::last_result(tid);
+        if let Some(result) = result {
+            self.find_opened(tid, &mut entered, result);
+        }
+        let has_opened = entered.meaning & call::FD_RETURNED != 0 && entered.file.is_none();
+        match result {
+            Some(0..) if has_opened && may_change(&entered) => self.cut_off(),
+            Some(result) => self.log_call((process, tid), &entered, result, now_ns),
+            None if may_change(&entered) => self.cut_off(),
+            None => {}
+        }
+    }
+}

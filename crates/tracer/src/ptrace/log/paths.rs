@@ -1,0 +1,206 @@
+//! Where the paths of a call led, and to which node, for the log.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+
+use iostrata_core::op::FileId;
+use iostrata_core::trace::FileKind;
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, openat, statx};
+use syscalls::Sysno;
+
+use crate::identity::generation;
+use crate::ptrace::place::{self, Given};
+use crate::ptrace::request::Tid;
+use crate::ptrace::resolve::{Last, resolve};
+use crate::record::batch::Located;
+use crate::record::change::Inode;
+
+/// A node, what it says about itself, and whether it has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) id: FileId,
+    pub(super) inode: Inode,
+    pub(super) is_named: bool,
+}
+
+/// Where a path led.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Led {
+    pub(super) at: Option<Located>,
+    pub(super) node: Option<Node>,
+}
+
+/// Which life of its inode number a node is, asked of the kernel once in each. To ask, a file has
+/// to be opened.
+#[derive(Debug, Default)]
+pub(super) struct Lives {
+    /// By device and inode number: when it was made, and its generation.
+    known: HashMap<(u32, u64), ((i64, u32), u32)>,
+    /// As the program's own descriptors told it, where they are not to be opened again.
+    seen: HashMap<(u32, u64), u32>,
+}
+
+impl Lives {
+    /// A file that was identified by a descriptor.
+    pub(super) fn saw(&mut self, file: FileId) {
+        self.seen.insert((file.device, file.inode), file.generation);
+    }
+
+    /// The node may be gone, and another may get its number.
+    pub(super) fn ended(&mut self, file: FileId) {
+        self.known.remove(&(file.device, file.inode));
+    }
+
+    fn generation(&mut self, fd: BorrowedFd<'_>, number: (u32, u64), made: (i64, u32)) -> u32 {
+        match self.known.get(&number) {
+            Some((same, generation)) if *same == made => return *generation,
+            _ => {}
+        }
+        let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let Ok(opened) = rustix::fs::open(path, flags, Mode::empty()) else {
+            return self.seen.get(&number).copied().unwrap_or(0);
+        };
+        let generation = generation(opened.as_fd()).unwrap_or(0);
+        if made != (0, 0) {
+            self.known.insert(number, (made, generation));
+        }
+        generation
+    }
+
+    /// What is at a place.
+    pub(super) fn node(&mut self, fd: BorrowedFd<'_>) -> Option<Node> {
+        let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+        let found = statx(fd, c"", AtFlags::EMPTY_PATH, wanted).ok()?;
+        let device = FileId::kernel_device(found.stx_dev_major, found.stx_dev_minor);
+        let mode = u32::from(found.stx_mode);
+        let has_lives = matches!(
+            FileKind::from_mode(mode),
+            FileKind::Regular | FileKind::Directory
+        );
+        let made = (found.stx_btime.tv_sec, found.stx_btime.tv_nsec);
+        let number = (device, found.stx_ino);
+        let generation = if has_lives {
+            self.generation(fd, number, made)
+        } else {
+            0
+        };
+        Some(Node {
+            id: FileId {
+                device,
+                inode: found.stx_ino,
+                generation,
+            },
+            inode: Inode {
+                mode,
+                size_bytes: found.stx_size,
+                device: FileId::kernel_device(found.stx_rdev_major, found.stx_rdev_minor),
+            },
+            is_named: found.stx_nlink > 0,
+        })
+    }
+
+    /// Where a path leads now.
+    pub(super) fn led(&mut self, given: &Given, tid: Tid, last: Last) -> Led {
+        let Some(found) = resolve(given, tid, last) else {
+            return Led::default();
+        };
+        let Some(path) = found.path() else {
+            return Led::default();
+        };
+        let (at, rest) = found.parts();
+        if rest.is_empty() {
+            let node = self.node(at.as_fd());
+            let is_named = node.is_some_and(|node| node.is_named);
+            let at = node.filter(|_| is_named).map(|node| Located {
+                directory: self.directory_of(&path, node),
+                path,
+            });
+            return Led { at, node };
+        }
+        let directory = self.node(at.as_fd()).map(|node| node.id);
+        let there = step(&at, &rest);
+        Led {
+            at: Some(Located {
+                path,
+                directory: directory.filter(|_| !rest.contains(&b'/')),
+            }),
+            node: there.and_then(|there| self.node(there.as_fd())),
+        }
+    }
+
+    /// The directory that has the node by this path; `None` where the path leads elsewhere from
+    /// here, as that of another mount namespace may.
+    fn directory_of(&mut self, path: &[u8], node: Node) -> Option<FileId> {
+        let end = path.iter().rposition(|byte| *byte == b'/')?;
+        let (above, name) = (&path[..=end], &path[end + 1..]);
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(OsStr::from_bytes(above), flags, Mode::empty()).ok()?;
+        let there = self.node(step(&directory, name)?.as_fd())?;
+        let directory = self.node(directory.as_fd())?;
+        (there.id == node.id).then_some(directory.id)
+    }
+}
+
+fn step(at: &OwnedFd, name: &[u8]) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(at, OsStr::from_bytes(name), flags, Mode::empty()).ok()
+}
+
+/// The flags of a call that opens; of `openat2` they have taken the place of their address.
+pub(super) fn opening_flags(number: Sysno, arguments: &[u64; 6]) -> OFlags {
+    let flags = match number {
+        Sysno::creat => return OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY,
+        Sysno::open => arguments[1],
+        _ => arguments[2],
+    };
+    OFlags::from_bits_retain(u32::try_from(flags & u64::from(u32::MAX)).unwrap_or(0))
+}
+
+/// What becomes of the last name of the first path of a call.
+pub(super) fn last(number: Sysno, arguments: &[u64; 6]) -> Last {
+    use Sysno as N;
+    let has =
+        |argument: usize, flag: i32| arguments[argument] & u64::from(flag.unsigned_abs()) != 0;
+    let kept_by = |argument| {
+        if has(argument, libc::AT_SYMLINK_NOFOLLOW) {
+            Last::Kept
+        } else {
+            Last::Followed
+        }
+    };
+    match number {
+        N::open | N::openat | N::openat2 | N::creat => {
+            let flags = opening_flags(number, arguments);
+            if flags.contains(OFlags::NOFOLLOW) || flags.contains(OFlags::CREATE | OFlags::EXCL) {
+                Last::Kept
+            } else {
+                Last::Followed
+            }
+        }
+        N::fchmodat2 | N::utimensat => kept_by(3),
+        N::fchownat => kept_by(4),
+        N::linkat if has(4, libc::AT_SYMLINK_FOLLOW) => Last::Followed,
+        N::chmod
+        | N::fchmodat
+        | N::chown
+        | N::utime
+        | N::utimes
+        | N::futimesat
+        | N::setxattr
+        | N::removexattr
+        | N::truncate => Last::Followed,
+        _ => Last::Kept,
+    }
+}
+
+/// Where a descriptor's file is now, as the kernel shows it.
+pub(super) fn shown(tid: Tid, fd: i32) -> Option<Vec<u8>> {
+    let mut path = place::link(&format!("/proc/{tid}/fd/{fd}"))?;
+    if path.ends_with(b" (deleted)") {
+        path.truncate(path.len() - b" (deleted)".len());
+    }
+    Some(path)
+}

@@ -1,0 +1,242 @@
+//! Who may be inside the kernel at one time, while an operation log is written.
+//!
+//! Calls that change the same file, or names, are let in one after the other: so their order is
+//! known, and where each write went is read off position and length before and after it. A thread
+//! whose turn it is not stays where its call begins.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use iostrata_core::op::FileId;
+
+use super::request::{Stop, Tid};
+
+/// A thread that sleeps so long, and could be woken by a signal, may wait for what one of those does
+/// that wait for it: the writer of a pipe, a holder of a lease, a file system in user space.
+const ASLEEP: Duration = Duration::from_millis(20);
+
+/// So long any call may take, as the removal of a large file on a slow disk.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Which contents a call changes, or moves a position in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Contents {
+    #[default]
+    None,
+    /// It moves the position of an open file of this one.
+    Moves(FileId),
+    Changes(FileId),
+    /// Of a file that is not known before.
+    ChangesAny,
+}
+
+/// What a call needs to have for itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub(super) names: bool,
+    pub(super) contents: Contents,
+}
+
+impl Claim {
+    pub(super) fn is_nothing(self) -> bool {
+        self == Self::default()
+    }
+
+    fn excludes(self, other: Self) -> bool {
+        use Contents as C;
+        let of_contents = match (self.contents, other.contents) {
+            (C::None, _) | (_, C::None) | (C::Moves(_), C::Moves(_)) => false,
+            (C::ChangesAny, _) | (_, C::ChangesAny) => true,
+            (C::Changes(one) | C::Moves(one), C::Changes(other) | C::Moves(other)) => one == other,
+        };
+        of_contents || self.names && other.names
+    }
+}
+
+#[derive(Debug)]
+struct Inside {
+    tid: Tid,
+    claim: Claim,
+    since: Instant,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    tid: Tid,
+    stop: Stop,
+    claim: Claim,
+}
+
+/// Threads inside, and threads that wait to be let in.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    inside: Vec<Inside>,
+    waiting: VecDeque<Waiting>,
+    /// Calls that were let in although another one had not ended.
+    pub(super) overlaps: u64,
+}
+
+impl Turns {
+    /// Whether the call may begin; otherwise its thread waits.
+    pub(super) fn enter(&mut self, tid: Tid, stop: Stop, claim: Claim) -> bool {
+        if claim.is_nothing() {
+            return true;
+        }
+        let is_free = !self.inside.iter().any(|one| one.claim.excludes(claim))
+            && !self.waiting.iter().any(|one| one.claim.excludes(claim));
+        if is_free {
+            self.let_in(tid, claim);
+        } else {
+            self.waiting.push_back(Waiting { tid, stop, claim });
+        }
+        is_free
+    }
+
+    fn let_in(&mut self, tid: Tid, claim: Claim) {
+        let since = Instant::now();
+        self.inside.push(Inside { tid, claim, since });
+    }
+
+    /// The thread has left its call, or is no more.
+    pub(super) fn left(&mut self, tid: Tid) {
+        self.inside.retain(|one| one.tid != tid);
+        self.waiting.retain(|one| one.tid != tid);
+    }
+
+    pub(super) fn anybody_waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The next thread whose turn it is. `is_asleep` tells whether a signal could wake a thread
+    /// that is inside.
+    pub(super) fn next(&mut self, is_asleep: impl Fn(Tid) -> bool) -> Option<(Tid, Stop)> {
+        let at = (0..self.waiting.len()).find(|at| self.is_free(*at));
+        let overdue = || {
+            let first = self.waiting.front()?.claim;
+            let mut before = self.inside.iter().filter(|one| one.claim.excludes(first));
+            before
+                .all(|one| {
+                    let inside = one.since.elapsed();
+                    inside > PATIENCE || inside > ASLEEP && is_asleep(one.tid)
+                })
+                .then_some(0)
+        };
+        let (at, overlaps) = match at {
+            Some(at) => (at, false),
+            None => (overdue()?, true),
+        };
+        let Waiting { tid, stop, claim } = self.waiting.remove(at)?;
+        self.overlaps += u64::from(overlaps);
+        self.let_in(tid, claim);
+        Some((tid, stop))
+    }
+
+    /// Whether nobody inside and nobody who waits before it keeps it.
+    fn is_free(&self, at: usize) -> bool {
+        let claim = self.waiting[at].claim;
+        !self.inside.iter().any(|one| one.claim.excludes(claim))
+            && !self
+                .waiting
+                .iter()
+                .take(at)
+                .any(|one| one.claim.excludes(claim))
+    }
+
+    /// All who wait: nothing is recorded any more.
+    pub(super) fn release(&mut self) -> Vec<(Tid, Stop)> {
+        self.inside.clear();
+        self.waiting
+            .drain(..)
+            .map(|one| (one.tid, one.stop))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(inode: u64) -> FileId {
+        FileId {
+            device: 1,
+            inode,
+            generation: 0,
+        }
+    }
+
+    fn of(contents: Contents) -> Claim {
+        Claim {
+            names: false,
+            contents,
+        }
+    }
+
+    const NAMES: Claim = Claim {
+        names: true,
+        contents: Contents::None,
+    };
+
+    fn enter(turns: &mut Turns, tid: Tid, claim: Claim) -> bool {
+        turns.enter(tid, Stop::Filtered, claim)
+    }
+
+    #[test]
+    fn who_changes_one_file_does_so_alone() {
+        let mut turns = Turns::default();
+        let (one, other) = (Contents::Changes(file(1)), Contents::Changes(file(2)));
+        assert!(enter(&mut turns, 1, of(one)));
+        assert!(enter(&mut turns, 2, of(other)));
+        assert!(enter(&mut turns, 3, NAMES));
+        assert!(!enter(&mut turns, 4, of(Contents::Moves(file(1)))));
+        assert!(!enter(&mut turns, 5, of(one)));
+        assert!(!enter(&mut turns, 6, NAMES));
+        assert!(enter(&mut turns, 7, Claim::default()));
+        assert_eq!(turns.next(|_| false), None);
+        turns.left(1);
+        assert_eq!(turns.next(|_| false), Some((4, Stop::Filtered)));
+        assert_eq!(
+            turns.next(|_| false),
+            None,
+            "in the order in which they came"
+        );
+        turns.left(4);
+        turns.left(3);
+        assert_eq!(turns.next(|_| false), Some((5, Stop::Filtered)));
+        assert_eq!(turns.next(|_| false), Some((6, Stop::Filtered)));
+        assert_eq!((turns.next(|_| false), turns.overlaps), (None, 0));
+    }
+
+    #[test]
+    fn two_who_move_positions_do_not_wait_for_each_other() {
+        let mut turns = Turns::default();
+        assert!(enter(&mut turns, 1, of(Contents::Moves(file(1)))));
+        assert!(enter(&mut turns, 2, of(Contents::Moves(file(1)))));
+        assert!(!enter(&mut turns, 3, of(Contents::ChangesAny)));
+        assert!(
+            !enter(&mut turns, 4, of(Contents::Moves(file(1)))),
+            "behind 3"
+        );
+    }
+
+    #[test]
+    fn who_sleeps_for_long_is_overtaken_and_that_is_counted() {
+        let mut turns = Turns::default();
+        assert!(enter(&mut turns, 1, of(Contents::Changes(file(1)))));
+        assert!(!enter(&mut turns, 2, of(Contents::Changes(file(1)))));
+        turns.inside[0].since = Instant::now().checked_sub(2 * ASLEEP).unwrap();
+        assert_eq!(turns.next(|_| false), None, "it works");
+        assert_eq!(turns.next(|tid| tid == 1), Some((2, Stop::Filtered)));
+        assert_eq!(turns.overlaps, 1);
+    }
+
+    #[test]
+    fn who_is_killed_waits_no_more() {
+        let mut turns = Turns::default();
+        assert!(enter(&mut turns, 1, NAMES));
+        assert!(!enter(&mut turns, 2, NAMES));
+        assert!(!enter(&mut turns, 3, NAMES));
+        turns.left(2);
+        assert_eq!(turns.release(), [(3, Stop::Filtered)]);
+        assert!(!turns.anybody_waits());
+    }
+}

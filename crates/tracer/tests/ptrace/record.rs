@@ -1,0 +1,242 @@
+//! The operation log of this back end, where programs make it hard. What both back ends record is
+//! in `tests/observe`, what random programs do in `tests/random`.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that fails"
+)]
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iostrata_core::record::{Begin, Change, Check, Completeness, Entry, Limits, Operation, Reader};
+use iostrata_lab::interrupt::Interrupt;
+use iostrata_lab::rebuild::rebuild;
+use iostrata_tracer::ptrace::{Session, Stops};
+use iostrata_tracer::record::{Recorded, Recording};
+
+use crate::ground::{command, scratch, workload};
+
+/// One run: its directory, and its log.
+pub(crate) struct Run {
+    dir: tempfile::TempDir,
+    pub(crate) recorded: Recorded,
+}
+
+impl Run {
+    /// Runs a command that `words` makes for the directory in which it works.
+    pub(crate) fn of(dir: tempfile::TempDir, words: impl Fn(&Path) -> Vec<OsString>) -> Self {
+        let begin = Begin {
+            command: Vec::new(),
+            directory: b"/".to_vec(),
+            started_ns: 0,
+            reads: false,
+        };
+        let made = dir.path().join("made");
+        fs::create_dir(&made).unwrap();
+        let recording = Recording::create(&dir.path().join("log"), &begin).unwrap();
+        let quietly = ["sh", "-c", "exec \"$0\" \"$@\" > /dev/null"].map(OsString::from);
+        let words: Vec<OsString> = quietly.into_iter().chain(words(&made)).collect();
+        let outcome = Session::record(&words, Stops::Io, recording)
+            .unwrap()
+            .wait()
+            .unwrap();
+        assert_eq!(outcome.observation.failed, []);
+        assert!(outcome.status.unwrap().success());
+        let recorded = outcome.recorded.unwrap().finish().unwrap();
+        Self { dir, recorded }
+    }
+
+    fn script(script: &str) -> Self {
+        Self::of(scratch(), |made| {
+            let script = format!("set -e; cd {}\n{script}", made.display());
+            command(Path::new("sh"), &["-c", &script])
+        })
+    }
+
+    fn made(&self) -> PathBuf {
+        self.dir.path().join("made")
+    }
+
+    fn operations(&self) -> Vec<Operation> {
+        let log = File::open(self.dir.path().join("log")).unwrap();
+        let mut reader = Reader::new(log).unwrap();
+        let mut all = Vec::new();
+        while let Some(entry) = reader.next_entry().unwrap() {
+            if let Entry::Operation(operation) = entry {
+                all.push(operation);
+            }
+        }
+        all
+    }
+
+    /// What is missing from the log, in words.
+    fn missing(&self) -> Vec<String> {
+        match &self.recorded.completeness {
+            Completeness::Complete => Vec::new(),
+            Completeness::Incomplete { because } => {
+                because.iter().map(|gap| gap.what.clone()).collect()
+            }
+        }
+    }
+
+    /// The log is what is there, and so is what is rebuilt from it.
+    #[track_caller]
+    pub(crate) fn is_rebuilt(&self) {
+        let check = &self.recorded.check;
+        let is_same = matches!(
+            check,
+            Check::Compared {
+                nodes: 1..,
+                differing: 0,
+                ..
+            }
+        );
+        assert!(is_same, "{:?}", self.recorded);
+        let again = self.dir.path().join("again");
+        rebuild(
+            &self.dir.path().join("log"),
+            &again,
+            Limits::default(),
+            &Interrupt::never(),
+        )
+        .unwrap();
+        let different = Command::new("diff")
+            .args(["--recursive", "--no-dereference"])
+            .arg(self.made())
+            .arg(again.join(self.made().strip_prefix("/").unwrap()))
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&different.stdout), "");
+        assert!(different.status.success());
+    }
+}
+
+#[test]
+fn buffers_that_change_and_buffers_that_cannot_be_read() {
+    let run = Run::of(scratch(), |made| {
+        let file = made.join("file");
+        command(&workload("flips"), &[file.to_str().unwrap(), "300"])
+    });
+    assert_eq!(run.recorded.completeness, Completeness::Complete);
+    run.is_rebuilt();
+    let all = run.operations();
+    let writes = all.iter().filter(|one| one.call == "write");
+    let (done, failed): (Vec<_>, Vec<_>) = writes.partition(|one| one.outcome.is_ok());
+    assert_eq!((done.len(), failed.len()), (5 * 300 + 1, 1));
+    assert_eq!(failed[0].outcome, Err(libc::EFAULT));
+    assert_eq!(done.last().unwrap().outcome, Ok(4096), "one page of two");
+}
+
+/// Three processes that write, append, rename and make directories until they are killed.
+const KILLED: &str = "
+import os, random, signal, time
+pids = []
+for k in range(3):
+    pid = os.fork()
+    if pid == 0:
+        shared = os.open('shared', os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o644)
+        i = 0
+        while True:
+            os.write(shared, bytes([65 + k]) * (997 * (i * 7 % 300 + 1)))
+            new = os.open(f'n{k}.{i}', os.O_CREAT | os.O_WRONLY, 0o600)
+            os.write(new, b'data')
+            os.rename(f'n{k}.{i}', f'm{k}.{i % 20}')
+            os.close(new)
+            os.mkdir(f'd{k}.{i}')
+            if os.fstat(shared).st_size > 30_000_000:
+                os.ftruncate(shared, 0)
+            i += 1
+    pids.append(pid)
+while len(os.listdir('.')) < 30 + SEED:
+    time.sleep(0.001)
+for pid in pids:
+    os.kill(pid, signal.SIGKILL)
+for pid in pids:
+    os.waitpid(pid, 0)
+";
+
+#[test]
+fn who_is_killed_leaves_what_the_log_says() {
+    for seed in 0..6 {
+        let program = KILLED.replace("SEED", &seed.to_string());
+        let run = Run::script(&format!("exec python3 -c \"{program}\""));
+        // Killed a second time, a thread is not seen ending, and what came of its call is not told.
+        for missing in run.missing() {
+            assert!(missing.ends_with(" calls"), "{missing}");
+        }
+        run.is_rebuilt();
+    }
+}
+
+/// Each of them waits in the kernel for what another one does while its call goes on.
+const WAITING: &str = "
+import os, subprocess, threading, time
+r, w = os.pipe()
+f = os.open('f', os.O_CREAT | os.O_RDWR)
+waits = threading.Thread(target=lambda: os.splice(r, f, 100, offset_dst=1000))
+waits.start()
+while not open(f'/proc/self/task/{waits.native_id}/syscall').read().startswith('275 '):
+    time.sleep(0.001)
+g = os.open('g', os.O_CREAT | os.O_WRONLY)
+os.write(g, b'another file')
+os.write(f, b'the same file')
+os.write(w, b'spliced')
+waits.join()
+os.mkfifo('fifo')
+opens = subprocess.Popen('echo into > fifo', shell=True)
+os.mkdir('x')
+assert open('fifo').read() == 'into\\n'
+opens.wait()
+";
+
+#[test]
+fn calls_that_wait_for_others_keep_nobody_waiting_for_ever() {
+    let run = Run::script(&format!("exec python3 -c \"{WAITING}\""));
+    assert_eq!(run.missing(), ["1 places in the order"]);
+    let made = run.made();
+    let text = fs::read(made.join("f")).unwrap();
+    assert_eq!(text.len(), 1007);
+    let check = &run.recorded.check;
+    assert!(
+        matches!(check, Check::Compared { differing: 0, .. }),
+        "{check:?}"
+    );
+}
+
+#[test]
+fn descriptors_that_processes_share_are_one_description() {
+    let run = Run::script(
+        "exec 5> shared; echo one >&5; (echo two >&5; exec 6>&5 5>&-; echo three >&6)
+         sh -c 'echo four >&5'; { sh -c 'echo five; exec sh -c \"echo six\"'; } >&5
+         exec 7> shared; echo other >&7",
+    );
+    assert_eq!(run.recorded.completeness, Completeness::Complete);
+    run.is_rebuilt();
+    let all = run.operations();
+    let through: Vec<_> = all
+        .iter()
+        .filter(|one| matches!(one.change, Change::Wrote { .. }))
+        .map(|one| one.change.description().unwrap())
+        .collect();
+    assert_eq!(through.len(), 7);
+    assert!(
+        through[..6].iter().all(|one| *one == through[0]),
+        "{through:?}"
+    );
+    assert_ne!(through[6], through[0]);
+}
+
+#[test]
+fn operations_of_io_uring_make_the_log_incomplete() {
+    let run = Run::of(scratch(), |made| {
+        fs::write(made.join("old"), [b'o'; 8192]).unwrap();
+        command(&workload("ring"), &[made.to_str().unwrap()])
+    });
+    let missing = run.missing();
+    assert!(
+        missing.contains(&"operations of io_uring".to_owned()),
+        "{missing:?}"
+    );
+}
