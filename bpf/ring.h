@@ -93,7 +93,7 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct operation operation = {};
-	__u64 key = (__u64)request, id = bpf_get_current_pid_tgid();
+	__u64 key = (__u64)request, id = current_numbers();
 	struct task_state *state = state_of(task);
 
 	/* A submission thread of the kernel belongs to the process whose ring it serves. */

@@ -3,6 +3,7 @@
 //! [`EbpfObserver::open`] loads once; a session attaches, watches one process tree and
 //! detaches, so that timing runs between sessions pay nothing.
 
+mod adoption;
 mod aio;
 mod attributes;
 pub(crate) mod calls;
@@ -36,7 +37,6 @@ use iostrata_core::evidence::BlockRow;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Streams};
 use iostrata_core::op::Gap;
 
-use crate::clock;
 use crate::failure::{self, survive};
 use crate::record::{RecordError, Recorded, Recording};
 use aya::maps::MapError;
@@ -130,6 +130,15 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
+    /// Something else is missing.
+    pub fn lacks(&mut self, gaps: &[Gap]) {
+        for gap in gaps {
+            if !self.gaps.contains(gap) {
+                self.gaps.push(gap.clone());
+            }
+        }
+    }
+
     /// Checks the log against the files and ends it. Reads the files that were written: what is
     /// asked of the page cache comes before.
     ///
@@ -232,15 +241,11 @@ impl Observer for EbpfObserver {
             .map_err(|e| error("clear the eBPF maps", &e))?;
         self.config = Config {
             root,
-            phase: 0,
             stream_calls: u32::from(stream.calls),
             stream_requests: u32::from(stream.requests),
             end_io: self.object.end_io,
-            started_ns: 0,
+            ..Config::default()
         };
-        self.object
-            .configure(self.config)
-            .map_err(|e| error("configure the observer", &e))?;
         self.skipped_before = self.object.skipped();
         self.streaming = stream.calls || stream.requests || self.limits.history;
         if self.streaming {
@@ -250,18 +255,7 @@ impl Observer for EbpfObserver {
                 .start(payloads.transpose()?, Sums::new(&self.limits))
                 .map_err(|e| error("start the thread that reads the ring", &e))?;
         }
-        self.object.iterate("adopt").map_err(|cause| ObserveError {
-            doing: format!("observe process {root}"),
-            cause,
-        })?;
-        self.object
-            .attach()
-            .map_err(|e| error("attach the eBPF programs", &e))?;
-        // Attaching takes longer than many programs run: their first moment begins after it.
-        self.config.started_ns = clock::now_ns();
-        self.object
-            .configure(self.config)
-            .map_err(|e| error("configure the observer", &e))
+        self.adopt_tree()
     }
 
     fn program_ended(&mut self) -> Result<(), ObserveError> {

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use iostrata_core::op::Gap;
 
 use super::Stops;
-use super::request::{self, Tid};
+use super::request::Tid;
 use super::{place, usage};
 
 /// Set-user-ID and set-group-ID bits of a mode.
@@ -22,8 +22,8 @@ pub(super) struct Notes {
     pub(super) without_result: u64,
     /// Threads that may not be traced.
     pub(super) refused: u64,
-    /// Programs of another architecture that were executed.
-    foreign: u64,
+    /// Calls whose numbers mean others: of 32-bit programs, or made the 32-bit way.
+    pub(super) foreign: u64,
     /// First set-user-ID or set-group-ID program that was executed without its privileges.
     unprivileged: Option<Vec<u8>>,
 }
@@ -31,9 +31,6 @@ pub(super) struct Notes {
 impl Notes {
     /// Looks at the program that a process has executed.
     pub(super) fn executed(&mut self, process: Tid) {
-        if request::is_native(process).is_ok_and(|native| !native) {
-            self.foreign += 1;
-        }
         let link = format!("/proc/{process}/exe");
         let mode = std::fs::metadata(&link).map_or(0, |meta| meta.mode());
         if mode & GAINS_PRIVILEGES != 0 && self.unprivileged.is_none() && is_held_back(process) {
@@ -54,11 +51,6 @@ impl Notes {
             "operations of io_uring".to_owned(),
             "the program hands them over in shared memory, where ptrace does not see them; \
              eBPF does",
-        );
-        say(
-            self.foreign > 0,
-            format!("calls of {} programs of another architecture", self.foreign),
-            "their numbers mean other calls; they are not decoded",
         );
         say(
             self.without_figures > 0,
@@ -152,7 +144,7 @@ mod tests {
             unprivileged: Some(b"/bin/su".to_vec()),
         };
         let gaps = all.gaps(Stops::Io, 4);
-        assert_eq!(gaps.len(), usual + 7);
+        assert_eq!(gaps.len(), usual + 6);
         assert!(
             gaps.iter()
                 .any(|gap| gap.what == "the privileges of /bin/su")

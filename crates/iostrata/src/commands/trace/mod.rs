@@ -20,6 +20,7 @@ use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::{EbpfObserver, Unfinished};
 use iostrata_tracer::failure::{self, survive};
+use iostrata_tracer::machine;
 use iostrata_tracer::ptrace::front::{self, Side, Told};
 
 use self::ending::Ending;
@@ -65,6 +66,15 @@ pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
 }
 
 fn trace(options: &Trace) -> Result<ExitCode, Failure> {
+    if !machine::has_own_proc() {
+        return Err(Failure::Program {
+            message:
+                "/proc is not that of this PID namespace, and what it says of a process would be \
+                      another's; mount it (mount -t proc proc /proc, or unshare --mount-proc)"
+                    .to_owned(),
+            code: 125,
+        });
+    }
     let watcher = choose(options)?;
     let behind = match stand_behind(options, &watcher)? {
         Some(Side::Front(Told::Code(code))) => return Ok(ExitCode::from(code)),
@@ -78,6 +88,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let recorded = run.recorded.take();
     let code = code_of(run.status);
     let ending = run.ending.clone();
+    let hides_calls = run.observation.raw.losses.hide_calls();
     let mut failed = std::mem::take(&mut run.observation.failed);
     let mut result = result::assemble(options, run, &mut failed)?;
     result.missing.extend(gap);
@@ -102,7 +113,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     drawn?;
     recorded?;
     failed::told(&failed)?;
-    checked::judge(&result, &options.checks, code)
+    checked::judge(&result, &options.checks, code, hides_calls)
 }
 
 /// Findings of the whole run, or none: what a part of it would show is not known.
@@ -169,6 +180,9 @@ fn observe(options: &Trace, watcher: Watcher) -> Result<(Run, Option<Gap>), Fail
             recording::begin(options, &mut observer)?;
             let mut run = kernel::start(options, &mut observer)?;
             run.recorded = observer.recorded();
+            if let Some(recorded) = &mut run.recorded {
+                recorded.lacks(&run.observation.failed);
+            }
             (run, None)
         }
         (Watcher::Stops(gap), Some(pid)) => (stops::adopt(pid, options.time)?, gap),

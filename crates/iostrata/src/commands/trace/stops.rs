@@ -69,8 +69,9 @@ fn wait(session: &Session, limit: Option<Duration>) {
 pub(super) fn adopt(pid: u32, limit: Option<Duration>) -> Result<Run, Failure> {
     ending::check_adoptable(pid)?;
     let ending = Ending::of_adopted().map_err(|error| itself(&error))?;
-    let started_ns = now_ns();
     let session = Session::adopt(pid).map_err(failure_of)?;
+    // Before, some of its threads may have made calls unseen.
+    let started_ns = now_ns();
     let mut failed = Vec::new();
     let alive = || Ok::<_, Infallible>(session.alive());
     or_missing(LATER, &mut failed, || {
