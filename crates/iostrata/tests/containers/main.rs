@@ -5,3 +5,4 @@
 mod contained;
 mod namespaces;
 mod numbers;
+mod repeated;

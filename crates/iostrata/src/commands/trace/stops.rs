@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use iostrata_core::environment::Backend;
 use iostrata_core::op::Gap;
+use iostrata_core::trace::Lived;
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::ptrace::{Outcome, Session, Stops, TraceError};
@@ -103,23 +104,16 @@ fn finish(
 
 /// The threads' own times are exact; ours are those of looking at them from time to time.
 fn run_of(outcome: Outcome, ending: Ending, started_ns: u64, stopped_ns: u64) -> Run {
-    let tasks = outcome
-        .observation
-        .seen
-        .as_ref()
-        .map(|seen| &seen.tasks[..]);
-    let tasks = tasks.unwrap_or(&[]);
-    let all_ended = tasks.iter().all(|task| task.ended_ns.is_some());
-    let last_ns = tasks.iter().filter_map(|task| task.ended_ns).max();
-    let first_ns = tasks.iter().map(|task| task.started_ns).min();
+    let seen = outcome.observation.seen.as_ref();
+    let lived = seen.map_or_else(Lived::default, |seen| seen.lived);
     Run {
         backend: Backend::Ptrace,
         lower: Some(outcome.lower),
         recorded: None,
         ending,
         status: outcome.status,
-        started_ns: first_ns.unwrap_or(started_ns).max(started_ns),
-        ended_ns: last_ns.filter(|_| all_ended).unwrap_or(stopped_ns),
+        started_ns: lived.first_ns.unwrap_or(started_ns).max(started_ns),
+        ended_ns: lived.last_ns.filter(|_| !lived.go_on).unwrap_or(stopped_ns),
         observation: outcome.observation,
     }
 }
