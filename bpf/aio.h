@@ -101,7 +101,7 @@ static __always_inline __u64 begin_submission(struct submission *of, struct aio_
 static long submit_one(__u32 index, void *unused)
 {
 	struct task_state *state = current_state();
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_numbers();
 	struct submission submission = {}, *before;
 	struct submission_key key = {};
 	struct aio_block block = {};
@@ -137,7 +137,7 @@ static long take_back_one(__u32 index, __u64 *accepted)
 
 	if (!state || *accepted + index >= state->argument[1])
 		return 1;
-	key.process = bpf_get_current_pid_tgid() >> 32;
+	key.process = current_numbers() >> 32;
 	if (!bpf_probe_read_user(&key.block, sizeof key.block,
 				 (void *)(state->argument[2] + 8ULL * (*accepted + index))))
 		bpf_map_delete_elem(&submissions, &key);
@@ -158,7 +158,7 @@ static long reap_one(__u32 index, __u64 *fetched)
 		lose(LOSS_ARGUMENTS);
 		return 0;
 	}
-	key.process = bpf_get_current_pid_tgid() >> 32;
+	key.process = current_numbers() >> 32;
 	key.block = result.block;
 	of = bpf_map_lookup_elem(&submissions, &key);
 	if (!of)

@@ -166,7 +166,7 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 
 	if (!state)
 		return 0;
-	if (task->thread_info.status & TS_COMPAT) {
+	if ((task->thread_info.status & TS_COMPAT) || (nr >= 0 && (nr & X32_BIT))) {
 		lose(LOSS_COMPAT);
 		state->entered_ns = 0;
 		return 0;
@@ -206,7 +206,7 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 APART int stream_call(struct task_state *state, __u64 took_ns, __s64 result)
 {
 	struct call_event *event;
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_numbers();
 
 	if (!state)
 		return 0;

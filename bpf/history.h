@@ -19,10 +19,10 @@ struct {
 	__type(value, struct step_record);
 } step_scratch SEC(".maps");
 
-APART int end_run(struct run *run)
+/* `id` is the process and the thread that wrote. */
+APART int end_run(struct run *run, __u64 id)
 {
 	struct run_event *event;
-	__u64 id = bpf_get_current_pid_tgid();
 
 	if (!run || !run->count)
 		return 0;
@@ -58,7 +58,7 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 
 	if (run->count && (run->nr != state->nr || run->flags != flags ||
 			   !is_same_file(&run->file, &state->file)))
-		end_run(run);
+		end_run(run, current_numbers());
 	if (!run->count) {
 		run->nr = state->nr;
 		run->flags = flags;
@@ -235,16 +235,16 @@ APART int copy_extra(struct task_state *state, __u32 at)
 APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 now)
 {
 	struct step_record *record;
-	__u64 id = bpf_get_current_pid_tgid(), bytes;
+	__u64 id = current_numbers(), bytes;
 	__u32 zero = 0;
 
 	record = bpf_map_lookup_elem(&step_scratch, &zero);
 	if (!record || !state)
 		return 0;
-	end_run(&state->run);
+	end_run(&state->run, id);
 	if (state->call & CALL_PLACES)
 		send_places(state);
-	end_reports(state);
+	end_reports(state, id);
 	state->reports.news = 1;
 	__builtin_memset(&record->event, 0, sizeof record->event);
 	record->event.kind = EVENT_STEP;

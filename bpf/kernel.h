@@ -62,6 +62,8 @@ enum {
 
 /* arch/x86/include/asm/thread_info.h: the call came through the 32-bit entry */
 #define TS_COMPAT 0x0002
+/* __X32_SYSCALL_BIT, arch/x86/include/uapi/asm/unistd.h */
+#define X32_BIT 0x40000000
 
 /* include/uapi/linux/magic.h; fs/btrfs: BTRFS_BTREE_INODE_OBJECTID */
 #define BTRFS_SUPER_MAGIC 0x9123683E
@@ -234,6 +236,21 @@ struct files_struct {
 struct thread_info {
 	__u32 status;
 };
+struct pid_namespace;
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+struct pid {
+	unsigned int level;
+	struct upid numbers[1]; /* one for each level (include/linux/pid.h) */
+};
+struct list_head {
+	struct list_head *next;
+};
+struct signal_struct {
+	atomic_t live; /* threads that do not end */
+};
 struct sched_entity {
 	__u64 sum_exec_runtime;
 };
@@ -248,15 +265,19 @@ struct task_struct {
 	int tgid;
 	char comm[16];
 	struct task_struct *real_parent;
+	struct list_head children;
 	struct task_struct *group_leader;
 	const struct cred *real_cred;
 	const struct cred *cred;
+	struct pid *thread_pid;
+	struct signal_struct *signal;
 	struct mm_struct *mm;
 	struct fs_struct *fs;
 	struct nsproxy *nsproxy;
 	struct files_struct *files;
 	void *worker_private; /* of an io_uring worker its struct io_worker */
 	__u64 self_exec_id;
+	__u64 start_time;
 	struct sched_entity se;
 	unsigned long min_flt;
 	unsigned long maj_flt;

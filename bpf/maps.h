@@ -253,6 +253,13 @@ struct {
 } config SEC(".maps");
 
 struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct observer);
+} observers SEC(".maps");
+
+struct {
 	__uint(type, MAP_RINGBUF);
 	__uint(max_entries, 1 << 22); /* resized */
 } events SEC(".maps");

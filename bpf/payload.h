@@ -235,7 +235,7 @@ static __always_inline bool send_small(struct payload_record *record, __u64 addr
 APART int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 used)
 {
 	struct payload_record *record = payload_record();
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_numbers();
 	struct gather *gather;
 
 	if (!record || !state || result <= 0)
@@ -292,7 +292,7 @@ APART int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 
 /* Stops the process; it sleeps before it is back in user mode. */
 APART int stop_process(void)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_numbers();
 	__u32 process = id >> 32, zero = 0, *none;
 	struct stop_event *event;
 	__u64 one = 1, *count;
@@ -300,6 +300,11 @@ APART int stop_process(void)
 	none = bpf_map_lookup_elem(&no_stops, &zero);
 	if (none && *none)
 		return 0;
+	/* A process without a number could not be continued: 0 stands for iostrata itself. */
+	if (!process) {
+		lose(LOSS_PAYLOAD);
+		return 0;
+	}
 	event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
 	/* Nobody would ever continue it. */
 	if (!event) {

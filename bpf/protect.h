@@ -44,7 +44,7 @@ struct areas {
 static __always_inline void send_mapped(struct task_state *state, struct file_key *key)
 {
 	struct step_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_numbers();
 
 	if (!event) {
 		lose(LOSS_HISTORY);

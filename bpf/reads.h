@@ -102,7 +102,7 @@ static __always_inline void source_position(struct task_state *state, struct pay
 APART int send_read(struct task_state *state, __s64 result, __u64 now)
 {
 	struct payload_event *event;
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_numbers();
 	__s64 moved = result > 0 ? result : 0;
 	struct file *file;
 
@@ -143,7 +143,7 @@ APART int send_read(struct task_state *state, __s64 result, __u64 now)
 APART int send_mapping(struct task_state *state, __u64 address, __u64 now)
 {
 	struct payload_event *event;
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_numbers();
 
 	if (!state)
 		return 0;
@@ -169,7 +169,7 @@ APART int send_mapping(struct task_state *state, __u64 address, __u64 now)
 APART int send_opened(struct task_state *state, __u64 now)
 {
 	struct payload_event *event;
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_numbers();
 
 	if (!state)
 		return 0;
@@ -217,7 +217,7 @@ static __always_inline void record_read(struct task_state *state, __s64 result, 
 static __always_inline void record_touch(struct inode *inode, __u64 first, __u64 last)
 {
 	struct payload_event *event;
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_numbers();
 
 	if ((mode_of(inode) & S_IFMT) != S_IFREG)
 		return;

@@ -3,14 +3,14 @@
  * matters. So one is handed over when the thread has changed something since the last; those
  * without news come with its next step, and once in a while, as another thread may have. */
 #pragma once
-#include "maps.h"
+#include "numbers.h"
 
 #define REPORTS_APART_NS 100000000ULL
 
-APART int end_reports(struct task_state *state)
+/* `id` is the process and the thread that reported. */
+APART int end_reports(struct task_state *state, __u64 id)
 {
 	struct report_event *event;
-	__u64 id = bpf_get_current_pid_tgid();
 
 	if (!state || !state->reports.count)
 		return 0;
@@ -46,6 +46,7 @@ static __always_inline bool is_report(struct task_state *state, __s64 result)
 APART int report(struct task_state *state, __u64 now)
 {
 	struct reports *reports;
+	__u64 id;
 
 	if (!state)
 		return 0;
@@ -60,6 +61,7 @@ APART int report(struct task_state *state, __u64 now)
 		return 0;
 	reports->news = 0;
 	reports->sent_ns = now;
-	end_run(&state->run);
-	return end_reports(state);
+	id = current_numbers();
+	end_run(&state->run, id);
+	return end_reports(state, id);
 }

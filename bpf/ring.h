@@ -99,7 +99,7 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct operation operation = {};
-	__u64 key = (__u64)request, id = bpf_get_current_pid_tgid();
+	__u64 key = (__u64)request, id = current_numbers();
 	struct task_state *state = state_of(task);
 	__u64 number = 0; /* the same, which global functions take */
 
@@ -111,7 +111,7 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 	state->reports.news = 1;
 	/* What the thread has written comes before what it hands over. */
 	if (HISTORY && !(task->flags & (PF_IO_WORKER | PF_KTHREAD)) && state_of(task) == state)
-		end_run(&state->run);
+		end_run(&state->run, id);
 	operation.entered_ns = bpf_ktime_get_ns();
 	operation.process = id >> 32;
 	operation.thread = id;

@@ -44,7 +44,7 @@ APART int record_ring_write(struct ended *ended, __u64 request, __u64 open_file,
 	if (!writer || ended->result <= 0)
 		return 0;
 	/* What is left of a ring is ended by the kernel, which has none of the program's memory. */
-	if (bpf_get_current_pid_tgid() >> 32 != ended->process) {
+	if (current_numbers() >> 32 != ended->process) {
 		lose(LOSS_PAYLOAD);
 		return 0;
 	}

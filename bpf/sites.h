@@ -5,7 +5,7 @@
  * as it takes time. The stack is unwound in user space, where the unwind tables of the
  * program can be read: most programs have no frame pointers. */
 #pragma once
-#include "maps.h"
+#include "numbers.h"
 
 /* Taking a stack costs one or two microseconds, so this is about one per cent. */
 #define SITE_FIRST_NS 200000ULL
@@ -58,8 +58,8 @@ APART int send_site(struct task_state *state)
 		return 0;
 	record->event.kind = EVENT_SITE;
 	record->event.nr = state->nr;
-	record->event.process = READ(task, tgid);
-	record->event.parent = READ(task, real_parent, tgid);
+	record->event.process = process_of(task);
+	record->event.parent = parent_of(task);
 	record->event.execs = READ(task, self_exec_id);
 	record->event.file = state->file;
 	record->event.spent_ns = state->site_spent_ns;

@@ -1,5 +1,6 @@
 /* The tree: who belongs to it, and what a task has used when it leaves. */
 #pragma once
+#include "adoption.h"
 #include "calls.h"
 #include "page_cache.h"
 
@@ -14,12 +15,14 @@ static __always_inline struct totals *sums(void)
 static __noinline int send_task(struct task_state *state, struct task_struct *task, __u64 ended_ns)
 {
 	struct task_event event = {};
+	__u64 numbers;
 
 	if (!state || !task)
 		return 0;
+	numbers = numbers_of(task);
 	event.kind = EVENT_TASK;
-	event.thread = task->pid;
-	event.process = task->tgid;
+	event.thread = numbers;
+	event.process = numbers >> 32;
 	event.parent = state->parent;
 	event.started_ns = state->started_ns;
 	event.ended_ns = ended_ns;
@@ -44,8 +47,8 @@ static __always_inline void settle(struct task_state *state, struct task_struct 
 
 	change_alive(-1);
 	if (HISTORY) {
-		end_run(&state->run);
-		end_reports(state);
+		end_run(&state->run, numbers_of(task));
+		end_reports(state, numbers_of(task));
 		send_task(state, task, ended_ns);
 	}
 
@@ -63,34 +66,20 @@ static __always_inline void settle(struct task_state *state, struct task_struct 
 	sum->tasks++;
 }
 
-/* A blank state for the task, 0 when there is no memory for it. */
-static __always_inline struct task_state *new_state(struct task_struct *task)
-{
-	__u32 at = place_of(task), last = PLACES;
-	struct task_state *state = bpf_map_lookup_elem(&places, &at);
-	struct task_state *blank = bpf_map_lookup_elem(&places, &last);
-
-	if (state && blank && !__sync_val_compare_and_swap(&state->owner, 0, (__u64)task)) {
-		bpf_probe_read_kernel(&state->entered_ns, sizeof *state - sizeof state->owner,
-				      &blank->entered_ns);
-		return state;
-	}
-	return bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
-
-static __always_inline void give_up(struct task_state *state, struct task_struct *task)
-{
-	if (state->owner)
-		state->owner = 0;
-	else
-		bpf_task_storage_delete(&tasks, task);
-}
-
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
+	struct config *c = configuration();
 	struct task_state *state;
 
+	if (is_adopting(c)) {
+		if (!state_of(parent) && !is_of_root(parent, c->root))
+			return 0;
+		state = mark(child);
+		if (state)
+			state->parent = process_of(parent);
+		return 0;
+	}
 	if (!state_of(parent))
 		return 0;
 	state = new_state(child);
@@ -98,7 +87,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		lose(LOSS_TASKS);
 		return 0;
 	}
-	state->parent = parent->tgid;
+	state->parent = process_of(parent);
 	state->started_ns = bpf_ktime_get_ns();
 	change_alive(1);
 	return 0;
@@ -108,10 +97,15 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executed, struct task_struct *task)
 {
 	struct task_state *state = state_of(task);
+	struct observer *known = observer();
 	struct file_key key = {};
 	struct file *program;
 
-	if (!state || !HISTORY)
+	if (!state)
+		return 0;
+	if (known)
+		__sync_fetch_and_add(&known->executed, 1);
+	if (!HISTORY)
 		return 0;
 	/* Its pages are used without a call that opens it. */
 	program = BPF_CORE_READ(task, mm, exe_file); /* a number for the verifier */
@@ -125,66 +119,19 @@ int BPF_PROG(executed, struct task_struct *task)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *task)
 {
-	struct task_state *state = state_of(task);
+	struct config *c = configuration();
+	struct task_state *state;
 
+	if (is_adopting(c) && !is_marked_at_its_end(task)) {
+		if (leaves_children(task) && is_of_root(task, c->root))
+			lose(LOSS_ORPHANS);
+		return 0;
+	}
+	state = state_of(task);
 	if (state) {
 		settle(state, task, bpf_ktime_get_ns());
 		give_up(state, task);
 	}
-	return 0;
-}
-
-/* Whether the task is of the root process, or of one that it started. */
-static __always_inline bool is_of_root(struct task_struct *task, __u32 root)
-{
-	struct task_struct *process = task;
-
-	for (int i = 0; i < 64; i++) {
-		__u32 id = READ(process, tgid);
-
-		if (id == root)
-			return 1;
-		if (id <= 1)
-			return 0;
-		process = READ(process, real_parent);
-	}
-	return 0;
-}
-
-static long vacate(__u32 place, void *unused)
-{
-	struct task_state *state = bpf_map_lookup_elem(&places, &place);
-
-	if (state)
-		state->owner = 0;
-	return 0;
-}
-
-/* Run once by the loader: every thread of the root, and of what it has started, is
- * observed from now on. */
-SEC("iter/task")
-int adopt(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct config *c = configuration();
-	struct task_state *state;
-
-	/* One that was made while the last session ended may have died unseen. */
-	if (!ctx->meta->seq_num)
-		bpf_loop(PLACES, vacate, 0, 0);
-	if (!task || !c || !is_of_root(task, c->root))
-		return 0;
-	state = new_state(task);
-	if (!state) {
-		lose(LOSS_TASKS);
-		return 0;
-	}
-	state->on_cpu_base_ns = task->se.sum_exec_runtime;
-	state->minor_base = task->min_flt;
-	state->major_base = task->maj_flt;
-	state->parent = READ(task, real_parent, tgid);
-	state->started_ns = bpf_ktime_get_ns();
-	change_alive(1);
 	return 0;
 }
 

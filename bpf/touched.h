@@ -4,6 +4,7 @@
  * they were, and has tracepoints there since Linux 6.13 (fs/inode.c, inode_set_ctime_current). */
 #pragma once
 #include "names.h"
+#include "numbers.h"
 
 struct touched_record {
 	struct touched_event event;
@@ -89,7 +90,7 @@ APART int send_touched(__u64 address, __u32 flags, __u64 request)
 		return 0;
 	__builtin_memset(&record->event, 0, sizeof record->event);
 	record->event.kind = EVENT_TOUCHED;
-	record->event.thread = bpf_get_current_pid_tgid();
+	record->event.thread = current_numbers();
 	record->event.request = request;
 	record->event.mode = READ(inode, i_mode);
 	record->event.flags = flags;

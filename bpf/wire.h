@@ -126,6 +126,7 @@ enum loss {
 	LOSS_ARGUMENTS, /* what a call was given in memory, or did to memory, and could not be read */
 	LOSS_COMPLETIONS, /* operations of io_uring that ended without a completion */
 	LOSS_RESULTS, /* operations of libaio whose results were fetched without a call */
+	LOSS_ORPHANS, /* processes that ended as the observation began, and had children */
 	LOSSES,
 };
 
@@ -249,12 +250,36 @@ struct request_moment {
 };
 
 struct config {
-	__u32 root;   /* thread group to adopt */
+	__u32 root;   /* thread group to adopt, by its number for the loader */
 	__u32 phase;  /* 0 running, 1 after exit */
 	__u32 stream_calls;
 	__u32 stream_requests;
 	__u64 end_io[END_IOS]; /* addresses, 0 where the loader could not learn them */
 	__u64 started_ns;      /* of the run; 0 before it */
+	__u32 adoption;        /* enum adoption */
+	__u32 pad;
+};
+
+/* How far the beginning of a session has come. */
+enum adoption {
+	ADOPTION_OVER,
+	ADOPTION_PREPARES, /* the programs are not attached */
+	ADOPTION_RUNS,     /* they are, and who belongs to the tree is looked for */
+};
+
+/* A task, whose memory may have been another's before. */
+struct claim_key {
+	__u64 task;
+	__u64 started;
+};
+
+/* Of iostrata itself, and what came of the adoption. */
+struct observer {
+	__u64 namespace; /* its PID namespace, */
+	__u32 level;     /* ... and how many are above that */
+	__u32 pad;
+	__u64 adopted;   /* tasks that the iterator has found */
+	__u64 executed;  /* programs that tasks of the tree became */
 };
 
 enum event_kind {
@@ -581,7 +606,9 @@ ASSERT_SIZE(moment_sum, 24);
 ASSERT_SIZE(moment, 96);
 ASSERT_SIZE(request_moment_key, 8);
 ASSERT_SIZE(request_moment, 128);
-ASSERT_SIZE(config, 88);
+ASSERT_SIZE(config, 96);
+ASSERT_SIZE(observer, 32);
+ASSERT_SIZE(claim_key, 16);
 ASSERT_SIZE(call_event, 128);
 ASSERT_SIZE(request_event, 72);
 ASSERT_SIZE(name_event, 88);

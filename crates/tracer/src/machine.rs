@@ -82,6 +82,14 @@ fn cpus() -> u32 {
     })
 }
 
+/// Whether `/proc` numbers processes as the kernel does for this one. `NSpid` has a number for each
+/// PID namespace from that of `/proc` down to the process's own (`proc_pid_status(5)`).
+pub fn has_own_proc() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    numbers.is_some_and(|numbers| numbers.split_whitespace().count() == 1)
+}
+
 /// Memory that programs can still have without swapping, the page cache that would make room
 /// included, bytes (`MemAvailable`, `proc_meminfo(5)`). `None` where `/proc` does not tell.
 pub fn available_memory_bytes() -> Option<u64> {

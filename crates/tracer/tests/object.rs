@@ -95,8 +95,10 @@ fn layouts_of_tables() -> Vec<String> {
         }
         "config" Config {
             root: u32, phase: u32, stream_calls: u32, stream_requests: u32,
-            end_io: [u64; END_IOS], started_ns: u64,
+            end_io: [u64; END_IOS], started_ns: u64, adoption: u32, pad: u32,
         }
+        "claim_key" ClaimKey { task: u64, started: u64 }
+        "observer" Known { namespace: u64, level: u32, pad: u32, adopted: u64, executed: u64 }
         "moment_sum" MomentSum { count: u64, bytes: u64, time_ns: u64 }
         "moment" Moment { of: [wire::MomentSum; wire::PURPOSES] }
         "request_moment_key" RequestMomentKey { moment: u32, disk: u32 }
@@ -179,7 +181,7 @@ fn layouts_of_queues() -> Vec<String> {
 }
 
 fn constants() -> Vec<String> {
-    use wire::{call, form, loss, path_end, run, told_by, touched};
+    use wire::{adoption, call, form, loss, path_end, run, told_by, touched};
     let same = [
         ("SYSCALLS", wire::SYSCALLS as u64),
         ("TOLD_BASE", wire::TOLD_BASE as u64),
@@ -203,6 +205,10 @@ fn constants() -> Vec<String> {
         ("LOSS_ARGUMENTS", loss::ARGUMENTS.into()),
         ("LOSS_COMPLETIONS", loss::COMPLETIONS.into()),
         ("LOSS_RESULTS", loss::RESULTS.into()),
+        ("LOSS_ORPHANS", loss::ORPHANS.into()),
+        ("ADOPTION_OVER", adoption::OVER.into()),
+        ("ADOPTION_PREPARES", adoption::PREPARES.into()),
+        ("ADOPTION_RUNS", adoption::RUNS.into()),
         ("LOSSES", loss::ALL.into()),
         ("CALL_FD_FIRST", call::FD_FIRST.into()),
         ("CALL_FD_RETURNED", call::FD_RETURNED.into()),

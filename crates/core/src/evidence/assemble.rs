@@ -235,6 +235,11 @@ fn missing(raw: &RawEvidence) -> Vec<Gap> {
         "tasks",
         "no memory for their state; their calls are not counted",
     );
+    say(
+        lost.foreign_calls,
+        "system calls of 32-bit programs",
+        "their numbers mean other calls; they are not decoded",
+    );
     say(lost.unread, "events", "what reads them had failed");
     say(
         lost.skipped,

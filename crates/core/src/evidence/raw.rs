@@ -135,6 +135,11 @@ pub struct Losses {
     pub history: u64,
     /// Tasks whose state could not be made: all their events are missing.
     pub tasks: u64,
+    /// Calls of 32-bit programs, and those that 64-bit ones make the 32-bit way: their numbers
+    /// mean other calls, which are not decoded.
+    pub foreign_calls: u64,
+    /// Threads and queues whose calls were not seen at all, for a reason that is in `missing`.
+    pub uncounted: u64,
     /// Events that nobody has read, since the observer's own reader had failed.
     pub unread: u64,
     /// Events the kernel did not hand over, because the program that counts them had
@@ -143,6 +148,11 @@ pub struct Losses {
 }
 
 impl Losses {
+    /// Whether calls are missing, nobody knows how many.
+    pub fn hide_calls(&self) -> bool {
+        self.tasks > 0 || self.uncounted > 0
+    }
+
     /// All of them.
     pub fn total(&self) -> u64 {
         [
@@ -152,6 +162,8 @@ impl Losses {
             self.names,
             self.history,
             self.tasks,
+            self.foreign_calls,
+            self.uncounted,
             self.unread,
             self.skipped,
         ]

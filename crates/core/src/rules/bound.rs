@@ -32,8 +32,8 @@ impl Bound {
         let wall_s = run.wall_s.max(0.0);
         Self {
             wall_s,
-            // Without figures of threads nothing is known but the run itself.
-            path_s: if run.tasks.is_empty() {
+            // Without figures of all threads nothing is known but the run itself.
+            path_s: if run.tasks.is_empty() || !has_all_tasks(run) {
                 wall_s
             } else {
                 path_s(&run.tasks, wall_s).min(wall_s)
@@ -76,6 +76,11 @@ impl Bound {
             )));
         }
     }
+}
+
+/// Of very many threads, not all have a row.
+pub(super) fn has_all_tasks(run: &TraceResult) -> bool {
+    run.threads <= run.tasks.len() as u64
 }
 
 /// The most time in calls on files along threads of which each can have waited for the one

@@ -1,5 +1,6 @@
 //! `queue-depth-one`: one thread that waits for the device at each random read.
 
+use super::bound::has_all_tasks;
 use super::calls::{READS, Sum, is_on_disk};
 use super::draft::{Found, cited, each_file, said};
 use crate::bytes::grouped;
@@ -72,7 +73,7 @@ fn alone(run: &TraceResult, file: &FileRow) -> Option<Draft> {
 fn is_read_by_one_thread(run: &TraceResult) -> bool {
     let most = run.tasks.iter().map(|task| task.read_bytes).max();
     let all: u64 = run.tasks.iter().map(|task| task.read_bytes).sum();
-    most.is_some_and(|most| most.saturating_mul(10) >= all.saturating_mul(9))
+    has_all_tasks(run) && most.is_some_and(|most| most.saturating_mul(10) >= all.saturating_mul(9))
 }
 
 fn saved(run: &TraceResult) -> f64 {

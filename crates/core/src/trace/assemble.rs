@@ -80,8 +80,8 @@ pub fn assemble(raw: &RawEvidence, mut seen: Seen, mut facts: Facts) -> TraceRes
         signal: facts.signal,
         started_ns: facts.started_ns,
         wall_s: facts.wall_s,
-        processes: processes(&seen.tasks),
-        threads: seen.tasks.len() as u64,
+        processes: seen.lived.processes,
+        threads: seen.lived.threads,
         lost_events: raw.losses.total(),
         bytes: descent(&files, &evidence, &facts.dirty_bytes),
         timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| {
@@ -118,32 +118,6 @@ fn summed(raw: &RawEvidence) -> Option<Gap> {
         );
         Gap::new(what, why)
     })
-}
-
-/// Numbers are used again: a first thread that began after the end of the one before it, under the
-/// same number, is another process. One that became a program under that number began before.
-fn processes(tasks: &[Task]) -> u64 {
-    let mut firsts: Vec<&Task> = tasks.iter().collect();
-    firsts.sort_by_key(|task| (task.process, task.thread != task.process, task.started_ns));
-    let mut count = 0;
-    let mut last: Option<(u32, u64)> = None;
-    for task in firsts {
-        let ended_ns = task.ended_ns.unwrap_or(u64::MAX);
-        let is_first = task.thread == task.process;
-        match &mut last {
-            Some((process, until)) if *process == task.process => {
-                if is_first {
-                    count += u64::from(task.started_ns >= *until);
-                    *until = ended_ns.max(*until);
-                }
-            }
-            _ => {
-                count += 1;
-                last = Some((task.process, ended_ns));
-            }
-        }
-    }
-    count
 }
 
 /// Calls and pages are the tree's whatever the file; requests belong to it by their file, and
@@ -302,33 +276,4 @@ pub(super) fn total(figures: impl Iterator<Item = u64>) -> u64 {
 
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_that_is_used_again_is_another_process() {
-        let task = |process, thread, started_ns, ended_ns| Task {
-            thread,
-            process,
-            started_ns,
-            ended_ns,
-            ..Task::default()
-        };
-        // Two lives of 7, the second with a thread.
-        let again = [
-            task(7, 7, 0, Some(10)),
-            task(7, 7, 10, None),
-            task(7, 8, 12, Some(20)),
-        ];
-        assert_eq!(processes(&again), 2);
-        // A thread of 5 executed a program, and has the number of the first since.
-        let executed = [task(5, 5, 0, Some(10)), task(5, 5, 3, Some(30))];
-        assert_eq!(processes(&executed), 1);
-        // Threads without the first: it was not there to be seen.
-        assert_eq!(processes(&[task(4, 9, 0, None), task(4, 8, 1, None)]), 1);
-        assert_eq!(processes(&[task(4, 4, 0, None), task(3, 3, 1, None)]), 2);
-    }
 }

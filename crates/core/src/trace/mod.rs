@@ -22,6 +22,7 @@ mod site;
 mod spent;
 pub mod tally;
 mod tasks;
+mod threads;
 pub mod timeline;
 
 use serde::{Deserialize, Serialize};
@@ -42,12 +43,13 @@ pub use group::CallGroup;
 pub use history::{FileHistory, Happened, MOMENTS, Naming, Target};
 pub use lower::{Lower, ProcessIo, Residency};
 pub use percentile::percentile_s;
-pub use seen::{FileKind, NamedFile, Seen, Task, answers};
+pub use seen::{FileKind, Lived, NamedFile, Seen, Task, answers};
 pub use shape::{SIZE_BUCKETS, Shape};
 pub use sharing::Storage;
 pub use site::{Site, SiteRow};
 pub use spent::{Blocked, Spent, spent};
 pub use tasks::by_process;
+pub use threads::Threads;
 pub use timeline::Timeline;
 
 /// The schema name written into every trace result.

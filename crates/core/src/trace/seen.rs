@@ -116,13 +116,30 @@ pub struct Task {
     pub written_bytes: u64,
 }
 
+/// Of all threads together, also of those that have no row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lived {
+    /// Processes.
+    pub processes: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Start of the first, nanoseconds of `CLOCK_MONOTONIC`.
+    pub first_ns: Option<u64>,
+    /// End of the last one that ended.
+    pub last_ns: Option<u64>,
+    /// Whether one outlived the observation.
+    pub go_on: bool,
+}
+
 /// What one session saw besides counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
     /// Files by their name, in the order they were first used.
     pub names: Vec<NamedFile>,
-    /// Threads.
+    /// Threads; of very many, those that spent the most time in calls on files.
     pub tasks: Vec<Task>,
+    /// How many there were.
+    pub lived: Lived,
     /// What changed files.
     pub followed: Followed,
     /// Where in the program calls came from.

@@ -1,25 +1,45 @@
 //! Threads drawn together to processes.
 
-use std::collections::BTreeMap;
-
 use super::TaskRow;
 
 /// One row for each process, most time first: sums over its threads, from the start of the
 /// first to the end of the last. The thread number is the process's, the name that of its
 /// first thread.
+///
+/// Numbers are used again: a first thread that began after the end of the one before it, under the
+/// same number, is another process. One that became a program under that number began before.
 pub fn by_process(threads: &[TaskRow]) -> Vec<TaskRow> {
-    let mut processes: BTreeMap<u32, TaskRow> = BTreeMap::new();
-    for thread in threads {
-        let known = processes.get_mut(&thread.process);
-        if let Some(process) = known {
-            add(process, thread);
-        } else {
-            let mut first = thread.clone();
-            first.thread = first.process;
-            processes.insert(thread.process, first);
+    let mut order: Vec<&TaskRow> = threads.iter().collect();
+    order.sort_by(|one, other| {
+        let key = |task: &TaskRow| (task.process, task.thread != task.process);
+        let by_start = one.started_s.total_cmp(&other.started_s);
+        key(one).cmp(&key(other)).then(by_start)
+    });
+    let mut rows: Vec<TaskRow> = Vec::new();
+    for lives in order.chunk_by(|one, next| one.process == next.process) {
+        let begin = rows.len();
+        for &thread in lives {
+            let of_number = rows.get_mut(begin..).unwrap_or_default();
+            let life = if thread.thread == thread.process {
+                // Those of first threads come in the order of their starts.
+                let last = of_number.last_mut();
+                last.filter(|last| {
+                    last.ended_s
+                        .is_none_or(|ended_s| thread.started_s < ended_s)
+                })
+            } else {
+                let began = of_number.partition_point(|life| life.started_s <= thread.started_s);
+                of_number.get_mut(began.saturating_sub(1))
+            };
+            match life {
+                Some(process) => add(process, thread),
+                None => rows.push(TaskRow {
+                    thread: thread.process,
+                    ..thread.clone()
+                }),
+            }
         }
     }
-    let mut rows: Vec<TaskRow> = processes.into_values().collect();
     rows.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
     rows
 }
@@ -86,6 +106,34 @@ mod tests {
         assert_eq!((summed.started_s, summed.ended_s), (7.0, Some(19.0)));
         assert_eq!((summed.on_cpu_s, summed.blocked_s), (Some(1.0), None));
         assert!((summed.time_s - 1.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_number_that_is_used_again_is_another_process() {
+        let life = |thread, started_s, ended_s, calls| TaskRow {
+            started_s,
+            ended_s,
+            calls,
+            ..self::thread(7, thread, "x", started_s)
+        };
+        let rows = by_process(&[
+            life(9, 12.0, Some(20.0), 4),
+            life(7, 10.0, None, 2),
+            life(7, 0.0, Some(10.0), 1),
+            life(8, 3.0, Some(5.0), 8),
+        ]);
+        let calls: Vec<u64> = rows.iter().map(|row| row.calls).collect();
+        assert_eq!(calls, [6, 9]);
+        // A thread executed a program, and has the number of the first since.
+        let executed = [life(7, 0.0, Some(10.0), 1), life(7, 3.0, Some(30.0), 2)];
+        let executed = by_process(&executed);
+        assert_eq!(executed.len(), 1);
+        assert_eq!((executed[0].calls, executed[0].ended_s), (3, Some(30.0)));
+        // Threads without the first: it was not there to be seen.
+        assert_eq!(
+            by_process(&[life(9, 0.0, None, 1), life(8, 1.0, None, 1)]).len(),
+            1
+        );
     }
 
     #[test]

@@ -110,6 +110,7 @@ fn the_thread_that_reads_addresses() {
 fn the_parts_that_wait_and_conclude() {
     for stage in [
         "history.finish",
+        "main.executed",
         "main.wait",
         "main.others",
         "main.stop",

@@ -15,8 +15,10 @@ mod interrupted;
 mod killed;
 mod languages;
 mod marked;
+mod narrow;
 mod programs;
 mod residency;
+mod storm;
 mod traced;
 #[path = "../../../tracer/tests/observe/undisturbed.rs"]
 mod undisturbed;

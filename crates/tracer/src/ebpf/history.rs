@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::timeline::Moments;
-use iostrata_core::trace::{Event, Follower, NamedFile, Scope, Seen, Step, Task, is_open, is_sync};
+use iostrata_core::trace::{
+    Event, Follower, NamedFile, Scope, Seen, Step, Task, Threads, is_open, is_sync,
+};
 use zerocopy::FromBytes as _;
 
 use super::calls;
@@ -28,7 +30,7 @@ pub(super) struct History {
     names: Names,
     touches: Touches,
     requests: Requests,
-    tasks: Vec<Task>,
+    tasks: Threads,
     follower: Follower,
     /// Opened without a name (`O_TMPFILE`), and not linked since.
     nameless: HashSet<FileId>,
@@ -91,10 +93,13 @@ impl History {
     }
 
     pub(super) fn finish(self, sites: Sites, moments: Moments) -> Seen {
-        let missing = self.missing();
+        let mut missing = self.missing();
+        let (tasks, lived, summed) = self.tasks.finish();
+        missing.extend(summed);
         Seen {
             names: self.names.finish(),
-            tasks: self.tasks,
+            tasks,
+            lived,
             followed: self.follower.finish(),
             sites: sites.finish(),
             moments,
@@ -124,7 +129,7 @@ impl History {
         let Ok(event) = TaskEvent::read_from_bytes(record) else {
             return;
         };
-        self.tasks.push(Task {
+        self.tasks.add(Task {
             thread: event.thread,
             process: event.process,
             parent: event.parent,

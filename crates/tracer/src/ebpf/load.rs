@@ -71,9 +71,10 @@ pub(super) const PROGRAMS: [(&str, &str, Stratum); 21] = [
     ("filled", "mm_filemap_add_to_page_cache", Stratum::PageCache),
     ("dirtied", "writeback_dirty_folio", Stratum::PageCache),
     ("switched", "sched_switch", Stratum::Blocked),
-    ("forked", "sched_process_fork", Stratum::Tasks),
-    ("executed", "sched_process_exec", Stratum::Tasks),
+    // Whoever is marked from its fork on is seen ending.
     ("exited", "sched_process_exit", Stratum::Tasks),
+    ("executed", "sched_process_exec", Stratum::Tasks),
+    ("forked", "sched_process_fork", Stratum::Tasks),
     ("ring_completed", "io_uring_complete", Stratum::Ring),
     ("ring_submitted", "io_uring_submit_req", Stratum::Ring),
     ("touched_set", "inode_set_ctime_to_ts", Stratum::Names),

@@ -3,6 +3,7 @@
 //! [`EbpfObserver::open`] loads once; a session attaches, watches one process tree and
 //! detaches, so that timing runs between sessions pay nothing.
 
+mod adoption;
 mod aio;
 mod attributes;
 pub(crate) mod calls;
@@ -36,7 +37,6 @@ use iostrata_core::evidence::BlockRow;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Streams};
 use iostrata_core::op::Gap;
 
-use crate::clock;
 use crate::failure::{self, survive};
 use crate::record::{Recording, Unfinished};
 use aya::maps::MapError;
@@ -225,15 +225,11 @@ impl Observer for EbpfObserver {
             .map_err(|e| error("clear the eBPF maps", &e))?;
         self.config = Config {
             root,
-            phase: 0,
             stream_calls: u32::from(stream.calls),
             stream_requests: u32::from(stream.requests),
             end_io: self.object.end_io,
-            started_ns: 0,
+            ..Config::default()
         };
-        self.object
-            .configure(self.config)
-            .map_err(|e| error("configure the observer", &e))?;
         self.skipped_before = self.object.skipped();
         self.streaming = stream.calls || stream.requests || self.limits.history;
         if self.streaming {
@@ -243,18 +239,7 @@ impl Observer for EbpfObserver {
                 .start(payloads.transpose()?, Sums::new(&self.limits))
                 .map_err(|e| error("start the thread that reads the ring", &e))?;
         }
-        self.object.iterate("adopt").map_err(|cause| ObserveError {
-            doing: format!("observe process {root}"),
-            cause,
-        })?;
-        self.object
-            .attach()
-            .map_err(|e| error("attach the eBPF programs", &e))?;
-        // Attaching takes longer than many programs run: their first moment begins after it.
-        self.config.started_ns = clock::now_ns();
-        self.object
-            .configure(self.config)
-            .map_err(|e| error("configure the observer", &e))
+        self.adopt_tree()
     }
 
     fn program_ended(&mut self) -> Result<(), ObserveError> {

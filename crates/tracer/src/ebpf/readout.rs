@@ -19,8 +19,8 @@ use super::object::{Object, absent};
 use super::stream::{cause, file_id, phase};
 use super::sums::{Called, Pages, Sums};
 use super::wire::{
-    BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, Config, FileKey, NUMBERS,
-    Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss, using,
+    BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, ClaimKey, Config, FileKey,
+    NUMBERS, Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss, using,
 };
 use super::{aio, calls, moments, uring};
 
@@ -54,6 +54,8 @@ pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapEr
             names: lost(ebpf, loss::NAMES)?,
             history: lost(ebpf, loss::HISTORY)?,
             tasks: lost(ebpf, loss::TASKS)?,
+            foreign_calls: lost(ebpf, loss::COMPAT)?,
+            uncounted: lost(ebpf, loss::ORPHANS)?,
             unread: 0,
             skipped: 0,
         },
@@ -65,12 +67,12 @@ pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapEr
 fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
     let counted = [
         (
-            lost(ebpf, loss::COMPAT)?,
+            lost(ebpf, loss::ORPHANS)?,
             [
-                "system call of a 32-bit program",
-                "system calls of 32-bit programs",
+                "process that ended as the observation began",
+                "processes that ended as the observation began",
             ],
-            "their numbers mean other calls; they are not decoded",
+            "what they had started has another parent since, and is not known to be of the tree",
         ),
         (
             lost(ebpf, loss::ARGUMENTS)?,
@@ -324,6 +326,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     clear_hash::<SubmissionKey, Submission>(ebpf, "submissions")?;
     Array::<_, u64>::try_from(map_mut(ebpf, "shared_maps")?)?.set(0, 0, 0)?;
     clear_hash::<UseKey, u8>(ebpf, "uses")?;
+    clear_hash::<ClaimKey, u64>(ebpf, "claims")?;
     moments::clear(ebpf, last.started_ns)?;
     Array::<_, u64>::try_from(map_mut(ebpf, "alive")?)?.set(0, 0, 0)?;
     zero::<u64>(ebpf, "losses", loss::ALL as usize, 0)
@@ -375,6 +378,11 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
             lost.tasks,
             "threads",
             "the kernel had no memory to follow them",
+        ),
+        (
+            lost.foreign_calls,
+            "system calls of 32-bit programs",
+            "their numbers mean other calls; they are not decoded",
         ),
         (
             object.skipped_calls(),

@@ -96,7 +96,15 @@ pub(super) mod loss {
     pub(crate) const ARGUMENTS: u32 = 10;
     pub(crate) const COMPLETIONS: u32 = 11;
     pub(crate) const RESULTS: u32 = 12;
-    pub(crate) const ALL: u32 = 13;
+    pub(crate) const ORPHANS: u32 = 13;
+    pub(crate) const ALL: u32 = 14;
+}
+
+/// How far the beginning of a session has come (`enum adoption` in `bpf/wire.h`).
+pub(super) mod adoption {
+    pub(crate) const OVER: u32 = 0;
+    pub(crate) const PREPARES: u32 = 1;
+    pub(crate) const RUNS: u32 = 2;
 }
 
 /// `enum purpose` and `enum cause` in `bpf/wire.h`.
@@ -230,9 +238,18 @@ wire! {
 }
 wire! {
     #[derive(Default)]
-    struct Config(88) {
+    struct Config(96) {
         root: u32, phase: u32, stream_calls: u32, stream_requests: u32,
-        end_io: [u64; END_IOS], started_ns: u64,
+        end_io: [u64; END_IOS], started_ns: u64, adoption: u32, pad: u32,
+    }
+}
+wire! {
+    struct ClaimKey(16) { task: u64, started: u64 }
+}
+wire! {
+    #[derive(Default)]
+    struct Known(32) {
+        namespace: u64, level: u32, pad: u32, adopted: u64, executed: u64,
     }
 }
 wire! {

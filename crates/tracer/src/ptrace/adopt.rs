@@ -8,6 +8,8 @@ use super::request::{self, Tid};
 use super::usage;
 use crate::clock::now_ns;
 
+const QUIET_LOOKS: u32 = 3;
+
 /// Seizes all threads of a process and of all it has started, and makes them stop once, so
 /// that they stop at their calls from then on.
 ///
@@ -15,8 +17,10 @@ use crate::clock::now_ns;
 /// set-user-ID program, the recorder takes note. When the calling thread ends, all are let go.
 pub(super) fn seize_tree(root: u32, recorder: &mut Recorder) -> io::Result<HashSet<Tid>> {
     let (mut seized, mut refused) = (HashSet::new(), HashSet::new());
+    let mut quiet_looks = 0;
     // Threads that are made meanwhile are found by another look, unless their maker was
-    // seized already: then they are traced from the start.
+    // seized already: then they are traced from the start. A list of children may lack one when
+    // another ends as it is read (proc_tid_children(5)), so that one quiet look is not enough.
     loop {
         let mut found_new = false;
         for process in tree(root) {
@@ -27,11 +31,13 @@ pub(super) fn seize_tree(root: u32, recorder: &mut Recorder) -> io::Result<HashS
                 match request::seize(thread, request::options(0)) {
                     Ok(()) => {}
                     Err(_) if is_traced_by_me(thread) => continue,
-                    Err(error) if process == root && (thread == root || !is_gone(&error)) => {
-                        return Err(error);
+                    Err(error) if has_ended(thread, &error) => {
+                        refused.insert(thread);
+                        continue;
                     }
-                    Err(error) => {
-                        recorder.refused(u64::from(!is_gone(&error)));
+                    Err(error) if process == root => return Err(error),
+                    Err(_) => {
+                        recorder.refused(1);
                         refused.insert(thread);
                         continue;
                     }
@@ -46,14 +52,23 @@ pub(super) fn seize_tree(root: u32, recorder: &mut Recorder) -> io::Result<HashS
         if seized.is_empty() {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        if !found_new {
+        quiet_looks = if found_new { 0 } else { quiet_looks + 1 };
+        if quiet_looks == QUIET_LOOKS {
             return Ok(seized);
         }
     }
 }
 
-fn is_gone(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::ESRCH)
+/// One that waits to be asked how it ended may not be traced, and never comes back.
+fn has_ended(thread: Tid, error: &io::Error) -> bool {
+    let is_zombie = || {
+        let stat = std::fs::read(format!("/proc/{thread}/stat")).unwrap_or_default();
+        // The name in parentheses may hold any byte (proc_pid_stat(5)).
+        let end = stat.iter().rposition(|byte| *byte == b')');
+        let state = end.and_then(|end| stat.get(end + 2));
+        state.is_none_or(|state| matches!(state, b'Z' | b'X'))
+    };
+    error.raw_os_error() == Some(libc::ESRCH) || is_zombie()
 }
 
 /// Made by one that was seized, it is traced from its start.

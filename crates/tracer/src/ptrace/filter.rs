@@ -7,7 +7,7 @@ use std::io;
 use syscalls::Sysno;
 
 use super::calls;
-use super::request::ARCHITECTURE;
+use super::request::{ARCHITECTURE, X32};
 
 // Offsets in struct seccomp_data (include/uapi/linux/seccomp.h).
 const NUMBER_AT: u32 = 0;
@@ -34,15 +34,18 @@ pub(super) struct Filter(Vec<libc::sock_filter>);
 impl Filter {
     /// Stops at the calls that are recorded, and at those that the recorder must know of.
     ///
-    /// Calls of another architecture run free: their numbers mean other calls. Since Linux
-    /// 5.11 the kernel keeps for each number whether a filter always lets it pass
+    /// It stops at all calls of another architecture, and at those that are made the x32 way: their
+    /// numbers mean other calls, so that all that can be done is to count them. Since Linux 5.11 the
+    /// kernel keeps for each number whether a filter always lets it pass
     /// (kernel/seccomp.c, `seccomp_cache_check_allow`), so those calls cost nothing.
     pub(super) fn for_io() -> Self {
         let mut code = vec![
             load(ARCHITECTURE_AT),
             if_equal(ARCHITECTURE, 1, 0),
-            answer(libc::SECCOMP_RET_ALLOW),
+            answer(libc::SECCOMP_RET_TRACE),
             load(NUMBER_AT),
+            if_set(X32, 0, 1),
+            answer(libc::SECCOMP_RET_TRACE),
         ];
         for number in calls::all().filter(|number| calls::is_stopped_at(*number)) {
             let Ok(id) = u32::try_from(number.id()) else {
@@ -205,9 +208,11 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_another_architecture_mean_nothing() {
+    fn numbers_of_another_architecture_are_counted() {
         const I386: u32 = 0x4000_0003;
-        let write = u32::try_from(Sysno::write.id()).unwrap();
-        assert_eq!(answer_to(write, I386, 0), libc::SECCOMP_RET_ALLOW);
+        let getpid = u32::try_from(Sysno::getpid.id()).unwrap();
+        assert_eq!(answer_to(getpid, I386, 0), libc::SECCOMP_RET_TRACE);
+        let x32 = answer_to(getpid | X32, ARCHITECTURE, 0);
+        assert_eq!(x32, libc::SECCOMP_RET_TRACE);
     }
 }

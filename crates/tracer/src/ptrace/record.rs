@@ -58,6 +58,8 @@ impl Record {
             losses: Losses {
                 unattributed_calls: tallied.unattributed_calls,
                 names: tallied.unnamed_files,
+                foreign_calls: self.notes.foreign,
+                uncounted: self.notes.refused.saturating_add(self.notes.rings),
                 ..Losses::default()
             },
             missing: self.notes.gaps(stops, self.identifier.without_generation),

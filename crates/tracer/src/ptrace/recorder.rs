@@ -96,15 +96,16 @@ impl Recorder {
                 .entered
                 .as_ref()
                 .map(|entered| clones::flags(entered.number, &entered.arguments, maker));
-            Some((thread.process, flags.unwrap_or(0)))
+            Some((thread.process, flags))
         });
         let is_known = self.tasks.threads.contains_key(&tid);
         let was_known = maker.is_some() && self.tasks.told_of(tid);
         if !is_known && !was_known {
             let (process, parent) = match maker {
-                Some((process, flags)) if flags & CLONE_THREAD != 0 => (process, process),
-                Some((process, _)) => (tid, process),
-                None => match family(tid) {
+                Some((process, Some(flags))) if flags & CLONE_THREAD != 0 => (process, process),
+                Some((process, Some(_))) => (tid, process),
+                // Made by a call that is not decoded, or told of itself first.
+                Some((_, None)) | None => match family(tid) {
                     (process, parent) if process == tid => (process, parent),
                     (process, _) => (process, process),
                 },
@@ -115,7 +116,7 @@ impl Recorder {
                 self.tasks.await_maker(tid);
             }
         }
-        if let Some((process, flags)) = maker
+        if let Some((process, Some(flags))) = maker
             && flags & (CLONE_FILES | CLONE_THREAD) == CLONE_FILES
         {
             self.tasks.share(tid, process);
@@ -178,6 +179,11 @@ impl Recorder {
         if let Some(thread) = self.tasks.threads.get_mut(&tid) {
             thread.entered = Some(entered);
         }
+    }
+
+    /// A thread enters a call whose number means another one.
+    pub(super) fn foreign_call(&mut self) {
+        self.notes.foreign += u64::from(self.counts);
     }
 
     /// A thread leaves the call that it had entered; of another, nothing is known.

@@ -15,6 +15,10 @@ pub(super) const ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 pub(super) const ARCHITECTURE: u32 = 0xc000_00b7;
 
+/// In the number of a call: it is made the x32 way (`__X32_SYSCALL_BIT`,
+/// arch/x86/include/uapi/asm/unistd.h). No call of another architecture has it.
+pub(super) const X32: u32 = 0x4000_0000;
+
 /// A thread.
 pub(super) type Tid = u32;
 
@@ -78,6 +82,8 @@ impl Stop {
 pub(super) enum CallInfo {
     /// No system call.
     None,
+    /// It enters one whose number means another call: of a 32-bit program, or made the 32-bit way.
+    Foreign,
     /// It enters one.
     Entry {
         /// Number.
@@ -152,9 +158,13 @@ pub(super) fn call_info(tid: Tid) -> io::Result<CallInfo> {
             // SAFETY: number and arguments lie at the same place for an entry and for a
             // filter's stop (include/uapi/linux/ptrace.h); the union is of integers.
             let entry = unsafe { info.u.entry };
-            CallInfo::Entry {
-                number: entry.nr,
-                arguments: entry.args,
+            if info.arch != ARCHITECTURE || is_x32(entry.nr) {
+                CallInfo::Foreign
+            } else {
+                CallInfo::Entry {
+                    number: entry.nr,
+                    arguments: entry.args,
+                }
             }
         }
         libc::PTRACE_SYSCALL_INFO_EXIT => {
@@ -166,17 +176,9 @@ pub(super) fn call_info(tid: Tid) -> io::Result<CallInfo> {
     })
 }
 
-/// Whether the system calls of a stopped thread are those of this architecture.
-pub(super) fn is_native(tid: Tid) -> io::Result<bool> {
-    let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
-    let (size, at) = (
-        size_of::<libc::ptrace_syscall_info>(),
-        info.as_mut_ptr().addr(),
-    );
-    request(libc::PTRACE_GET_SYSCALL_INFO, tid, size, at)?;
-    // SAFETY: all-zero is a value of this structure of integers, and the kernel wrote over it.
-    let info = unsafe { info.assume_init() };
-    Ok(info.arch == ARCHITECTURE)
+/// No call has a negative number; a call that is to be skipped does.
+fn is_x32(number: u64) -> bool {
+    number & u64::from(X32) != 0 && number >> 31 == 0
 }
 
 /// Changes the first argument of the system call that a stopped thread is in.

@@ -279,6 +279,7 @@ impl Tracing {
                 Ok(CallInfo::Entry { number, arguments }) => {
                     recorder.entered(tid, number, arguments);
                 }
+                Ok(CallInfo::Foreign) => recorder.foreign_call(),
                 Ok(CallInfo::Exit { result }) => recorder.left(tid, result, now_ns),
                 Ok(CallInfo::None) | Err(_) => {}
             },

@@ -109,6 +109,15 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
+    /// Something else is missing.
+    pub fn lacks(&mut self, gaps: &[Gap]) {
+        for gap in gaps {
+            if !self.gaps.contains(gap) {
+                self.gaps.push(gap.clone());
+            }
+        }
+    }
+
     /// Checks the log against the files and ends it. Reads the files that were written: what is
     /// asked of the page cache comes before.
     ///

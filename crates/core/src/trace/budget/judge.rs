@@ -29,20 +29,28 @@ pub enum Outcome {
     Unknown(String),
 }
 
-/// Holds a run against its budgets. `sees` tells whether the back end sees a call by its
-/// name: that none was seen of a call that it does not see means nothing.
+/// What of a run was seen, as far as it decides about budgets.
+pub struct Sight<F> {
+    /// Whether the back end sees a call by its name: that none was seen of a call that it does
+    /// not see means nothing.
+    pub sees: F,
+    /// Whether calls are missing, nobody knows how many.
+    pub hides_calls: bool,
+}
+
+/// Holds a run against its budgets.
 pub fn judge<'a>(
     result: &TraceResult,
     budgets: &'a [Budget],
-    sees: impl Fn(&str) -> bool,
+    sight: &Sight<impl Fn(&str) -> bool>,
 ) -> Vec<Judged<'a>> {
     let judged = budgets.iter().map(|budget| {
         let used = match &budget.of {
-            Of::Call(name) if !sees(name) => Err(not_seen(result, "such calls")),
+            Of::Call(name) if !(sight.sees)(name) => Err(not_seen(result, "such calls")),
             _ => used(result, budget),
         };
         let outcome = match &used {
-            Ok((least, most)) => outcome(result, budget, *least, *most),
+            Ok((least, most)) => outcome(result, budget, (*least, *most), sight.hides_calls),
             Err(why) => Outcome::Unknown(why.clone()),
         };
         let (used, most) = used.ok().unzip();
@@ -56,12 +64,25 @@ pub fn judge<'a>(
     judged.collect()
 }
 
-fn outcome(result: &TraceResult, budget: &Budget, least: Amount, most: Amount) -> Outcome {
+fn outcome(
+    result: &TraceResult,
+    budget: &Budget,
+    (least, most): (Amount, Amount),
+    hides_calls: bool,
+) -> Outcome {
     if !keeps(budget, least, 0) {
         return Outcome::Exceeded;
     }
     // The clock loses no events; all else may be more than was seen.
-    if budget.of == Of::Wall || keeps_whatever_was_lost(result, budget, most) {
+    if budget.of == Of::Wall {
+        return Outcome::Kept;
+    }
+    if hides_calls {
+        return Outcome::Unknown(
+            "not all threads were followed, and with their calls it may be exceeded".to_owned(),
+        );
+    }
+    if keeps_whatever_was_lost(result, budget, most) {
         return Outcome::Kept;
     }
     if !keeps(budget, most, 0) {
@@ -222,10 +243,17 @@ mod tests {
         result
     }
 
+    fn sight(hides_calls: bool) -> Sight<impl Fn(&str) -> bool> {
+        Sight {
+            sees: |call: &str| call != "read",
+            hides_calls,
+        }
+    }
+
     #[track_caller]
     fn outcome_of(result: &TraceResult, text: &str) -> (Option<Amount>, Outcome) {
         let budgets = [budget::parse(text, CALLS).unwrap()];
-        let judged = judge(result, &budgets, |call| call != "read").remove(0);
+        let judged = judge(result, &budgets, &sight(false)).remove(0);
         (judged.used, judged.outcome)
     }
 
@@ -307,7 +335,7 @@ mod tests {
             assert_eq!(outcome_of(&result, text).1, unknown, "{text}");
         }
         let budgets = [budget::parse("flushes<=2", CALLS).unwrap()];
-        let judged = judge(&result, &budgets, |_| true).remove(0);
+        let judged = judge(&result, &budgets, &sight(false)).remove(0);
         assert_eq!(judged.used, Some(Amount::Count(2)));
         assert_eq!(judged.at_most, Some(Amount::Count(3)));
         result.lost_events = 1;
@@ -315,6 +343,23 @@ mod tests {
             outcome_of(&result, "flushes<=3").1,
             Outcome::Unknown(_)
         ));
+    }
+
+    #[test]
+    fn calls_that_nobody_counted_may_be_of_any_number() {
+        for (text, outcome) in [
+            ("fsync<=10", Some(Outcome::Exceeded)),
+            ("fsync<=1000000", None),
+            ("flushes<=1000000", None),
+            ("wall<=1s", Some(Outcome::Kept)),
+        ] {
+            let budgets = [budget::parse(text, CALLS).unwrap()];
+            let judged = judge(&run(), &budgets, &sight(true)).remove(0).outcome;
+            match outcome {
+                Some(outcome) => assert_eq!(judged, outcome, "{text}"),
+                None => assert!(matches!(judged, Outcome::Unknown(_)), "{text}"),
+            }
+        }
     }
 
     #[test]

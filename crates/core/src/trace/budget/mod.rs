@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::bytes;
 
-pub use judge::{Judged, Outcome, judge};
+pub use judge::{Judged, Outcome, Sight, judge};
 pub use parse::{BudgetError, parse};
 
 /// One limit.

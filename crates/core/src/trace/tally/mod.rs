@@ -10,7 +10,7 @@ mod thread;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::{Direction, Event, Follower, NamedFile, Seen, Step, Task, direction};
+use super::{Direction, Event, Follower, NamedFile, Seen, Step, Threads, direction};
 use crate::evidence::SyscallRow;
 use crate::op::FileId;
 use moments::Clock;
@@ -97,7 +97,7 @@ pub struct Tally {
     threads: HashMap<u32, Thread>,
     names: HashMap<FileId, NamedFile>,
     order: Vec<FileId>,
-    tasks: Vec<Task>,
+    tasks: Threads,
     follower: Follower,
     moments: Clock,
     unattributed_calls: u64,
@@ -114,7 +114,7 @@ impl Tally {
             threads: HashMap::new(),
             names: HashMap::new(),
             order: Vec::new(),
-            tasks: Vec::new(),
+            tasks: Threads::default(),
             follower: Follower::default(),
             moments: Clock::default(),
             unattributed_calls: 0,
@@ -259,7 +259,7 @@ impl Tally {
         if let Some(mut state) = self.threads.remove(&thread) {
             state.use_up(used);
             state.task.ended_ns = ended_ns;
-            self.tasks.push(state.task);
+            self.tasks.add(state.task);
         }
     }
 
@@ -271,6 +271,7 @@ impl Tally {
             self.end_task(thread, None, None);
         }
         let names = &mut self.names;
+        let (tasks, lived, summed) = self.tasks.finish();
         Tallied {
             rows: self
                 .sums
@@ -283,11 +284,12 @@ impl Tally {
                     .iter()
                     .filter_map(|file| names.remove(file))
                     .collect(),
-                tasks: self.tasks,
+                tasks,
+                lived,
                 followed: self.follower.finish(),
                 sites: Vec::new(),
                 moments: self.moments.finish(),
-                missing: Vec::new(),
+                missing: summed.into_iter().collect(),
             },
             unattributed_calls: self.unattributed_calls,
             unnamed_files: self.unnamed_files,

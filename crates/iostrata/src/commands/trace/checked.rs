@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use iostrata_core::environment::Backend;
 use iostrata_core::trace::TraceResult;
-use iostrata_core::trace::budget::{self, Outcome};
+use iostrata_core::trace::budget::{self, Outcome, Sight};
 use iostrata_report::terminal;
 use iostrata_tracer::ptrace;
 
@@ -19,12 +19,15 @@ pub(super) fn judge(
     result: &TraceResult,
     checks: &Checks,
     program: ExitCode,
+    hides_calls: bool,
 ) -> Result<ExitCode, Failure> {
-    let judged = budget::judge(result, &checks.budget, |call| match result.backend {
+    let sees = |call: &str| match result.backend {
         Backend::Ebpf => true,
         Backend::Ptrace => ptrace::sees(call),
         Backend::None => false,
-    });
+    };
+    let sight = Sight { sees, hides_calls };
+    let judged = budget::judge(result, &checks.budget, &sight);
     ui::say_drawn(&terminal::trace::draw_budgets(
         &judged,
         Canvas::Error.width(),

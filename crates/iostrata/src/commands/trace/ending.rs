@@ -170,6 +170,10 @@ pub(super) fn check_adoptable(pid: u32) -> Result<(), Failure> {
                 Some(group) if group != pid.to_string() => refuse(format!(
                     "{pid} is a thread of process {group}; give that number with -p"
                 )),
+                _ if is_zombie(&status) => refuse(format!(
+                    "process {pid} has ended, and only waits for its parent to ask how; name one that \
+                     runs"
+                )),
                 _ => check_permitted(pid),
             }
         }
@@ -190,4 +194,11 @@ fn check_permitted(pid: u32) -> Result<(), Failure> {
         // One that has ended meanwhile is told by whoever looks for it next.
         _ => Ok(()),
     }
+}
+
+/// All its threads have ended: a first thread that has ended may leave others (`proc_pid_status(5)`).
+fn is_zombie(status: &str) -> bool {
+    let of = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+    let is = of("State:").is_some_and(|state| state.trim_start().starts_with(['Z', 'X']));
+    is && of("Threads:").is_none_or(|threads| threads.trim() == "1")
 }

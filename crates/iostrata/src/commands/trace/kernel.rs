@@ -5,7 +5,7 @@ use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use iostrata_core::environment::Backend;
-use iostrata_core::observe::{Observer as _, Stream};
+use iostrata_core::observe::{ObserveError, Observer as _, Stream};
 use iostrata_core::op::Gap;
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::EbpfObserver;
@@ -17,6 +17,9 @@ use super::failed::or_missing;
 use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
+
+/// What is missing when nothing tells of the program.
+const NOTHING_SEEN: &str = "all that the program did";
 
 /// What is missing when waiting for the end of something has failed.
 const LATER: &str = "what came after the observation had failed";
@@ -31,6 +34,7 @@ pub(super) fn start(options: &Trace, observer: &mut EbpfObserver) -> Result<Run,
     let started_ns = now_ns();
     let mut child = blocked.go()?;
     let mut failed = Vec::new();
+    or_missing(NOTHING_SEEN, &mut failed, || was_executed(observer));
     let waited = or_missing(LATER, &mut failed, || {
         wait(&mut child, &ending, options.time)
     });
@@ -54,6 +58,18 @@ pub(super) fn start(options: &Trace, observer: &mut EbpfObserver) -> Result<Run,
         (started_ns, ended_ns),
         failed,
     ))
+}
+
+/// The program runs. An observer that has not seen that sees nothing else of it.
+fn was_executed(observer: &EbpfObserver) -> Result<(), ObserveError> {
+    failure::stage("main.executed");
+    if observer.executed()? > 0 {
+        return Ok(());
+    }
+    Err(ObserveError {
+        doing: "observe the program".to_owned(),
+        cause: "the kernel did not tell of its exec, the first thing that it does".to_owned(),
+    })
 }
 
 /// Until the program has ended, or the user has seen enough of it.

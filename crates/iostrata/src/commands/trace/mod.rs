@@ -20,6 +20,7 @@ use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
+use iostrata_tracer::machine;
 use iostrata_tracer::permission::caller;
 use iostrata_tracer::ptrace::front::{self, Side, Told};
 use iostrata_tracer::record::Unfinished;
@@ -68,6 +69,15 @@ pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
 }
 
 fn trace(options: &Trace) -> Result<ExitCode, Failure> {
+    if !machine::has_own_proc() {
+        return Err(Failure::Program {
+            message:
+                "/proc is not that of this PID namespace, and what it says of a process would be \
+                      another's; mount it (mount -t proc proc /proc, or unshare --mount-proc)"
+                    .to_owned(),
+            code: 125,
+        });
+    }
     let outputs = [
         Named::output("--json", options.json.as_deref()),
         html::named(&options.html),
@@ -87,6 +97,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let recorded = run.recorded.take();
     let code = code_of(run.status);
     let ending = run.ending.clone();
+    let hides_calls = run.observation.raw.losses.hide_calls();
     let mut failed = std::mem::take(&mut run.observation.failed);
     let mut result = result::assemble(options, run, &mut failed)?;
     result.missing.extend(gap);
@@ -111,7 +122,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     drawn?;
     recorded?;
     failed::told(&failed)?;
-    checked::judge(&result, &options.checks, code)
+    checked::judge(&result, &options.checks, code, hides_calls)
 }
 
 /// What a program that iostrata starts does without, when iostrata has its own privileges from its
@@ -196,6 +207,9 @@ fn observe(options: &Trace, watcher: Watcher) -> Result<(Run, Option<Gap>), Fail
             let started = kernel::start(options, &mut observer);
             let mut run = started.inspect_err(|_| recording::discard(options))?;
             run.recorded = observer.recorded();
+            if let Some(recorded) = &mut run.recorded {
+                recorded.lacks(&run.observation.failed);
+            }
             (run, None)
         }
         (Watcher::Stops(gap), Some(pid)) => (stops::adopt(pid, options.time)?, gap),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use iostrata_core::environment::Backend;
 use iostrata_core::op::Gap;
+use iostrata_core::trace::Lived;
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::ptrace::{Outcome, Session, Stops, TraceError};
@@ -74,8 +75,9 @@ fn wait(session: &Session, limit: Option<Duration>) {
 pub(super) fn adopt(pid: u32, limit: Option<Duration>) -> Result<Run, Failure> {
     ending::check_adoptable(pid)?;
     let ending = Ending::of_adopted().map_err(|error| itself(&error))?;
-    let started_ns = now_ns();
     let session = Session::adopt(pid).map_err(failure_of)?;
+    // Before, some of its threads may have made calls unseen.
+    let started_ns = now_ns();
     let mut failed = Vec::new();
     let alive = || Ok::<_, Infallible>(session.alive());
     or_missing(LATER, &mut failed, || {
@@ -107,23 +109,16 @@ fn finish(
 
 /// The threads' own times are exact; ours are those of looking at them from time to time.
 fn run_of(outcome: Outcome, ending: Ending, started_ns: u64, stopped_ns: u64) -> Run {
-    let tasks = outcome
-        .observation
-        .seen
-        .as_ref()
-        .map(|seen| &seen.tasks[..]);
-    let tasks = tasks.unwrap_or(&[]);
-    let all_ended = tasks.iter().all(|task| task.ended_ns.is_some());
-    let last_ns = tasks.iter().filter_map(|task| task.ended_ns).max();
-    let first_ns = tasks.iter().map(|task| task.started_ns).min();
+    let seen = outcome.observation.seen.as_ref();
+    let lived = seen.map_or_else(Lived::default, |seen| seen.lived);
     Run {
         backend: Backend::Ptrace,
         lower: Some(outcome.lower),
         recorded: outcome.recorded,
         ending,
         status: outcome.status,
-        started_ns: first_ns.unwrap_or(started_ns).max(started_ns),
-        ended_ns: last_ns.filter(|_| all_ended).unwrap_or(stopped_ns),
+        started_ns: lived.first_ns.unwrap_or(started_ns).max(started_ns),
+        ended_ns: lived.last_ns.filter(|_| !lived.go_on).unwrap_or(stopped_ns),
         observation: outcome.observation,
     }
 }

@@ -11,11 +11,16 @@ use crate::view::table::{Column, LeftOut, Table};
 /// Every one of them.
 pub(super) fn draw(page: &mut Page, view: &View<'_>, by: By) -> LeftOut {
     let threads = &view.result.tasks;
-    let (rows, noun): (_, &'static str) = match by {
-        By::Process => (by_process(threads), "processes"),
-        By::Thread => (threads.clone(), "threads"),
+    let (rows, noun, all): (_, &'static str, u64) = match by {
+        By::Process => (by_process(threads), "processes", view.result.processes),
+        By::Thread => (threads.clone(), "threads", view.result.threads),
     };
-    let text = format!("all {noun}: {}", grouped(rows.len() as u64));
+    let listed = rows.len() as u64;
+    let text = if listed < all {
+        format!("{noun}: {} of {}", grouped(listed), grouped(all))
+    } else {
+        format!("all {noun}: {}", grouped(listed))
+    };
     page.heading(noun, &text);
     let cells =
         |text: &dyn Fn(&TaskRow) -> String| -> Vec<String> { rows.iter().map(text).collect() };

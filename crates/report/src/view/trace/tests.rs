@@ -267,6 +267,13 @@ fn colour_adds_nothing_but_colour() {
     assert_eq!(plain, draw(&full(), 100, ALL));
 }
 
+fn all_seen() -> budget::Sight<impl Fn(&str) -> bool> {
+    budget::Sight {
+        sees: |_: &str| true,
+        hides_calls: false,
+    }
+}
+
 #[test]
 fn budgets_that_failed_are_listed() {
     let known = ["fsync", "write"];
@@ -277,21 +284,21 @@ fn budgets_that_failed_are_listed() {
         "reads.bytes<1MiB",
     ];
     let budgets = texts.map(|text| budget::parse(text, known).unwrap());
-    insta::assert_snapshot!(draw_budgets(&budget::judge(&full(), &budgets, |_| true), 80), @r"
+    insta::assert_snapshot!(draw_budgets(&budget::judge(&full(), &budgets, &all_seen()), 80), @r"
     budget                  used
     fsync <= 10             903     exceeded
     dirty_at_exit <= 1 KiB  8 KiB   exceeded
     reads.bytes < 1 MiB     12 MiB  exceeded
     ");
     let budgets = [budget::parse("device.reads<=0", known).unwrap()];
-    insta::assert_snapshot!(draw_budgets(&budget::judge(&by_ptrace(), &budgets, |_| true), 80), @r"
+    insta::assert_snapshot!(draw_budgets(&budget::judge(&by_ptrace(), &budgets, &all_seen()), 80), @r"
     budget
     device.reads <= 0  not known: device requests were not seen: it takes eBPF; run
                        it as root
     ");
     let budgets = [budget::parse("wall<=1min", known).unwrap()];
     assert_eq!(
-        draw_budgets(&budget::judge(&full(), &budgets, |_| true), 80),
+        draw_budgets(&budget::judge(&full(), &budgets, &all_seen()), 80),
         ""
     );
 }

@@ -1,0 +1,177 @@
+/* Who belongs to the tree when the observation begins.
+ *
+ * The programs are attached before the iterator runs, so a task of the tree is met by the iterator,
+ * by the fork that makes it, or by both at once on two CPUs; and it may end at any moment. A claim
+ * decides: whoever makes it first marks the task, and one that ends before it is marked never is. */
+#pragma once
+#include "numbers.h"
+
+/* include/linux/sched.h: set before sched_process_exit (do_exit, kernel/exit.c). */
+#define PF_EXITING 0x4
+
+enum { CLAIM_NONE, CLAIM_TAKEN, CLAIM_MARKED, CLAIM_GONE };
+
+/* Not in the storage of tasks: that makes no entry while a task that was preempted is making one on
+ * the same CPU (bpf_task_storage_trylock, kernel/bpf/bpf_task_storage.c), and an iterator can be. */
+struct {
+	__uint(type, MAP_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct claim_key);
+	__type(value, __u64);
+} claims SEC(".maps");
+
+/* The claim to a task, 0 where there is no room for it. */
+static __always_inline __u64 *claim_to(struct task_struct *task)
+{
+	struct claim_key key = { .task = (__u64)task, .started = task->start_time };
+	__u64 none = CLAIM_NONE, *claim = bpf_map_lookup_elem(&claims, &key);
+
+	if (claim)
+		return claim;
+	bpf_map_update_elem(&claims, &key, &none, BPF_NOEXIST);
+	claim = bpf_map_lookup_elem(&claims, &key);
+	if (!claim)
+		lose(LOSS_TASKS);
+	return claim;
+}
+
+/* A blank state for the task, 0 when there is no memory for it. */
+static __always_inline struct task_state *new_state(struct task_struct *task)
+{
+	__u32 at = place_of(task), last = PLACES;
+	struct task_state *state = bpf_map_lookup_elem(&places, &at);
+	struct task_state *blank = bpf_map_lookup_elem(&places, &last);
+
+	if (state && blank && !__sync_val_compare_and_swap(&state->owner, 0, (__u64)task)) {
+		bpf_probe_read_kernel(&state->entered_ns, sizeof *state - sizeof state->owner,
+				      &blank->entered_ns);
+		return state;
+	}
+	return bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline void give_up(struct task_state *state, struct task_struct *task)
+{
+	if (state->owner)
+		state->owner = 0;
+	else
+		bpf_task_storage_delete(&tasks, task);
+}
+
+/* Nobody is to mark the task any more. Returns whether somebody has, as far as there is a claim. */
+static __always_inline bool is_marked_at_its_end(struct task_struct *task)
+{
+	__u64 now, *claim = claim_to(task);
+
+	/* It goes from nothing to taken to marked, so the third attempt is the last. */
+	for (int i = 0; claim && i < 3; i++) {
+		now = *claim;
+		if (now == CLAIM_MARKED)
+			return 1;
+		if (__sync_val_compare_and_swap(claim, now, CLAIM_GONE) == now)
+			return 0;
+	}
+	return 1;
+}
+
+/* Marks the task if nobody has, unless it has ended. Returns its state then. */
+static __always_inline struct task_state *mark(struct task_struct *task)
+{
+	__u64 *claim = claim_to(task);
+	struct task_state *state;
+
+	if (!claim || __sync_val_compare_and_swap(claim, CLAIM_NONE, CLAIM_TAKEN) != CLAIM_NONE)
+		return 0;
+	state = new_state(task);
+	if (!state) {
+		lose(LOSS_TASKS);
+		return 0;
+	}
+	state->on_cpu_base_ns = task->se.sum_exec_runtime;
+	state->minor_base = task->min_flt;
+	state->major_base = task->maj_flt;
+	state->parent = parent_of(task);
+	state->started_ns = bpf_ktime_get_ns();
+	change_alive(1);
+	if (__sync_val_compare_and_swap(claim, CLAIM_TAKEN, CLAIM_MARKED) == CLAIM_TAKEN)
+		return state;
+	change_alive(-1);
+	give_up(state, task);
+	return 0;
+}
+
+struct ancestry {
+	__u64 task;
+	__u32 root;
+	__u32 found;
+};
+
+static long climb_family(__u32 index, struct ancestry *line)
+{
+	struct task_struct *task = (struct task_struct *)line->task;
+	__u32 process = process_of(task);
+
+	line->found = process == line->root;
+	line->task = (__u64)READ(task, real_parent);
+	return line->found || process <= 1 || !line->task;
+}
+
+/* Generations that are looked at: more than a machine has processes. */
+#define GENERATIONS (1 << 22)
+
+/* Whether the task is of the root process, or of one that it started. */
+static __always_inline bool is_of_root(struct task_struct *task, __u32 root)
+{
+	struct ancestry line = { .task = (__u64)task, .root = root };
+
+	bpf_loop(GENERATIONS, climb_family, &line, 0);
+	return line.found;
+}
+
+/* Whether the last thread of a process ends that has children: they get another parent, and
+ * nothing tells any more that they are of the tree. */
+static __always_inline bool leaves_children(struct task_struct *task)
+{
+	__u64 children = (__u64)task + bpf_core_field_offset(struct task_struct, children);
+
+	return !READ(task, signal, live.counter) && (__u64)READ(task, children.next) != children;
+}
+
+static __always_inline bool is_adopting(struct config *c)
+{
+	return c && c->adoption == ADOPTION_RUNS;
+}
+
+static long vacate(__u32 place, void *unused)
+{
+	struct task_state *state = bpf_map_lookup_elem(&places, &place);
+
+	if (state)
+		state->owner = 0;
+	return 0;
+}
+
+/* Run by the loader: once before the programs are attached, then until it finds nobody new. */
+SEC("iter/task")
+int adopt(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct observer *known = observer();
+	struct config *c = configuration();
+
+	if (!c || !known)
+		return 0;
+	if (c->adoption == ADOPTION_PREPARES && !ctx->meta->seq_num) {
+		/* One that was made while the last session ended may have died unseen. */
+		bpf_loop(PLACES, vacate, 0, 0);
+		know_observer();
+		known->adopted = 0;
+		known->executed = 0;
+	}
+	if (!task || !is_adopting(c) || (task->flags & PF_EXITING) || !is_of_root(task, c->root))
+		return 0;
+	if (mark(task))
+		known->adopted++;
+	return 0;
+}

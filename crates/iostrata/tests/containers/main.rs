@@ -1,0 +1,8 @@
+//! `iostrata trace` inside containers, made by `unshare(1)`, and around them.
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
+mod contained;
+mod namespaces;
+mod numbers;
+mod repeated;

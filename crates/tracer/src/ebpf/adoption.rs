@@ -1,0 +1,80 @@
+//! Beginning a session: who belongs to the tree.
+//!
+//! The programs are attached first and the tree is looked for then, so that a process that is made
+//! meanwhile is met by one or the other (`bpf/adoption.h`).
+
+use aya::maps::{Array, MapError};
+use iostrata_core::observe::ObserveError;
+
+use super::wire::{Known, adoption};
+use super::{EbpfObserver, error, readout};
+use crate::clock;
+
+/// Looks at all tasks. The second finds only those whose fork was under way as the programs were
+/// attached.
+const LOOKS: u32 = 100;
+
+impl EbpfObserver {
+    /// Marks the root and all it has started.
+    pub(super) fn adopt_tree(&mut self) -> Result<(), ObserveError> {
+        let root = self.config.root;
+        self.come_to(adoption::PREPARES)?;
+        self.look(root)?;
+        self.object
+            .attach()
+            .map_err(|e| error("attach the eBPF programs", &e))?;
+        self.come_to(adoption::RUNS)?;
+        let mut adopted = 0;
+        for _ in 0..LOOKS {
+            self.look(root)?;
+            let before = adopted;
+            adopted = self
+                .known()
+                .map_err(|e| error("read the eBPF maps", &e))?
+                .adopted;
+            if adopted == 0 {
+                return Err(nobody(root));
+            }
+            if adopted == before {
+                // Attaching takes longer than many programs run: their first moment begins after it.
+                self.config.started_ns = clock::now_ns();
+                return self.come_to(adoption::OVER);
+            }
+        }
+        Err(ObserveError {
+            doing: format!("observe process {root}"),
+            cause: format!("it makes processes faster than {LOOKS} looks find them"),
+        })
+    }
+
+    fn look(&mut self, root: u32) -> Result<(), ObserveError> {
+        self.object.iterate("adopt").map_err(|cause| ObserveError {
+            doing: format!("observe process {root}"),
+            cause,
+        })
+    }
+
+    fn come_to(&mut self, adoption: u32) -> Result<(), ObserveError> {
+        self.config.adoption = adoption;
+        self.object
+            .configure(self.config)
+            .map_err(|e| error("configure the observer", &e))
+    }
+
+    pub(super) fn known(&self) -> Result<Known, MapError> {
+        Array::<_, Known>::try_from(readout::map(&self.object.ebpf, "observers")?)?.get(&0, 0)
+    }
+
+    /// Programs that the processes of the tree became since they are observed.
+    pub fn executed(&self) -> Result<u64, ObserveError> {
+        let known = self.known().map_err(|e| error("read the eBPF maps", &e))?;
+        Ok(known.executed)
+    }
+}
+
+fn nobody(root: u32) -> ObserveError {
+    ObserveError {
+        doing: format!("observe process {root}"),
+        cause: "the kernel shows no thread of it: it has ended".to_owned(),
+    }
+}
