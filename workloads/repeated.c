@@ -1,27 +1,36 @@
-/* Makes 30 children one after the other, each of which gets the number 100: in a PID namespace the
- * number before the next one can be set (ns_last_pid, proc_sys_kernel(5)). The nth writes n bytes. */
+/* Makes 30 children one after the other, each of which gets the number 20,000: who may administer a
+ * PID namespace may choose (clone3(2), set_tid). The nth writes n bytes. */
 #include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define CHILDREN 30
+#define NUMBER 20000
 
 int main(void)
 {
 	static char bytes[CHILDREN];
-	int last = open("/proc/sys/kernel/ns_last_pid", O_WRONLY);
+	pid_t number = NUMBER;
+	struct clone_args how = {
+		.exit_signal = SIGCHLD,
+		.set_tid = (uintptr_t)&number,
+		.set_tid_size = 1,
+	};
 	int log = open("log", O_WRONLY | O_CREAT | O_APPEND, 0644);
 
 	for (int n = 0; n < CHILDREN; n++) {
-		pid_t child;
+		long child = syscall(SYS_clone3, &how, sizeof how);
 
-		if (pwrite(last, "99", 2, 0) != 2)
+		if (child < 0)
 			return 1;
-		child = fork();
 		if (!child)
-			_exit(write(log, bytes, n) != n || getpid() != 100);
-		if (waitpid(child, &(int){ 0 }, 0) != 100)
+			_exit(write(log, bytes, n) != n || syscall(SYS_getpid) != NUMBER);
+		if (waitpid(child, &(int){ 0 }, 0) != NUMBER)
 			return 2;
 	}
 	return 0;

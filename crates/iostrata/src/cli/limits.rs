@@ -7,11 +7,11 @@ use iostrata_core::record::Limits;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LogLimits {
     /// Bytes that an operation log may expand to: payload each time it is referred to, and paths
-    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = bytes::parse)]
+    #[arg(long, value_name = "SIZE", default_value = "64GiB", value_parser = bytes::parse)]
     pub(crate) log_expands: u64,
 
     /// Memory that an operation log may take while it is read
-    #[arg(long, value_name = "SIZE", default_value = "768M", value_parser = bytes::parse)]
+    #[arg(long, value_name = "SIZE", default_value = "768MiB", value_parser = bytes::parse)]
     pub(crate) log_memory: u64,
 }
 
