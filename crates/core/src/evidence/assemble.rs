@@ -50,9 +50,15 @@ pub fn assemble(raw: &RawEvidence, charge: &Charge) -> Evidence {
         },
         on_cpu_s: raw.totals.map(|t| seconds(t.on_cpu_ns)),
         blocked_s: blocked(raw, charge),
-        lost_events: raw.losses.total(),
-        missing: missing(raw),
+        lost_events: raw.losses.total().saturating_add(summed(raw, charge)),
+        missing: missing(raw, charge),
     }
+}
+
+/// Calls that may be on files of the case, and are counted without them.
+fn summed(raw: &RawEvidence, charge: &Charge) -> u64 {
+    let by_file = charge.files.is_some();
+    if by_file { raw.summed.calls } else { 0 }
 }
 
 fn calls(raw: &RawEvidence, charge: &Charge) -> BTreeMap<String, CallCount> {
@@ -200,7 +206,7 @@ pub fn foreign_requests(raw: &RawEvidence, charge: &Charge) -> Option<u64> {
     )
 }
 
-fn missing(raw: &RawEvidence) -> Vec<Gap> {
+fn missing(raw: &RawEvidence, charge: &Charge) -> Vec<Gap> {
     let mut gaps = raw.missing.clone();
     let lost = raw.losses;
     let mut say = |count: u64, what: &str, why: &str| {
@@ -209,7 +215,7 @@ fn missing(raw: &RawEvidence) -> Vec<Gap> {
         }
     };
     say(
-        lost.unattributed_calls,
+        lost.unattributed_calls.saturating_add(summed(raw, charge)),
         "system calls without their file",
         "the table of files was full; they are counted by name only",
     );

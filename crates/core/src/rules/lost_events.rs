@@ -33,8 +33,8 @@ fn look(run: &TraceResult) -> Vec<Draft> {
         evidence,
         cost_s: 0.0,
         saving_s: None,
-        advice: "take counts as lower bounds; trace a shorter part of the program, or one that \
-                 uses fewer files",
+        advice: "take counts as lower bounds; trace a shorter part of the program, or a build for 64 bit \
+                 of one for 32",
         is_proven: true,
     };
     let mut draft = found.draft(run);

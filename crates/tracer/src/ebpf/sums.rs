@@ -23,7 +23,7 @@ const SUMMED: usize = 1 << 18;
 
 /// What came so far. Files are kept apart while there is room, then those that were changed and
 /// those that took most time; the calls on all others are summed by call.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sums {
     calls: HashMap<CallOnFile, Box<CallValue>>,
     pub(super) cache: HashMap<Pages, CacheValue>,
@@ -61,13 +61,26 @@ pub(super) struct Called {
     pub(super) summed_calls: u64,
 }
 
+/// Where nothing comes through the ring there is the kernel's table to be added.
+impl Default for Sums {
+    fn default() -> Self {
+        Self::new(&Limits::default())
+    }
+}
+
 impl Sums {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             most_calls: limits.calls as usize,
             most_pages: limits.files as usize,
             most_kept: limits.kept_files as usize,
-            ..Self::default()
+            calls: HashMap::new(),
+            cache: HashMap::new(),
+            kept: HashSet::new(),
+            summed: HashSet::new(),
+            summed_calls: 0,
+            cache_lost: 0,
+            without_result: 0,
         }
     }
 
