@@ -212,6 +212,50 @@ fn both_back_ends_record_the_same_reads() {
     }
 }
 
+/// Descriptions by the order in which they were first read through, with their flags.
+fn read_through(log: &Path) -> Vec<(usize, u32)> {
+    let (mut order, mut flags_of) = (Vec::new(), HashMap::new());
+    let mut all = Vec::new();
+    let mut paths = Paths::default();
+    for operation in operations(log) {
+        paths.follow(&operation);
+        match operation.change {
+            Change::Described {
+                description, flags, ..
+            }
+            | Change::Opened {
+                description, flags, ..
+            } => _ = flags_of.insert(description, flags),
+            Change::Read {
+                node,
+                description: Some(description),
+                ..
+            } if paths
+                .of_node(node)
+                .is_some_and(|path| path.ends_with(b"/file")) =>
+            {
+                if !order.contains(&description) {
+                    order.push(description);
+                }
+                let at = order.iter().position(|one| *one == description);
+                all.push((at.unwrap(), flags_of[&description]));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+#[test]
+fn descriptions_are_shared_by_dup_and_fork_in_both_back_ends() {
+    let [ebpf, ptrace] =
+        BY.map(|by| read_through(&Ran::by(by, Path::new("/var/tmp"), "mixed").log()));
+    assert_eq!(ptrace.len(), 172, "one has failed");
+    let descriptions: std::collections::BTreeSet<_> = ptrace.iter().collect();
+    assert_eq!(descriptions.len(), 4);
+    assert_eq!(ptrace, ebpf);
+}
+
 #[test]
 fn offsets_are_those_that_the_kernel_used() {
     for by in BY {
