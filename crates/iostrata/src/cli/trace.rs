@@ -51,7 +51,7 @@ pub(crate) struct Trace {
     pub(crate) record: Option<PathBuf>,
 
     /// Record reads of regular files too: where and how many bytes, not the bytes; and which
-    /// ranges of files are mapped. Needs eBPF
+    /// ranges of files are mapped; the pages that are read there with eBPF only
     #[arg(long, requires = "record")]
     pub(crate) record_reads: bool,
 

@@ -376,11 +376,6 @@ fn recordings_that_cannot_be_had() {
         assert!(text.starts_with("exit 2"), "{text}");
         assert!(text.contains("--record <FILE>"), "{text}");
     }
-    assert_snapshot!(refused("trace --backend ptrace --record log --record-reads -- true"), @r"
-    exit 2
-    --- stderr
-    error: --record-reads needs eBPF, since ptrace does not see at which position a shared description was read; leave --backend ptrace or --record-reads out
-    ");
     assert_snapshot!(refused("trace --record log --record-before absent -- true"), @r"
     exit 125
     --- stderr

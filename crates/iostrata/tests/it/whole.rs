@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use iostrata_core::record::{Change, Entry, Reader};
 use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -428,6 +429,28 @@ fn a_log_is_its_owners_alone_whatever_the_umask() {
     command.arg(&log).args(["--", "/no/such/program"]);
     run(command).expect(127);
     assert!(!log.exists());
+}
+
+/// By ptrace anybody may.
+#[test]
+fn reads_are_recorded_by_ptrace() {
+    let place = Place::new();
+    let (log, file) = (place.path("log"), place.path("file"));
+    fs::write(&file, [7; 1234]).unwrap();
+    let mut command = place.iostrata("trace --backend ptrace --record-reads --record");
+    command.arg(&log).args(["--", "/bin/cat"]).arg(&file);
+    let outcome = run(command).expect(0);
+    outcome.says(&["incomplete: pages of mapped files that were read"]);
+    let mut reader = Reader::new(File::open(&log).unwrap()).unwrap();
+    let mut reads = Vec::new();
+    while let Some(entry) = reader.next_entry().unwrap() {
+        if let Entry::Operation(operation) = entry
+            && let Change::Read { offset, bytes, .. } = operation.change
+        {
+            reads.push((offset, bytes));
+        }
+    }
+    assert!(reads.ends_with(&[(0, 1234), (1234, 0)]), "{reads:?}");
 }
 
 #[test]

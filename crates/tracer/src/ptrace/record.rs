@@ -49,6 +49,7 @@ impl Record {
         let log = self.log.map(|log| {
             let mut gaps = self.notes.log_gaps();
             gaps.extend(unrecorded(&tallied.rows));
+            gaps.extend(log.reads_of_aio(&tallied.rows));
             gaps.extend(self.failed.iter().cloned());
             log.end(answered, gaps, still_running)
         });

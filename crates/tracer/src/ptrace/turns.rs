@@ -1,8 +1,9 @@
 //! Who may be inside the kernel at one time, while an operation log is written.
 //!
 //! Calls that change the same file, or names, are let in one after the other: so their order is
-//! known, and where each write went is read off position and length before and after it. A thread
-//! whose turn it is not stays where its call begins.
+//! known, and where each write went is read off position and length before and after it. Where reads
+//! are recorded, so are calls that move the position of the same description. A thread whose turn it
+//! is not stays where its call begins.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -35,6 +36,8 @@ pub(super) enum Contents {
 pub(super) struct Claim {
     pub(super) names: bool,
     pub(super) contents: Contents,
+    /// The open file description whose position it moves, where reads are recorded.
+    pub(super) position: Option<u64>,
 }
 
 impl Claim {
@@ -49,7 +52,8 @@ impl Claim {
             (C::ChangesAny, _) | (_, C::ChangesAny) => true,
             (C::Changes(one) | C::Moves(one), C::Changes(other) | C::Moves(other)) => one == other,
         };
-        of_contents || self.names && other.names
+        let of_position = self.position.is_some() && self.position == other.position;
+        of_contents || of_position || self.names && other.names
     }
 }
 
@@ -168,12 +172,14 @@ mod tests {
         Claim {
             names: false,
             contents,
+            position: None,
         }
     }
 
     const NAMES: Claim = Claim {
         names: true,
         contents: Contents::None,
+        position: None,
     };
 
     fn enter(turns: &mut Turns, tid: Tid, claim: Claim) -> bool {
@@ -216,6 +222,21 @@ mod tests {
             !enter(&mut turns, 4, of(Contents::Moves(file(1)))),
             "behind 3"
         );
+    }
+
+    #[test]
+    fn who_moves_one_position_does_so_alone() {
+        let mut turns = Turns::default();
+        let at = |inode, position| Claim {
+            position,
+            ..of(Contents::Moves(file(inode)))
+        };
+        assert!(enter(&mut turns, 1, at(1, Some(7))));
+        assert!(enter(&mut turns, 2, at(1, Some(8))));
+        assert!(enter(&mut turns, 3, at(1, None)));
+        assert!(!enter(&mut turns, 4, at(1, Some(7))));
+        turns.left(1);
+        assert_eq!(turns.next(|_| false), Some((4, Stop::Filtered)));
     }
 
     #[test]

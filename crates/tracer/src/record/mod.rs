@@ -147,6 +147,7 @@ pub(crate) fn counted(count: u64, what: &str, why: &str) -> Option<Gap> {
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
+    reads: bool,
     sender: SyncSender<Batch>,
     writer: JoinHandle<io::Result<Order<File>>>,
 }
@@ -187,6 +188,7 @@ impl Recording {
             .map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
+            reads: begin.reads,
             sender,
             writer,
         })
@@ -194,6 +196,11 @@ impl Recording {
 
     fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether reads are recorded too.
+    pub(crate) fn has_reads(&self) -> bool {
+        self.reads
     }
 
     /// Hands over; waits while too much waits to be written.

@@ -39,8 +39,8 @@ impl Landing {
         match self {
             Self::At(offset) => (offset, true),
             Self::Within { lowest, end, .. } => {
-                let last = end.saturating_sub(bytes);
-                (last, last == lowest)
+                let is_known = lowest.checked_add(bytes) == Some(end);
+                (end.saturating_sub(bytes), is_known)
             }
         }
     }
@@ -193,6 +193,22 @@ fn possible(bytes: u64, bounds: (u64, u64), appends: bool, others: &[&Write]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_read_is_certain_where_nobody_else_moved_the_position() {
+        let read = |lowest, end| Landing::Within {
+            lowest,
+            end,
+            appends: false,
+            between_ns: (1, 2),
+        };
+        assert_eq!(read(5, 15).of_read(10), (5, true));
+        assert_eq!(read(5, 25).of_read(10), (15, false));
+        assert!(
+            !read(0, 0).of_read(10).1,
+            "it was set back to the beginning"
+        );
+    }
 
     const FILE: FileId = FileId {
         device: 1,

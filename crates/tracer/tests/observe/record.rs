@@ -34,21 +34,33 @@ impl By {
     pub(crate) fn record(self, log: &Path, program: &mut Command) -> Recorded {
         match self {
             Self::Ebpf => record(Limits::record(), log, program),
-            Self::Ptrace => record_by_stops(log, program),
+            Self::Ptrace => record_by_stops(log, program, false),
+        }
+    }
+
+    /// The same with reads.
+    pub(crate) fn record_reads(self, log: &Path, program: &mut Command) -> Recorded {
+        let limits = Limits {
+            reads: true,
+            ..Limits::record()
+        };
+        match self {
+            Self::Ebpf => record(limits, log, program),
+            Self::Ptrace => record_by_stops(log, program, true),
         }
     }
 }
 
-fn begin(program: &Command) -> Begin {
+fn begin(program: &Command, reads: bool) -> Begin {
     Begin {
         command: vec![program.get_program().as_bytes().to_vec()],
         directory: b"/".to_vec(),
         started_ns: 0,
-        reads: false,
+        reads,
     }
 }
 
-fn record_by_stops(log: &Path, program: &mut Command) -> Recorded {
+fn record_by_stops(log: &Path, program: &mut Command, reads: bool) -> Recorded {
     // Not where the test prints to: that may be a file, which the program then writes.
     let quietly = ["sh", "-c", "exec \"$0\" \"$@\" > /dev/null"].map(OsString::from);
     let words = [program.get_program()]
@@ -58,7 +70,7 @@ fn record_by_stops(log: &Path, program: &mut Command) -> Recorded {
         .into_iter()
         .chain(words.map(OsStr::to_owned))
         .collect();
-    let recording = Recording::create(log, &begin(program)).unwrap();
+    let recording = Recording::create(log, &begin(program, reads)).unwrap();
     let session = Session::record(&command, Stops::Io, recording).unwrap();
     let outcome = session.wait().unwrap();
     assert!(outcome.status.unwrap().success());
@@ -67,7 +79,7 @@ fn record_by_stops(log: &Path, program: &mut Command) -> Recorded {
 }
 
 pub(crate) fn record(limits: Limits, log: &Path, program: &mut Command) -> Recorded {
-    let begin = begin(program);
+    let begin = begin(program, limits.reads);
     let mut observer = EbpfObserver::with_limits(limits).unwrap();
     assert_eq!(observer.missing(), []);
     observer.record(Recording::create(log, &begin).unwrap());

@@ -27,11 +27,16 @@ pub(crate) struct Run {
 impl Run {
     /// Runs a command that `words` makes for the directory in which it works.
     pub(crate) fn of(dir: tempfile::TempDir, words: impl Fn(&Path) -> Vec<OsString>) -> Self {
+        Self::with(false, dir, words)
+    }
+
+    /// With reads or without.
+    fn with(reads: bool, dir: tempfile::TempDir, words: impl Fn(&Path) -> Vec<OsString>) -> Self {
         let begin = Begin {
             command: Vec::new(),
             directory: b"/".to_vec(),
             started_ns: 0,
-            reads: false,
+            reads,
         };
         let made = dir.path().join("made");
         fs::create_dir(&made).unwrap();
@@ -203,6 +208,55 @@ fn calls_that_wait_for_others_keep_nobody_waiting_for_ever() {
         matches!(check, Check::Compared { differing: 0, .. }),
         "{check:?}"
     );
+}
+
+/// A `sendfile` that waits for room, while another thread moves the position that both use.
+const SENDING: &str = "
+import os, socket, threading, time
+f = os.open('f', os.O_CREAT | os.O_RDWR)
+os.pwrite(f, bytes(1 << 22), 0)
+near, far = socket.socketpair()
+sends = threading.Thread(target=lambda: os.sendfile(near.fileno(), f, None, 1 << 22))
+sends.start()
+def of(what):
+    return open(f'/proc/self/task/{sends.native_id}/{what}').read()
+while not of('syscall').startswith('40 ') or of('stat').split()[2] != 'S':
+    time.sleep(0.001)
+assert len(os.read(f, 10)) == 10
+near_left = 1 << 22
+while near_left:
+    near_left -= len(far.recv(1 << 16))
+sends.join()
+"; // do_sendfile (fs/read_write.c) takes the position before, and sets it after.
+
+#[test]
+fn reads_that_wait_keep_nobody_waiting_for_ever() {
+    let run = Run::with(true, scratch(), |made| {
+        let script = format!("cd {}; exec python3 -c \"{SENDING}\"", made.display());
+        command(Path::new("sh"), &["-c", &script])
+    });
+    let missing = run.missing();
+    assert_eq!(missing.len(), 2, "{missing:?}");
+    assert!(missing.contains(&"1 places in the order".to_owned()));
+    assert!(missing.contains(&"pages of mapped files that were read".to_owned()));
+    let all = run.operations();
+    let written = all
+        .iter()
+        .find(|one| one.call == "pwrite64")
+        .and_then(|one| one.change.node());
+    let of_file = all.iter().filter_map(|one| match one.change {
+        Change::Read {
+            node,
+            offset,
+            bytes,
+            ..
+        } if Some(node) == written => Some((one.call.to_string(), offset, bytes)),
+        _ => None,
+    });
+    let of_file: Vec<_> = of_file.collect();
+    let expected = [("read", 0, 10), ("sendfile", 0, 1 << 22)];
+    let expected = expected.map(|(call, offset, bytes)| (call.to_owned(), offset, bytes));
+    assert_eq!(of_file, expected);
 }
 
 #[test]

@@ -164,15 +164,7 @@ fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut
 /// By eBPF where that is permitted, otherwise by ptrace, and why.
 fn choose(options: &Trace) -> Result<Watcher, Failure> {
     if let Some(TraceBackend::Ptrace) = options.backend {
-        return if options.record_reads {
-            Err(Failure::Usage(
-                "--record-reads needs eBPF, since ptrace does not see at which position a shared \
-                 description was read; leave --backend ptrace or --record-reads out"
-                    .to_owned(),
-            ))
-        } else {
-            Ok(Watcher::Stops(None))
-        };
+        return Ok(Watcher::Stops(None));
     }
     match EbpfObserver::with_limits(recording::limits(options)) {
         Ok(observer) => Ok(Watcher::Kernel(Box::new(observer))),

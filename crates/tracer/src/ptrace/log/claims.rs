@@ -18,12 +18,14 @@ use crate::record::attributes;
 const NAMES: Claim = Claim {
     names: true,
     contents: Contents::None,
+    position: None,
 };
 
 /// Attributes may be of any file, and opening may empty any.
 const ALL: Claim = Claim {
     names: true,
     contents: Contents::ChangesAny,
+    position: None,
 };
 
 impl Recorder {
@@ -78,6 +80,7 @@ impl Recorder {
         Claim {
             names: false,
             contents: file.map_or(Contents::None, |open| contents(open.file)),
+            position: self.moved_position(tid, number, meaning, &arguments),
         }
     }
 }

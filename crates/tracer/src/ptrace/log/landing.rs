@@ -1,4 +1,4 @@
-//! Where a write went: read off position and length before and after it.
+//! Where a write went, or a read began: read off position and length before and after it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,8 +8,8 @@ use syscalls::Sysno;
 use crate::clock::now_ns;
 use crate::ptrace::calls::call;
 use crate::ptrace::memory;
+use crate::ptrace::recorder::low;
 use crate::ptrace::request::Tid;
-use crate::ptrace::tasks::Entered;
 use crate::record::offsets::Landing;
 use crate::steps::O_APPEND;
 
@@ -28,6 +28,10 @@ pub(super) struct Moment {
 }
 
 impl Moment {
+    pub(super) fn position(self) -> u64 {
+        self.position
+    }
+
     pub(super) fn of(tid: Tid, fd: i32) -> Option<Self> {
         let mut text = String::new();
         let mut info = File::open(format!("/proc/{tid}/fdinfo/{fd}")).ok()?;
@@ -126,11 +130,11 @@ pub(super) fn landing(aim: Aim, before: Moment, after: Moment, bytes: u64) -> La
 }
 
 /// The flags of this call alone.
-pub(super) fn call_flags(entered: &Entered) -> u32 {
-    if entered.meaning & call::FLAGS == 0 {
+pub(super) fn call_flags(meaning: u32, arguments: &[u64; 6]) -> u32 {
+    if meaning & call::FLAGS == 0 {
         return 0;
     }
-    u32::try_from(entered.arguments[5] & u64::from(u32::MAX)).unwrap_or(0)
+    low(arguments[5])
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod claims;
 mod landing;
 mod paths;
 mod payload;
+mod reads;
 mod told;
 mod written;
 
@@ -29,6 +30,7 @@ use crate::record::feed::Feed;
 use crate::record::{Recording, Unfinished, counted};
 
 use paths::{Led, Lives, last, shown};
+use reads::Reading;
 use told::{extra, is_step, makes_node, may_be_told, may_change, names_node};
 use written::{Write, before_write};
 
@@ -42,12 +44,17 @@ pub(super) struct Before {
     second: Led,
     second_text: Vec<u8>,
     write: Option<Write>,
+    read: Option<Reading>,
 }
 
 /// Feeds one recording.
 #[derive(Debug)]
 pub(super) struct Log {
     feed: Feed,
+    /// Whether reads are recorded.
+    reads: bool,
+    /// Whether files were mapped that the program may read in memory.
+    maps: bool,
     lives: Lives,
     named: HashSet<FileId>,
     /// Calls whose thread was killed in them.
@@ -61,6 +68,8 @@ pub(super) struct Log {
 impl Log {
     pub(super) fn new(recording: Recording) -> Self {
         Self {
+            reads: recording.has_reads(),
+            maps: false,
             feed: Feed::new(recording),
             lives: Lives::default(),
             named: HashSet::new(),
@@ -91,6 +100,7 @@ impl Log {
         ];
         let own = own.map(|(count, what, why)| counted(count, what, why));
         gaps.extend(own.into_iter().flatten());
+        gaps.extend(self.maps.then(reads::faults));
         Unfinished {
             feed: self.feed,
             stops,
@@ -142,13 +152,18 @@ impl Recorder {
         if !self.counts || !self.has_log() {
             return None;
         }
-        let mut before = Before::default();
+        let mut before = Before {
+            read: self.before_read(tid, (number, meaning), arguments),
+            ..Before::default()
+        };
         if meaning & call::WRITES != 0 {
             before.write = file.and_then(|(fd, open)| {
                 let asks = self.asks(tid, &open);
                 before_write(tid, (number, meaning), arguments, (fd, open), asks)
             });
-            before.write.as_ref()?;
+            if before.write.is_none() && before.read.is_none() {
+                return None;
+            }
         }
         if let Some((fd, open)) = file
             && (before.write.is_some() || may_be_told(meaning, number, &open))
@@ -208,6 +223,7 @@ impl Recorder {
             outcome,
         };
         self.follow_duplicate(tid, entered, outcome);
+        self.log_read(call, entered);
         match (outcome, entered.before.as_deref()) {
             (
                 Ok(bytes @ 1..),

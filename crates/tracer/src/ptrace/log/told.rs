@@ -63,11 +63,11 @@ pub(super) fn is_attribute_by_path(number: Sysno) -> bool {
 
 /// Whether the end of the call is of interest to the log, should its thread be killed in it.
 pub(super) fn may_change(entered: &Entered) -> bool {
-    let writes = entered
+    let moves = entered
         .before
         .as_ref()
-        .is_some_and(|before| before.write.is_some());
-    writes || names_node(entered.number, &entered.arguments) || is_step(entered, false)
+        .is_some_and(|before| before.write.is_some() || before.read.is_some());
+    moves || names_node(entered.number, &entered.arguments) || is_step(entered, false)
 }
 
 /// Whether the call is one of those that the log tells of, other than by what they wrote

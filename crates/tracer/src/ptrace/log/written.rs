@@ -69,7 +69,7 @@ impl Recorder {
                 file: file.file,
                 open,
                 landing,
-                flags: call_flags(entered),
+                flags: call_flags(entered.meaning, &entered.arguments),
             }
         } else {
             Destination::Output {
