@@ -94,14 +94,17 @@ fn help_of_rebuild() {
     --- stdout
     Make the files of an operation log again, beneath a directory
 
-    Usage: iostrata rebuild <LOG> <DIR>
+    Usage: iostrata rebuild [OPTIONS] <LOG> <DIR>
 
     Arguments:
       <LOG>  Operation log that trace --record wrote
       <DIR>  Empty or new directory; nothing is made outside of it, whatever the log says
 
     Options:
-      -h, --help  Print help
+          --log-expands <SIZE>  Bytes that an operation log may expand to: payload each time it is
+                                referred to, and paths [default: 64GiB]
+          --log-memory <SIZE>   Memory that an operation log may take while it is read [default: 768MiB]
+      -h, --help                Print help
 
     Examples:
       iostrata trace --record app.ios -- app
