@@ -24,7 +24,9 @@ lab: ## Build, and run the lab on this directory; as root also on images it make
 test: ## Run every test; as root those of the real kernel too
 	@scripts/deps test
 	@scripts/bpf check
-	cargo test --workspace --locked
+	@# Through a pipe: programs that tests trace inherit what tests print to, and would be seen to
+	@# write to a file there.
+	bash -o pipefail -c 'cargo test --workspace --locked 2>&1 | cat'
 
 check: ## Check format, lints, documentation, and that the eBPF object is up to date
 	@scripts/bpf check
