@@ -106,7 +106,7 @@ pub struct TraceResult {
     pub other_calls: u64,
     /// Files that are not in `files` because there were too many, as far as they are remembered:
     /// those that were changed, and those that took most time, are kept.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub summed_files: u64,
     /// Block requests for other programs' files on the same disks, meanwhile. They are in no
     /// other figure. `null` when not seen.
@@ -224,14 +224,6 @@ pub struct FileCall {
     /// in it, and when it was not looked for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub sites: Vec<Site>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over a reference"
-)]
-fn is_zero(value: &u64) -> bool {
-    *value == 0
 }
 
 #[expect(
