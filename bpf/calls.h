@@ -248,13 +248,44 @@ static __always_inline __u32 slot_of(__u32 nr, struct file_key *file)
 	return (nr ^ (nr >> 3) ^ (__u32)file->inode) & (SLOTS - 1);
 }
 
+static __always_inline bool is_slot_of(const struct call_slot *slot, __u32 nr,
+				       const struct file_key *file)
+{
+	return slot->key.nr == nr && is_same_file(&slot->key.file, file);
+}
+
+/* Where a call's first place is another call's: its own slot, or the one used longest ago. A program
+ * that reads here and writes there in turn would lose both ends each time if they took each other's. */
+APART int other_slot(struct task_state *state, __u32 nr, struct file_key *file, __u32 home)
+{
+	__u32 oldest = home & (SLOTS - 1);
+
+	if (!state || !file)
+		return 0;
+	for (__u32 i = 1; i < SLOTS; i++) {
+		__u32 index = (home + i) & (SLOTS - 1);
+
+		if (is_slot_of(&state->slot[index], nr, file))
+			return index;
+		if (state->slot[index].used < state->slot[oldest].used)
+			oldest = index;
+	}
+	return oldest;
+}
+
 /* The running sum of this call on this file. */
 static __always_inline struct call_slot *slot_for(struct task_state *state, __u32 nr,
 						  struct file_key *file, __u64 open_file)
 {
-	struct call_slot *slot = &state->slot[slot_of(nr, file)];
+	__u32 index = slot_of(nr, file);
+	struct call_slot *slot = &state->slot[index];
 
-	if (slot->key.nr != nr || !is_same_file(&slot->key.file, file)) {
+	if (!is_slot_of(slot, nr, file)) {
+		index = other_slot(state, nr, file, index) & (SLOTS - 1);
+		slot = &state->slot[index];
+	}
+	slot->used = state->calls;
+	if (!is_slot_of(slot, nr, file)) {
 		merge_slot(slot);
 		slot->key.nr = nr;
 		slot->key.file = *file;

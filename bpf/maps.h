@@ -28,13 +28,14 @@ const volatile __u32 RECORD = 0;
 const volatile __u64 HIGH_WATER = 0;
 
 /* A run of equal calls is summed here and merged into `calls` when another call
- * takes its slot: a loop of writes costs no hash look-up. */
+ * takes its slot: a loop of writes costs no hash look-up. Where a transfer ended is known until then. */
 #define SLOTS 8
 struct call_slot {
 	struct call_key key;
 	struct call_value value;
 	__u64 end; /* of the last transfer, */
 	__u64 has_end; /* if there was one */
+	__u64 used;    /* the task's number of calls then */
 	__u8 buckets[FEW]; /* of the last calls, by their number: indices of value.histogram, */
 	__u8 sizes[FEW];   /* and of value.sizes, SIZE_BUCKETS for none */
 };

@@ -14,6 +14,7 @@ mod record_programs;
 mod record_reads;
 mod ring;
 mod session;
+mod shapes;
 mod sites;
 mod undisturbed;
 mod unseen;
