@@ -283,16 +283,16 @@ static __always_inline struct call_slot *slot_for(struct task_state *state, __u3
 	if (!is_slot_of(slot, nr, file)) {
 		index = other_slot(state, nr, file, index) & (SLOTS - 1);
 		slot = &state->slot[index];
+		if (!is_slot_of(slot, nr, file)) {
+			merge_slot(slot);
+			slot->key.nr = nr;
+			slot->key.file = *file;
+			slot->has_end = 0;
+			if (HISTORY && !(state->call & CALL_CLOSES))
+				name_once(state, open_file, file);
+		}
 	}
 	slot->used = state->calls;
-	if (!is_slot_of(slot, nr, file)) {
-		merge_slot(slot);
-		slot->key.nr = nr;
-		slot->key.file = *file;
-		slot->has_end = 0;
-		if (HISTORY && !(state->call & CALL_CLOSES))
-			name_once(state, open_file, file);
-	}
 	return slot;
 }
 
