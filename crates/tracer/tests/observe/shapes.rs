@@ -13,7 +13,7 @@ const BYTES: u64 = 200;
 
 /// The shapes of one call.
 fn shapes(call: &str, program: &mut Command) -> Vec<Shape> {
-    let mut observer = EbpfObserver::with_limits(Limits::trace()).unwrap();
+    let mut observer = EbpfObserver::with_limits(Limits::trace()).expect("eBPF");
     let (seen, status) = observe(&mut observer, Stream::default(), program, || ());
     assert!(status.success());
     let rows = seen.raw.syscalls.into_iter().flatten();
