@@ -77,13 +77,10 @@ static __always_inline void record_operation(struct ended *ended)
 
 	if ((ended->mode & S_IFMT) != S_IFREG)
 		return;
-	event = read_event(PAYLOAD_READ, ended->nr);
+	event = read_event(PAYLOAD_READ, ended->nr, (__u64)ended->process << 32 | ended->thread,
+			   ended->entered_ns, ended->now);
 	if (!event)
 		return;
-	event->process = ended->process;
-	event->thread = ended->thread;
-	event->entered_ns = ended->entered_ns;
-	event->left_ns = ended->now;
 	event->file = ended->file;
 	event->offset = ended->offset;
 	event->bytes = ended->result > 0 ? ended->result : 0;

@@ -22,7 +22,9 @@ static __always_inline bool is_own(struct file *file)
 	       READ(file, f_ref.refcnt.counter) == 0;
 }
 
-static __always_inline struct payload_event *read_event(__u32 form, __u32 nr)
+/* `id` is the process and the thread. */
+static __always_inline struct payload_event *read_event(__u32 form, __u32 nr, __u64 id,
+							__u64 entered_ns, __u64 left_ns)
 {
 	struct payload_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
 
@@ -35,6 +37,10 @@ static __always_inline struct payload_event *read_event(__u32 form, __u32 nr)
 	event->form = form;
 	event->nr = nr;
 	event->landing = LANDED_AT;
+	event->process = id >> 32;
+	event->thread = id;
+	event->entered_ns = entered_ns;
+	event->left_ns = left_ns;
 	return event;
 }
 
@@ -102,19 +108,14 @@ static __always_inline void source_position(struct task_state *state, struct pay
 APART int send_read(struct task_state *state, __s64 result, __u64 now)
 {
 	struct payload_event *event;
-	__u64 id = current_numbers();
 	__s64 moved = result > 0 ? result : 0;
 	struct file *file;
 
 	if (!state)
 		return 0;
-	event = read_event(PAYLOAD_READ, state->nr);
+	event = read_event(PAYLOAD_READ, state->nr, current_numbers(), state->entered_ns, now);
 	if (!event)
 		return 0;
-	event->process = id >> 32;
-	event->thread = id;
-	event->entered_ns = state->entered_ns;
-	event->left_ns = now;
 	event->bytes = moved;
 	event->address = result < 0 ? -result : 0;
 	event->lowest = state->read_lowest;
@@ -143,17 +144,12 @@ APART int send_read(struct task_state *state, __s64 result, __u64 now)
 APART int send_mapping(struct task_state *state, __u64 address, __u64 now)
 {
 	struct payload_event *event;
-	__u64 id = current_numbers();
 
 	if (!state)
 		return 0;
-	event = read_event(PAYLOAD_MAPPED, state->nr);
+	event = read_event(PAYLOAD_MAPPED, state->nr, current_numbers(), state->entered_ns, now);
 	if (!event)
 		return 0;
-	event->process = id >> 32;
-	event->thread = id;
-	event->entered_ns = state->entered_ns;
-	event->left_ns = now;
 	event->file = state->file;
 	event->offset = state->read_lowest;
 	event->bytes = state->argument[1];
@@ -169,17 +165,12 @@ APART int send_mapping(struct task_state *state, __u64 address, __u64 now)
 APART int send_opened(struct task_state *state, __u64 now)
 {
 	struct payload_event *event;
-	__u64 id = current_numbers();
 
 	if (!state)
 		return 0;
-	event = read_event(PAYLOAD_OPENED, state->nr);
+	event = read_event(PAYLOAD_OPENED, state->nr, current_numbers(), state->entered_ns, now);
 	if (!event)
 		return 0;
-	event->process = id >> 32;
-	event->thread = id;
-	event->entered_ns = state->entered_ns;
-	event->left_ns = now;
 	event->file = state->file;
 	event->open_file = state->open_file;
 	event->flags = state->file_flags;
@@ -217,16 +208,14 @@ static __always_inline void record_read(struct task_state *state, __s64 result, 
 static __always_inline void record_touch(struct inode *inode, __u64 first, __u64 last)
 {
 	struct payload_event *event;
-	__u64 id = current_numbers();
+	__u64 now;
 
 	if ((mode_of(inode) & S_IFMT) != S_IFREG)
 		return;
-	event = read_event(PAYLOAD_TOUCHED, 0);
+	now = bpf_ktime_get_ns();
+	event = read_event(PAYLOAD_TOUCHED, 0, current_numbers(), now, now);
 	if (!event)
 		return;
-	event->process = id >> 32;
-	event->thread = id;
-	event->entered_ns = event->left_ns = bpf_ktime_get_ns();
 	identify(inode, &event->file);
 	event->offset = first << PAGE_SHIFT;
 	event->bytes = (last - first + 1) << PAGE_SHIFT;

@@ -130,6 +130,7 @@ pub(crate) fn limited(test: &str, work: impl FnOnce(&Watch)) {
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture", test])
         .env(INSIDE, "1")
+        // Memory of its own for each thread would count.
         .env("MALLOC_ARENA_MAX", "1")
         .output()
         .unwrap();

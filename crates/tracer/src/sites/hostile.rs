@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -17,6 +16,7 @@ use super::demangle::tests::bomb;
 use super::maps::Mapping;
 use super::module::Modules;
 use super::perf_map::PerfMap;
+use super::readers::mutation;
 use super::{Registers, Sample, Sites};
 
 const SYMTAB: u32 = 2;
@@ -25,27 +25,10 @@ const PROGBITS: u32 = 1;
 
 /// Does the work in a process that has 1 GiB: what takes more ends it.
 fn limited(test: &str, work: impl FnOnce(&Path)) {
-    const INSIDE: &str = "IOSTRATA_TEST_LIMITED";
-    if std::env::var_os(INSIDE).is_some() {
+    mutation::limited(&format!("sites::hostile::{test}"), |_| {
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
-        return work(directory.path());
-    }
-    let output = Command::new("prlimit")
-        .arg("--as=1073741824")
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "--nocapture", &format!("sites::hostile::{test}")])
-        .env(INSIDE, "1")
-        // Memory of its own for each thread would count.
-        .env("MALLOC_ARENA_MAX", "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{}: {said}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
+        work(directory.path());
+    });
 }
 
 /// Four bytes of a file.

@@ -16,7 +16,7 @@ use super::process::tests::process_of;
 use crate::stack::mountinfo::Mounts;
 
 #[path = "../../../core/tests/mutation/mod.rs"]
-mod mutation;
+pub(super) mod mutation;
 
 use mutation::{changed, inputs, limited, steps};
 

@@ -1,6 +1,7 @@
 //! What a call needs to have for itself, from its number and its arguments.
 
 use iostrata_core::op::FileId;
+use iostrata_core::trace::calls::{Effect, effect};
 use rustix::fs::{FileType, OFlags, fstat};
 use syscalls::Sysno;
 
@@ -43,20 +44,7 @@ impl Recorder {
                 return opening(tid, number, &arguments);
             }
             N::truncate => return ALL,
-            N::rename
-            | N::renameat
-            | N::renameat2
-            | N::link
-            | N::linkat
-            | N::symlink
-            | N::symlinkat
-            | N::unlink
-            | N::unlinkat
-            | N::rmdir
-            | N::mkdir
-            | N::mkdirat
-            | N::mknod
-            | N::mknodat => return NAMES,
+            _ if effect(number.name()) == Some(Effect::Names) => return NAMES,
             N::ioctl | N::fcntl if !changes_by_command(calls::name(counted), &arguments) => {
                 return Claim::default();
             }
