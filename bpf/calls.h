@@ -85,16 +85,8 @@ APART int merge_slot(struct call_slot *slot)
 	return 0;
 }
 
-/* The file that state->open_file stands for. Read anew at each call: a struct file is freed memory
- * as soon as another thread has closed the descriptor, and the next open may be given the same. */
-APART int look_up(struct task_state *state)
-{
-	if (!state)
-		return 0;
-	state->mode = identify_file((struct file *)state->open_file, &state->file);
-	return 0;
-}
-
+/* The file that a descriptor stands for. Read anew at each call: a struct file is freed memory as
+ * soon as another thread has closed the descriptor, and the next open may be given the same. */
 static __always_inline void resolve(struct task_state *state, struct task_struct *task, __u32 fd)
 {
 	struct file *file = file_of(task, fd);
@@ -102,19 +94,35 @@ static __always_inline void resolve(struct task_state *state, struct task_struct
 	if (!file)
 		return;
 	state->open_file = (__u64)file;
-	look_up(state);
+	state->mode = identify_file(file, &state->file);
+}
+
+/* Of calls that make a descriptor. */
+APART int resolve_made(struct task_state *state, __u32 fd)
+{
+	if (!state)
+		return 0;
+	resolve(state, bpf_get_current_task_btf(), fd);
+	if (HISTORY)
+		look_at_file(state);
+	return 0;
 }
 
 /* The file that the call reads from, when it is counted at the one it writes to. */
-static __always_inline void resolve_source(struct task_state *state, struct task_struct *task,
-					   __u32 fd)
+APART int resolve_source(struct task_state *state)
 {
-	struct file *file = file_of(task, fd);
+	struct file *file;
+	__u32 fd;
 
+	if (!state)
+		return 0;
+	fd = state->argument[state->call & CALL_SOURCE_FIRST ? 0 : 1];
+	file = file_of(bpf_get_current_task_btf(), fd);
 	if (!file)
-		return;
+		return 0;
 	state->source_mode = identify_file(file, &state->source);
 	state->source_file = (__u64)file;
+	return 0;
 }
 
 APART int name_file(__u64 open_file, struct file_key *key)
@@ -134,19 +142,15 @@ static __always_inline void name_once(struct task_state *state, __u64 open_file,
 	name_file(open_file, key);
 }
 
-static __always_inline void prepare_history(struct task_state *state, struct task_struct *task,
-					    struct pt_regs *regs)
+static __always_inline void prepare_history(struct task_state *state, struct pt_regs *regs)
 {
-	state->argument[4] = regs->r8;
 	state->touched_count = 0;
 	state->call_flags = state->call & CALL_FLAGS ? regs->r9 : 0;
 	state->source.inode = 0;
 	state->source.device = 0;
 	state->source_file = 0;
-	if (state->call & CALL_SOURCE_FIRST)
-		resolve_source(state, task, regs->di);
-	else if (state->call & CALL_SOURCE_SECOND)
-		resolve_source(state, task, state->argument[1]);
+	if (state->call & (CALL_SOURCE_FIRST | CALL_SOURCE_SECOND))
+		resolve_source(state);
 	if (state->call & CALL_STEP)
 		look_at_file(state);
 	if (RECORD && (state->call & CALL_WRITES))
@@ -162,7 +166,7 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_state *state = state_of(task);
-	__u32 call = 0;
+	__u32 call = 0, which;
 
 	if (!state)
 		return 0;
@@ -187,18 +191,17 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 	state->argument[1] = regs->si;
 	state->argument[2] = regs->dx;
 	state->argument[3] = regs->r10;
+	state->argument[4] = regs->r8;
 	if (HISTORY && (call & CALL_TOLD)) {
 		told_at_entry(state);
 		call = state->call;
 	}
-	if (call & CALL_FD_FIRST)
-		resolve(state, task, state->argument[0]);
-	else if (call & CALL_FD_THIRD)
-		resolve(state, task, regs->dx);
-	else if (call & CALL_FD_FIFTH)
-		resolve(state, task, regs->r8);
+	if (call & (CALL_FD_FIRST | CALL_FD_THIRD | CALL_FD_FIFTH)) {
+		which = call & CALL_FD_FIRST ? 0 : call & CALL_FD_THIRD ? 2 : 4;
+		resolve(state, task, state->argument[which]);
+	}
 	if (HISTORY)
-		prepare_history(state, task, regs);
+		prepare_history(state, regs);
 	state->entered_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -243,9 +246,9 @@ APART int stream_call(struct task_state *state, __u64 took_ns, __s64 result)
 	return 0;
 }
 
-static __always_inline __u32 slot_of(__u32 nr, struct file_key *file)
+static __always_inline __u32 home_of(__u32 nr, struct file_key *file)
 {
-	return (nr ^ (nr >> 3) ^ (__u32)file->inode) & (SLOTS - 1);
+	return (nr ^ (nr >> 4) ^ (__u32)file->inode) & (HOMES - 1);
 }
 
 static __always_inline bool is_slot_of(const struct call_slot *slot, __u32 nr,
@@ -254,34 +257,34 @@ static __always_inline bool is_slot_of(const struct call_slot *slot, __u32 nr,
 	return slot->key.nr == nr && is_same_file(&slot->key.file, file);
 }
 
-/* Where a call's first place is another call's: its own slot, or the one used longest ago. A program
- * that reads here and writes there in turn would lose both ends each time if they took each other's. */
-APART int other_slot(struct task_state *state, __u32 nr, struct file_key *file, __u32 home)
+/* The call's own slot, or the one used longest ago. */
+APART int search_slots(struct task_state *state, __u32 nr, struct file_key *file)
 {
-	__u32 oldest = home & (SLOTS - 1);
+	__u32 oldest = 0;
 
 	if (!state || !file)
 		return 0;
-	for (__u32 i = 1; i < SLOTS; i++) {
-		__u32 index = (home + i) & (SLOTS - 1);
-
-		if (is_slot_of(&state->slot[index], nr, file))
-			return index;
-		if (state->slot[index].used < state->slot[oldest].used)
-			oldest = index;
+	for (__u32 i = 0; i < SLOTS; i++) {
+		if (is_slot_of(&state->slot[i], nr, file))
+			return i;
+		if (state->slot[i].used < state->slot[oldest].used)
+			oldest = i;
 	}
 	return oldest;
 }
 
-/* The running sum of this call on this file. */
+/* The running sum of this call on this file. Where it was last is known by a few bits of both, so
+ * that programs that do a few things in turn need no search. */
 static __always_inline struct call_slot *slot_for(struct task_state *state, __u32 nr,
 						  struct file_key *file, __u64 open_file)
 {
-	__u32 index = slot_of(nr, file);
+	__u32 home = home_of(nr, file);
+	__u32 index = state->home[home] & (SLOTS - 1);
 	struct call_slot *slot = &state->slot[index];
 
 	if (!is_slot_of(slot, nr, file)) {
-		index = other_slot(state, nr, file, index) & (SLOTS - 1);
+		index = search_slots(state, nr, file) & (SLOTS - 1);
+		state->home[home] = index;
 		slot = &state->slot[index];
 		if (!is_slot_of(slot, nr, file)) {
 			merge_slot(slot);
@@ -410,11 +413,8 @@ APART int leave(struct task_state *state, __s64 result)
 		return 0;
 	now = bpf_ktime_get_ns();
 	took_ns = now - state->entered_ns;
-	if ((state->call & CALL_FD_RETURNED) && result >= 0) {
-		resolve(state, bpf_get_current_task_btf(), result);
-		if (HISTORY)
-			look_at_file(state);
-	}
+	if ((state->call & CALL_FD_RETURNED) && result >= 0)
+		resolve_made(state, result);
 	slot = slot_for(state, state->nr, &state->file, state->open_file);
 	add_call(state, slot, result, took_ns);
 	state->calls++;

@@ -18,19 +18,22 @@ static __always_inline __u32 subvolume_device(__u64 inode)
 	return READ(own, root, anon_dev);
 }
 
-static __always_inline void take_numbers(struct inode *inode, struct file_key *key)
+/* Returns the kind of file system (s_magic). */
+static __always_inline __u64 take_numbers(struct inode *inode, struct file_key *key)
 {
+	struct super_block *superblock = READ(inode, i_sb);
+
 	key->inode = READ(inode, i_ino);
 	key->generation = READ(inode, i_generation);
-	key->device = READ(inode, i_sb, s_dev);
+	key->device = READ(superblock, s_dev);
+	return READ(superblock, s_magic);
 }
 
 static __always_inline void take_whole(struct inode *inode, struct file_key *key)
 {
 	__u32 subvolume;
 
-	take_numbers(inode, key);
-	if (READ(inode, i_sb, s_magic) != BTRFS_SUPER_MAGIC)
+	if (take_numbers(inode, key) != BTRFS_SUPER_MAGIC)
 		return;
 	subvolume = subvolume_device((__u64)inode);
 	if (subvolume)
@@ -65,15 +68,16 @@ static __noinline int identify_deeper(__u64 address, struct file_key *key)
 	return 0;
 }
 
-static __always_inline void identify(struct inode *inode, struct file_key *key)
+/* Returns the kind of file system (s_magic). */
+static __always_inline __u64 identify(struct inode *inode, struct file_key *key)
 {
-	__u64 magic = READ(inode, i_sb, s_magic);
+	__u64 magic = take_numbers(inode, key);
 
-	take_numbers(inode, key);
 	if (magic == BTRFS_SUPER_MAGIC || magic == OVERLAY_SUPER_MAGIC)
 		identify_deeper((__u64)inode, key);
 	if (copied_up && magic != OVERLAY_SUPER_MAGIC)
 		find_original(key);
+	return magic;
 }
 
 /* Eventfd, epoll, timers and their like share one inode (fs/anon_inodes.c): what they are says the
@@ -95,8 +99,7 @@ static __always_inline __u32 identify_file(struct file *file, struct file_key *k
 {
 	struct inode *inode = READ(file, f_inode);
 
-	identify(inode, key);
-	if (READ(inode, i_sb, s_magic) == ANON_INODE_SUPER_MAGIC)
+	if (identify(inode, key) == ANON_INODE_SUPER_MAGIC)
 		identify_anonymous((__u64)file, key);
 	return mode_of(inode);
 }

@@ -30,6 +30,7 @@ const volatile __u64 HIGH_WATER = 0;
 /* A run of equal calls is summed here and merged into `calls` when another call
  * takes its slot: a loop of writes costs no hash look-up. Where a transfer ended is known until then. */
 #define SLOTS 8
+#define HOMES 16
 struct call_slot {
 	struct call_key key;
 	struct call_value value;
@@ -132,6 +133,7 @@ struct task_state {
 	__u32 moment; /* that moment_sums belong to */
 	__u32 moment_pad;
 	struct moment_sum moment_sums[PURPOSES];
+	__u8 home[HOMES]; /* the slot in which calls of these bits were last */
 	struct call_slot slot[SLOTS];
 };
 
