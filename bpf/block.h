@@ -208,7 +208,8 @@ int BPF_PROG(issued, struct request *rq)
 	__u64 key = (__u64)rq;
 	struct bio *bio = BPF_CORE_READ(rq, bio); /* a number for the verifier, which explain takes */
 
-	if (!c || !disk || operation >= REQ_OP_FIRST_PASSTHROUGH)
+	/* What is issued before the run begins is not the run's. */
+	if (!c || !c->started_ns || !disk || operation >= REQ_OP_FIRST_PASSTHROUGH)
 		return 0;
 	before = bpf_map_lookup_elem(&in_flight, &key);
 	if (before && is_same(before, rq)) {

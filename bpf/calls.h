@@ -129,7 +129,7 @@ APART int name_file(__u64 open_file, struct file_key *key)
 {
 	if (!key || !open_file || !is_new(key, NAMED))
 		return 0;
-	return name_path((void *)open_file + bpf_core_field_offset(struct file, f_path), key);
+	return name_path(open_file + bpf_core_field_offset(struct file, f_path), key);
 }
 
 /* Files are used by several calls in turn: the one named last needs no look-up. */

@@ -91,9 +91,10 @@ static __always_inline bool is_whole_root(struct path *root)
 }
 
 /* The directory that a path begins in, named if it is new. `start` is its first byte. */
-static __noinline int begin_of(struct task_struct *task, __u64 fd, __u32 which, __u32 start)
+APART int begin_of(__u64 fd, __u32 which, __u32 start)
 {
-	struct fs_struct *fs = READ(task, fs);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fs_struct *fs = BPF_CORE_READ(task, fs); /* a number for the verifier */
 	struct step_record *record;
 	struct file_key key = {};
 	struct path *at = 0;
@@ -101,7 +102,7 @@ static __noinline int begin_of(struct task_struct *task, __u64 fd, __u32 which, 
 	__u32 zero = 0;
 
 	record = bpf_map_lookup_elem(&step_scratch, &zero);
-	if (!record || which > 1)
+	if (!record)
 		return 0;
 	if (start == '/') {
 		at = (void *)fs + bpf_core_field_offset(struct fs_struct, root);
@@ -110,7 +111,7 @@ static __noinline int begin_of(struct task_struct *task, __u64 fd, __u32 which, 
 	} else if ((__s32)fd == AT_FDCWD) {
 		at = (void *)fs + bpf_core_field_offset(struct fs_struct, pwd);
 	} else {
-		struct file *file = file_of(task, fd);
+		struct file *file = number_of_file(fd);
 
 		if (!file)
 			return 0;
@@ -120,9 +121,9 @@ static __noinline int begin_of(struct task_struct *task, __u64 fd, __u32 which, 
 	if (!inode)
 		return 0;
 	identify(inode, &key);
-	record->event.base[which] = key;
+	record->event.base[which ? 1 : 0] = key;
 	if (is_new(&key, NAMED))
-		name_path(at, &key);
+		name_path((__u64)at, &key);
 	return 0;
 }
 
@@ -138,7 +139,6 @@ static __always_inline __u32 copy_path(struct step_record *record, __u32 at, __u
 
 APART int copy_paths(struct task_state *state, __u32 style)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct step_record *record;
 	__u64 fd[2] = {AT_FDCWD, AT_FDCWD}, address[2] = {};
 	__u32 zero = 0, first;
@@ -188,13 +188,13 @@ APART int copy_paths(struct task_state *state, __u32 style)
 	record->event.bytes[0] = first;
 	bpf_probe_read_kernel(&start, 1, record->text);
 	if (first)
-		begin_of(task, fd[0], 0, start);
+		begin_of(fd[0], 0, start);
 	if (!address[1] || first >= TEXT) /* no room: no path is that long but by intent */
 		return 0;
 	record->event.bytes[1] = copy_path(record, first, address[1]);
 	bpf_probe_read_kernel(&start, 1, record->text + (first & (TEXT - 1)));
 	if (record->event.bytes[1])
-		begin_of(task, fd[1], 1, start);
+		begin_of(fd[1], 1, start);
 	return 0;
 }
 

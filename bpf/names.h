@@ -82,9 +82,10 @@ static __always_inline void fill_name(struct name_event *event, struct file_key 
 }
 
 /* All names up to the root of all mounts; without a mount, to that of the file system. */
-static __noinline int send_path(struct file_key *key, struct dentry *dentry,
-				struct vfsmount *mount, struct inode *inode, __u32 as_base)
+APART int send_path(struct file_key *key, __u64 of_dentry, __u64 of_mount, __u32 as_base)
 {
+	struct dentry *dentry = (struct dentry *)of_dentry;
+	struct vfsmount *mount = (struct vfsmount *)of_mount;
 	struct walk walk = {};
 	struct name_record *record;
 	__u32 zero = 0;
@@ -99,7 +100,7 @@ static __noinline int send_path(struct file_key *key, struct dentry *dentry,
 		walk.mount = (void *)mount - bpf_core_field_offset(struct mount, mnt);
 	}
 	bpf_loop(512, climb, &walk, 0);
-	fill_name(&record->event, key, inode);
+	fill_name(&record->event, key, READ(dentry, d_inode));
 	record->event.base = (struct file_key){};
 	record->event.complete = walk.complete;
 	record->event.as_base = as_base;
@@ -165,8 +166,9 @@ static __always_inline bool is_new(struct file_key *key, __u8 reason)
 }
 
 /* The files of a directory share its path, which is walked and sent once. */
-static __noinline int name_path(struct path *at, struct file_key *key)
+APART int name_path(__u64 path, struct file_key *key)
 {
+	struct path *at = (struct path *)path;
 	struct dentry *dentry, *parent;
 	struct vfsmount *mount;
 	struct inode *inode, *directory;
@@ -174,17 +176,18 @@ static __noinline int name_path(struct path *at, struct file_key *key)
 
 	if (!key)
 		return 0;
-	dentry = READ(at, dentry);
-	mount = READ(at, mnt);
+	/* Numbers for the verifier, which global functions take. */
+	dentry = BPF_CORE_READ(at, dentry);
+	mount = BPF_CORE_READ(at, mnt);
 	inode = READ(dentry, d_inode);
 	if (!inode)
 		return 0;
-	parent = READ(dentry, d_parent);
+	parent = BPF_CORE_READ(dentry, d_parent);
 	directory = READ(parent, d_inode);
 	if (parent == dentry || dentry == READ(mount, mnt_root) || !directory)
-		return send_path(key, dentry, mount, inode, 0);
+		return send_path(key, (__u64)dentry, (__u64)mount, 0);
 	identify(directory, &base);
 	if (is_new(&base, NAMED_AS_BASE))
-		send_path(&base, parent, mount, directory, 1);
+		send_path(&base, (__u64)parent, (__u64)mount, 1);
 	return send_leaf(key, &base, dentry, inode);
 }

@@ -6,19 +6,6 @@
 #include "reads.h"
 #include "offsets.h"
 
-/* What a descriptor of this task stands for, as a number: a function that the verifier reads
- * apart takes no pointer into the kernel. */
-static __always_inline struct file *number_of_file(__u32 fd)
-{
-	struct fdtable *table = bpf_get_current_task_btf()->files->fdt;
-	__u64 file = 0;
-
-	if (fd >= table->max_fds ||
-	    bpf_probe_read_kernel(&file, sizeof file, (void *)table->fd + 8ULL * fd))
-		return 0;
-	return (struct file *)file;
-}
-
 /* One that has ended. `offset` is negative where it is not known. */
 struct ended {
 	__u64 entered_ns;

@@ -181,7 +181,6 @@ static __always_inline __u64 text_of(__u64 path)
 
 APART int copy_names(struct arguments *from)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct step_record *record;
 	__u32 zero = 0, first = 0, bytes;
 	char start = 0;
@@ -194,7 +193,7 @@ APART int copy_names(struct arguments *from)
 		record->event.bytes[0] = first;
 		bpf_probe_read_kernel(&start, 1, record->text);
 		if (first)
-			begin_of(task, from->fd[0], 0, start);
+			begin_of(from->fd[0], 0, start);
 	}
 	if (first >= TEXT) /* no room: no path is that long but by intent */
 		return 0;
@@ -202,7 +201,7 @@ APART int copy_names(struct arguments *from)
 		record->event.bytes[1] = copy_text(record, first, text_of(from->path[1]));
 		bpf_probe_read_kernel(&start, 1, record->text + (first & (TEXT - 1)));
 		if (record->event.bytes[1])
-			begin_of(task, from->fd[1], 1, start);
+			begin_of(from->fd[1], 1, start);
 	} else if (from->second) {
 		record->event.bytes[1] = copy_text(record, first, from->second);
 	}

@@ -22,26 +22,28 @@ struct {
 #define MOUNTS 32
 
 /* The mount through which the task sees the file system: that of its working directory, else the
- * first in its namespace; 0 where the kernel does not tell. */
-static __always_inline struct vfsmount *mount_of(struct inode *inode)
+ * first in its namespace; 0 where the kernel does not tell. A number, as all that global functions
+ * take and return. */
+APART __u64 mount_of(__u64 address)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct super_block *superblock = READ(inode, i_sb);
-	struct vfsmount *own = READ(task, fs, pwd.mnt);
+	struct inode *inode = (struct inode *)address;
+	struct super_block *superblock = BPF_CORE_READ(inode, i_sb);
+	struct vfsmount *own = BPF_CORE_READ(task, fs, pwd.mnt);
 	struct mnt_namespace *space;
 	struct mount *mount = 0;
 
-	if (READ(own, mnt_sb) == superblock)
-		return own;
+	if (BPF_CORE_READ(own, mnt_sb) == superblock)
+		return (__u64)own;
 	if (bpf_core_field_size(superblock->s_mounts) != sizeof(void *) ||
 	    !bpf_core_field_exists(mount->mnt_next_for_sb))
 		return 0;
-	space = READ(task, nsproxy, mnt_ns);
-	mount = READ(superblock, s_mounts);
+	space = BPF_CORE_READ(task, nsproxy, mnt_ns);
+	mount = BPF_CORE_READ(superblock, s_mounts);
 	for (int i = 0; i < MOUNTS && mount; i++) {
-		if (READ(mount, mnt_ns) == space)
-			return (void *)mount + bpf_core_field_offset(struct mount, mnt);
-		mount = READ(mount, mnt_next_for_sb);
+		if (BPF_CORE_READ(mount, mnt_ns) == space)
+			return (__u64)mount + bpf_core_field_offset(struct mount, mnt);
+		mount = BPF_CORE_READ(mount, mnt_next_for_sb);
 	}
 	return 0;
 }
@@ -49,11 +51,11 @@ static __always_inline struct vfsmount *mount_of(struct inode *inode)
 /* Its first name; of a directory the only one. */
 static __always_inline struct dentry *first_name(struct inode *inode)
 {
-	struct hlist_node *first = READ(inode, i_dentry.first);
+	__u64 first = (__u64)BPF_CORE_READ(inode, i_dentry.first);
 
 	if (!first)
 		return 0;
-	return (void *)first - bpf_core_field_offset(struct dentry, d_u.d_alias);
+	return (struct dentry *)(first - bpf_core_field_offset(struct dentry, d_u.d_alias));
 }
 
 APART int add_name(struct touched_record *record, __u64 address)
@@ -102,7 +104,7 @@ APART int send_touched(__u64 address, __u32 flags, __u64 request)
 	add_name(record, address);
 	if ((record->event.mode & S_IFMT) == S_IFDIR && (record->event.flags & TOUCHED_NAMED) &&
 	    is_new(&record->event.file, NAMED_AS_BASE))
-		send_path(&record->event.file, first_name(inode), mount_of(inode), inode, 1);
+		send_path(&record->event.file, (__u64)first_name(inode), mount_of(address), 1);
 	bytes = record->event.bytes;
 	if (bytes > LONGEST_NAME)
 		return 0;
@@ -133,9 +135,10 @@ static __always_inline bool is_below_overlay(struct inode *inode)
 /* The file that a call names by its path alone is the call's file. */
 APART int take_node(struct task_state *state, __u32 at)
 {
-	struct dentry *dentry, *parent;
-	struct inode *inode, *directory;
+	struct dentry *dentry;
+	struct inode *inode;
 	struct file_key base = {};
+	__u64 parent, directory;
 
 	if (!state || at >= TOUCHED || state->file.inode)
 		return 0;
@@ -145,13 +148,13 @@ APART int take_node(struct task_state *state, __u32 at)
 		return 0;
 	state->mode = mode_of(inode);
 	identify(inode, &state->file);
-	parent = READ(dentry, d_parent);
-	directory = READ(parent, d_inode);
+	parent = (__u64)BPF_CORE_READ(dentry, d_parent);
+	directory = (__u64)BPF_CORE_READ((struct dentry *)parent, d_inode);
 	if (!directory || !is_new(&state->file, NAMED))
 		return 0;
-	identify(directory, &base);
+	identify((struct inode *)directory, &base);
 	if (is_new(&base, NAMED_AS_BASE))
-		send_path(&base, parent, mount_of(directory), directory, 1);
+		send_path(&base, parent, mount_of(directory), 1);
 	send_leaf(&state->file, &base, dentry, inode);
 	return 0;
 }
