@@ -38,6 +38,7 @@ static int submit(struct ring *ring, const struct io_uring_sqe *entry)
 	uint32_t *tail = (uint32_t *)(ring->queue + ring->params.sq_off.tail);
 	uint32_t *array = (uint32_t *)(ring->queue + ring->params.sq_off.array);
 	uint32_t *head = (uint32_t *)(ring->queue + ring->params.cq_off.head);
+	uint32_t *ended = (uint32_t *)(ring->queue + ring->params.cq_off.tail);
 	struct io_uring_cqe *done = (struct io_uring_cqe *)(ring->queue + ring->params.cq_off.cqes);
 	uint32_t at = *tail & (ring->params.sq_entries - 1);
 	int result;
@@ -47,6 +48,9 @@ static int submit(struct ring *ring, const struct io_uring_sqe *entry)
 	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
 	if (syscall(SYS_io_uring_enter, ring->fd, 1, 1, IORING_ENTER_GETEVENTS, 0, 0) != 1)
 		return -EIO;
+	/* A signal, or a tracer, ends the wait; then the call has still submitted one. */
+	while (__atomic_load_n(ended, __ATOMIC_ACQUIRE) == *head)
+		syscall(SYS_io_uring_enter, ring->fd, 0, 1, IORING_ENTER_GETEVENTS, 0, 0);
 	result = done[*head & (ring->params.cq_entries - 1)].res;
 	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
 	return result;
