@@ -51,8 +51,27 @@ static __always_inline struct task_state *new_state(struct task_struct *task)
 	return bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
+static __always_inline void begin(struct task_state *state, struct task_struct *task)
+{
+	state->started_ns = bpf_ktime_get_ns();
+	state->numbers = numbers_of(task);
+	state->born = task->start_time;
+}
+
+/* The memory of a task is soon another's. Where the end of the one before came unseen, its state must
+ * not become that one's: it stays, for nobody, until it is found. */
+static __always_inline void part_with_the_last(struct task_struct *task)
+{
+	__u32 at = place_of(task);
+	struct task_state *state = bpf_map_lookup_elem(&places, &at);
+
+	if (state && state->owner == (__u64)task)
+		state->owner = NO_TASK;
+}
+
 static __always_inline void give_up(struct task_state *state, struct task_struct *task)
 {
+	state->born = 0;
 	if (state->owner)
 		state->owner = 0;
 	else
@@ -92,7 +111,7 @@ static __always_inline struct task_state *mark(struct task_struct *task)
 	state->minor_base = task->min_flt;
 	state->major_base = task->maj_flt;
 	state->parent = parent_of(task);
-	state->started_ns = bpf_ktime_get_ns();
+	begin(state, task);
 	change_alive(1);
 	if (__sync_val_compare_and_swap(claim, CLAIM_TAKEN, CLAIM_MARKED) == CLAIM_TAKEN)
 		return state;
@@ -147,8 +166,10 @@ static long vacate(__u32 place, void *unused)
 {
 	struct task_state *state = bpf_map_lookup_elem(&places, &place);
 
-	if (state)
+	if (state) {
+		state->born = 0;
 		state->owner = 0;
+	}
 	return 0;
 }
 
@@ -168,6 +189,8 @@ int adopt(struct bpf_iter__task *ctx)
 		know_observer();
 		known->adopted = 0;
 		known->executed = 0;
+		known->late = 0;
+		known->gone = 0;
 	}
 	if (!task || !is_adopting(c) || (task->flags & PF_EXITING) || !is_of_root(task, c->root))
 		return 0;

@@ -261,6 +261,7 @@ struct task_struct {
 	unsigned long stack_canary;
 	struct bpf_local_storage *bpf_storage;
 	unsigned int flags;
+	int exit_state;
 	int pid;
 	int tgid;
 	char comm[16];

@@ -75,8 +75,11 @@ struct reports {
 /* Inodes that one change of names concerns: two directories and two files, twice on overlayfs. */
 #define TOUCHED 8
 
+/* Where a task was whose memory is another's by now. */
+#define NO_TASK 1
+
 struct task_state {
-	__u64 owner;        /* the task that has this place in `places`, 0 for none */
+	__u64 owner;        /* the task that has this place in `places`, 0 for none, or NO_TASK */
 	__u64 entered_ns;   /* 0 outside a call */
 	__u64 blocked_ns;   /* in the current call */
 	__u64 switched_ns;  /* when it left the CPU blocked, else 0 */
@@ -116,6 +119,8 @@ struct task_state {
 	__u64 minor_base;
 	__u64 major_base;
 	__u64 started_ns;
+	__u64 born;           /* the task's start_time, 0 until all of this is set, */
+	__u64 numbers;        /* ... and its process and thread */
 	__u64 calls;
 	__u64 time_ns;
 	__u64 blocked_sum_ns;
@@ -125,7 +130,7 @@ struct task_state {
 	__u64 site_due_ns;   /* the next one is taken then; 0: not drawn yet */
 	__u64 sites;
 	__u32 parent;
-	__u32 pad;
+	__u32 settled;        /* what it did is handed over */
 	struct cache_sum cache[2]; /* of files that are not written to, and of those that are */
 	struct run run;
 	struct reports reports;

@@ -11,44 +11,49 @@ static __always_inline struct totals *sums(void)
 	return bpf_map_lookup_elem(&totals, &zero);
 }
 
-/* What one thread did, when it ends or the observation does. */
+/* What one thread did, when it ends or the observation does. The task is 0 where it is gone. */
 static __noinline int send_task(struct task_state *state, struct task_struct *task, __u64 ended_ns)
 {
 	struct task_event event = {};
-	__u64 numbers;
 
-	if (!state || !task)
+	if (!state)
 		return 0;
-	numbers = numbers_of(task);
 	event.kind = EVENT_TASK;
-	event.thread = numbers;
-	event.process = numbers >> 32;
+	event.thread = state->numbers;
+	event.process = state->numbers >> 32;
 	event.parent = state->parent;
 	event.started_ns = state->started_ns;
 	event.ended_ns = ended_ns;
-	event.on_cpu_ns = task->se.sum_exec_runtime - state->on_cpu_base_ns;
-	event.minor_faults = task->min_flt - state->minor_base;
-	event.major_faults = task->maj_flt - state->major_base;
 	event.calls = state->calls;
 	event.time_ns = state->time_ns;
 	event.blocked_ns = state->blocked_sum_ns;
 	event.read_bytes = state->read_bytes;
 	event.written_bytes = state->written_bytes;
-	bpf_probe_read_kernel(event.name, sizeof event.name, task->comm);
+	if (!task) {
+		event.on_cpu_ns = NOT_KNOWN;
+	} else {
+		event.on_cpu_ns = task->se.sum_exec_runtime - state->on_cpu_base_ns;
+		event.minor_faults = task->min_flt - state->minor_base;
+		event.major_faults = task->maj_flt - state->major_base;
+		bpf_probe_read_kernel(event.name, sizeof event.name, task->comm);
+	}
 	if (bpf_ringbuf_output(&events, &event, sizeof event, BPF_RB_NO_WAKEUP))
 		lose(LOSS_HISTORY);
 	return 0;
 }
 
-static __always_inline void settle(struct task_state *state, struct task_struct *task,
+/* Once for a task, whoever comes first. Returns whether it was done here. */
+static __always_inline bool settle(struct task_state *state, struct task_struct *task,
 				   __u64 ended_ns)
 {
 	struct totals *sum = sums();
 
+	if (__sync_val_compare_and_swap(&state->settled, 0, 1))
+		return 0;
 	change_alive(-1);
 	if (HISTORY) {
-		end_run(&state->run, numbers_of(task));
-		end_reports(state, numbers_of(task));
+		end_run(&state->run, state->numbers);
+		end_reports(state, state->numbers);
 		send_task(state, task, ended_ns);
 	}
 
@@ -59,11 +64,14 @@ static __always_inline void settle(struct task_state *state, struct task_struct 
 	if (HISTORY)
 		merge_moment(state);
 	if (!sum)
-		return;
-	sum->on_cpu_ns += task->se.sum_exec_runtime - state->on_cpu_base_ns;
-	sum->minor_faults += task->min_flt - state->minor_base;
-	sum->major_faults += task->maj_flt - state->major_base;
+		return 1;
+	if (task) {
+		sum->on_cpu_ns += task->se.sum_exec_runtime - state->on_cpu_base_ns;
+		sum->minor_faults += task->min_flt - state->minor_base;
+		sum->major_faults += task->maj_flt - state->major_base;
+	}
 	sum->tasks++;
+	return 1;
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -72,6 +80,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	struct config *c = configuration();
 	struct task_state *state;
 
+	part_with_the_last(child);
 	if (is_adopting(c)) {
 		if (!state_of(parent) && !is_of_root(parent, c->root))
 			return 0;
@@ -88,7 +97,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	}
 	state->parent = process_of(parent);
-	state->started_ns = bpf_ktime_get_ns();
+	begin(state, child);
 	change_alive(1);
 	return 0;
 }
@@ -103,6 +112,7 @@ int BPF_PROG(executed, struct task_struct *task)
 
 	if (!state)
 		return 0;
+	state->numbers = numbers_of(task); /* a thread takes its process's */
 	if (known)
 		__sync_fetch_and_add(&known->executed, 1);
 	if (!HISTORY)
@@ -128,26 +138,67 @@ int BPF_PROG(exited, struct task_struct *task)
 		return 0;
 	}
 	state = state_of(task);
-	if (state) {
-		settle(state, task, bpf_ktime_get_ns());
+	if (state && settle(state, task, bpf_ktime_get_ns()))
 		give_up(state, task);
+	return 0;
+}
+
+/* Whether the task of a state is no more: its memory is another's, or says that it has ended. */
+static __always_inline bool is_gone(struct task_state *state)
+{
+	struct task_struct *task = (void *)state->owner;
+
+	if (state->owner == NO_TASK)
+		return 1;
+	return state->born &&
+	       (READ(task, start_time) != state->born || READ(task, exit_state));
+}
+
+static long settle_gone(__u32 place, __u64 *gone)
+{
+	struct task_state *state = bpf_map_lookup_elem(&places, &place);
+
+	if (!state || !state->owner || !is_gone(state))
+		return 0;
+	if (settle(state, 0, bpf_ktime_get_ns())) {
+		state->born = 0;
+		state->owner = 0;
+		*gone += 1;
 	}
 	return 0;
 }
 
-/* Run once by the loader at the end: what is still alive hands over its sums. */
+/* Run by the loader: who lives? The kernel does not run a program that would interrupt itself
+ * (__bpf_trace_run, kernel/trace/bpf_trace.c), so an end may have come unseen. exit_state is set
+ * after sched_process_exit (exit_notify, kernel/exit.c): a task that has one and a state was
+ * missed. At the end of the observation, what still lives hands over its sums, too. */
 SEC("iter/task")
-int release(struct bpf_iter__task *ctx)
+int look(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct observer *known = observer();
+	struct config *c = configuration();
 	struct task_state *state;
+	__u64 gone = 0;
 
-	if (!task)
+	if (!c || !known)
 		return 0;
+	if (!task) {
+		/* All were met. */
+		bpf_loop(PLACES, settle_gone, &gone, 0);
+		known->gone += gone;
+		return 0;
+	}
 	state = state_of(task);
 	if (!state)
 		return 0;
-	settle(state, task, 0);
+	if (!task->exit_state && !c->ends) {
+		known->living++;
+		return 0;
+	}
+	if (!settle(state, task, task->exit_state ? bpf_ktime_get_ns() : 0))
+		return 0;
+	known->late += !!task->exit_state;
 	give_up(state, task);
 	return 0;
 }

@@ -257,7 +257,7 @@ struct config {
 	__u64 end_io[END_IOS]; /* addresses, 0 where the loader could not learn them */
 	__u64 started_ns;      /* of the run; 0 before it */
 	__u32 adoption;        /* enum adoption */
-	__u32 pad;
+	__u32 ends;            /* what still lives is to hand over its sums, too */
 };
 
 /* How far the beginning of a session has come. */
@@ -280,6 +280,9 @@ struct observer {
 	__u32 pad;
 	__u64 adopted;   /* tasks that the iterator has found */
 	__u64 executed;  /* programs that tasks of the tree became */
+	__u64 living;    /* tasks of the tree that looks have met, each time anew, */
+	__u64 late;      /* ... those that had ended unseen, and were still there, */
+	__u64 gone;      /* ... and those of which only the state was */
 };
 
 enum event_kind {
@@ -402,6 +405,9 @@ struct report_event {
 #define RUN_DURABLE 1   /* each write was durable by itself: RWF_DSYNC, RWF_SYNC */
 #define RUN_DATA_ONLY 2 /* a sync like fdatasync */
 
+/* Of a thread that is gone. */
+#define NOT_KNOWN (~0ULL)
+
 struct task_event {
 	__u32 kind;
 	__u32 thread;
@@ -409,7 +415,7 @@ struct task_event {
 	__u32 parent;
 	__u64 started_ns;
 	__u64 ended_ns; /* 0 when it goes on */
-	__u64 on_cpu_ns;
+	__u64 on_cpu_ns; /* or NOT_KNOWN */
 	__u64 minor_faults;
 	__u64 major_faults;
 	__u64 calls;
@@ -607,7 +613,7 @@ ASSERT_SIZE(moment, 96);
 ASSERT_SIZE(request_moment_key, 8);
 ASSERT_SIZE(request_moment, 128);
 ASSERT_SIZE(config, 96);
-ASSERT_SIZE(observer, 32);
+ASSERT_SIZE(observer, 56);
 ASSERT_SIZE(claim_key, 16);
 ASSERT_SIZE(call_event, 128);
 ASSERT_SIZE(request_event, 72);

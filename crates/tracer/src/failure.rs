@@ -31,6 +31,17 @@ pub fn stage(name: &str) {
     let _ = name;
 }
 
+/// Whether a test wants this program of the kernel side never to run (`kernel.NAME`).
+pub(crate) fn is_silenced(program: &str) -> bool {
+    #[cfg(debug_assertions)]
+    return injected::is_silenced(program);
+    #[cfg(not(debug_assertions))]
+    {
+        let _ = program;
+        false
+    }
+}
+
 #[cfg(debug_assertions)]
 pub use injected::inject;
 
@@ -56,6 +67,11 @@ mod injected {
             stage: stage.to_owned(),
             passes: AtomicU64::new(passes),
         });
+    }
+
+    pub(super) fn is_silenced(program: &str) -> bool {
+        let stage = WANTED.get().map(|wanted| wanted.stage.as_str());
+        stage.and_then(|stage| stage.strip_prefix("kernel.")) == Some(program)
     }
 
     pub(super) fn fail_at(name: &str) {

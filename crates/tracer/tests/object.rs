@@ -95,10 +95,13 @@ fn layouts_of_tables() -> Vec<String> {
         }
         "config" Config {
             root: u32, phase: u32, stream_calls: u32, stream_requests: u32,
-            end_io: [u64; END_IOS], started_ns: u64, adoption: u32, pad: u32,
+            end_io: [u64; END_IOS], started_ns: u64, adoption: u32, ends: u32,
         }
         "claim_key" ClaimKey { task: u64, started: u64 }
-        "observer" Known { namespace: u64, level: u32, pad: u32, adopted: u64, executed: u64 }
+        "observer" Known {
+            namespace: u64, level: u32, pad: u32, adopted: u64, executed: u64, living: u64,
+            late: u64, gone: u64,
+        }
         "moment_sum" MomentSum { count: u64, bytes: u64, time_ns: u64 }
         "moment" Moment { of: [wire::MomentSum; wire::PURPOSES] }
         "request_moment_key" RequestMomentKey { moment: u32, disk: u32 }

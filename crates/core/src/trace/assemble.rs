@@ -238,7 +238,7 @@ fn task_rows(tasks: &[Task], started_ns: u64, blocked_seen: bool) -> Vec<TaskRow
         name: String::from_utf8_lossy(&task.name).into_owned(),
         started_s: since(task.started_ns),
         ended_s: task.ended_ns.map(since),
-        on_cpu_s: Some(seconds(task.on_cpu_ns)),
+        on_cpu_s: task.on_cpu_ns.map(seconds),
         calls: task.calls,
         time_s: seconds(task.time_ns),
         blocked_s: blocked_seen.then(|| seconds(task.blocked_ns)),

@@ -98,8 +98,8 @@ pub struct Task {
     pub started_ns: u64,
     /// Its end; `None` when it outlived the observation.
     pub ended_ns: Option<u64>,
-    /// CPU time, nanoseconds.
-    pub on_cpu_ns: u64,
+    /// CPU time, nanoseconds; `None` when it had ended before that was read.
+    pub on_cpu_ns: Option<u64>,
     /// Faults without I/O.
     pub minor_faults: u64,
     /// Faults that waited for I/O.

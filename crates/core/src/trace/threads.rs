@@ -70,7 +70,7 @@ impl Threads {
             let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
             summed.threads += 1;
             add(&mut summed.calls, task.calls);
-            add(&mut summed.on_cpu_ns, task.on_cpu_ns);
+            add(&mut summed.on_cpu_ns, task.on_cpu_ns.unwrap_or(0));
             add(&mut summed.time_ns, task.time_ns);
             add(&mut summed.read_bytes, task.read_bytes);
             add(&mut summed.written_bytes, task.written_bytes);

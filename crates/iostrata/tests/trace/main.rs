@@ -15,6 +15,7 @@ mod interrupted;
 mod killed;
 mod languages;
 mod marked;
+mod missed;
 mod narrow;
 mod programs;
 mod residency;

@@ -3,7 +3,6 @@
 //! The programs are attached first and the tree is looked for then, so that a process that is made
 //! meanwhile is met by one or the other (`bpf/adoption.h`).
 
-use aya::maps::{Array, MapError};
 use iostrata_core::observe::ObserveError;
 
 use super::wire::{Known, adoption};
@@ -28,10 +27,7 @@ impl EbpfObserver {
         for _ in 0..LOOKS {
             self.look(root)?;
             let before = adopted;
-            adopted = self
-                .known()
-                .map_err(|e| error("read the eBPF maps", &e))?
-                .adopted;
+            adopted = self.known()?.adopted;
             if adopted == 0 {
                 return Err(nobody(root));
             }
@@ -61,14 +57,13 @@ impl EbpfObserver {
             .map_err(|e| error("configure the observer", &e))
     }
 
-    pub(super) fn known(&self) -> Result<Known, MapError> {
-        Array::<_, Known>::try_from(readout::map(&self.object.ebpf, "observers")?)?.get(&0, 0)
-    }
-
     /// Programs that the processes of the tree became since they are observed.
     pub fn executed(&self) -> Result<u64, ObserveError> {
-        let known = self.known().map_err(|e| error("read the eBPF maps", &e))?;
-        Ok(known.executed)
+        Ok(self.known()?.executed)
+    }
+
+    pub(super) fn known(&self) -> Result<Known, ObserveError> {
+        readout::known(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))
     }
 }
 

@@ -14,7 +14,9 @@ use super::names::{Names, Place, beneath, up_to_nul};
 use super::requests::Requests;
 use super::stream::file_id;
 use super::touched::{self, By, Meant, Touch, Touches};
-use super::wire::{FileKey, ReportEvent, RunEvent, StepEvent, Submission, TaskEvent, run};
+use super::wire::{
+    FileKey, NOT_KNOWN, ReportEvent, RunEvent, StepEvent, Submission, TaskEvent, run,
+};
 use crate::paths;
 use crate::record::attributes;
 use crate::record::change::{Inode, TMPFILE};
@@ -136,7 +138,7 @@ impl History {
             name: up_to_nul(&event.name).to_vec(),
             started_ns: event.started_ns,
             ended_ns: (event.ended_ns > 0).then_some(event.ended_ns),
-            on_cpu_ns: event.on_cpu_ns,
+            on_cpu_ns: (event.on_cpu_ns != NOT_KNOWN).then_some(event.on_cpu_ns),
             minor_faults: event.minor_faults,
             major_faults: event.major_faults,
             calls: event.calls,

@@ -200,7 +200,7 @@ fn load_programs(
 ) -> (Vec<&'static str>, Vec<Gap>, Vec<Stratum>) {
     let mut loaded = Vec::new();
     let mut missing: Vec<Gap> = Vec::new();
-    for name in ["adopt", "release"] {
+    for name in ["adopt", "look"] {
         if let Err(why) = load_iterator(ebpf, name, btf) {
             missing.push(Gap::new(
                 Stratum::Tasks.as_str(),

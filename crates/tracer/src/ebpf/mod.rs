@@ -15,6 +15,7 @@ mod guard;
 mod history;
 #[cfg(test)]
 mod hostile;
+mod living;
 mod load;
 mod moments;
 mod names;
@@ -41,6 +42,7 @@ use crate::failure::{self, survive};
 use crate::record::{Recording, Unfinished};
 use aya::maps::MapError;
 pub use calls::call_names;
+use living::Looks;
 pub use load::Stratum;
 use object::Object;
 pub use object::OpenError;
@@ -146,6 +148,7 @@ pub struct EbpfObserver {
     unfinished: Option<Unfinished>,
     /// Skipped runs before the session.
     skipped_before: u64,
+    looks: Looks,
 }
 
 impl EbpfObserver {
@@ -173,6 +176,7 @@ impl EbpfObserver {
             recording: None,
             unfinished: None,
             skipped_before: 0,
+            looks: Looks::default(),
         })
     }
 
@@ -185,11 +189,6 @@ impl EbpfObserver {
     /// The log, once its session has ended.
     pub fn recorded(&mut self) -> Option<Unfinished> {
         self.unfinished.take()
-    }
-
-    /// Threads of the tree that live now.
-    pub fn alive(&self) -> Result<u64, ObserveError> {
-        readout::alive(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))
     }
 
     fn payloads(&mut self, recording: Recording) -> Result<Payloads, ObserveError> {
@@ -231,6 +230,7 @@ impl Observer for EbpfObserver {
             ..Config::default()
         };
         self.skipped_before = self.object.skipped();
+        self.looks = Looks::default();
         self.streaming = stream.calls || stream.requests || self.limits.history;
         if self.streaming {
             let payloads = self.recording.take();
@@ -254,9 +254,8 @@ impl Observer for EbpfObserver {
     }
 
     fn stop(&mut self) -> Result<Observation, ObserveError> {
-        let still_running = self.alive()? > 0;
         // Still attached, so that a task that exits meanwhile is counted once, not lost.
-        let released = self.object.iterate("release");
+        let ended = self.end_tree();
         self.object.detach();
         let mut events = if self.streaming {
             self.stream.stop()
@@ -264,10 +263,7 @@ impl Observer for EbpfObserver {
             stream::Events::default()
         };
         let mut failed = std::mem::take(&mut events.failed);
-        released.map_err(|cause| ObserveError {
-            doing: "end the observation".to_owned(),
-            cause,
-        })?;
+        let still_running = ended?;
         let mut sums = std::mem::take(&mut events.sums);
         let mut left = Vec::new();
         if self.limits.history {

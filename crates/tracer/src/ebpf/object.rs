@@ -149,7 +149,8 @@ impl Object {
     }
 
     pub(super) fn attach(&mut self) -> Result<(), ProgramError> {
-        for name in &self.loaded {
+        let heard = |name: &&&str| !failure::is_silenced(name);
+        for name in self.loaded.iter().filter(heard) {
             let Some(program) = self.ebpf.program_mut(name) else {
                 continue;
             };

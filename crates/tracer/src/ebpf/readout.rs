@@ -20,9 +20,9 @@ use super::stream::{cause, file_id, phase};
 use super::sums::{Called, Pages, Sums};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, ClaimKey, Config, FileKey,
-    NUMBERS, Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss, using,
+    Known, NUMBERS, Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss, using,
 };
-use super::{aio, calls, moments, uring};
+use super::{aio, calls, living, moments, uring};
 
 /// All rows of the session, those of the tables and those that came through the ring.
 pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapError> {
@@ -44,7 +44,7 @@ pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapEr
             .transpose()?,
         block: requests(object)?,
         sharing: sharing(object)?,
-        totals: Some(totals(ebpf)?),
+        totals: totals(ebpf)?,
         blocked_seen: seen(Stratum::Blocked),
         losses: Losses {
             unattributed_calls: lost(ebpf, loss::CALLS)?,
@@ -55,7 +55,7 @@ pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapEr
             history: lost(ebpf, loss::HISTORY)?,
             tasks: lost(ebpf, loss::TASKS)?,
             foreign_calls: lost(ebpf, loss::COMPAT)?,
-            uncounted: lost(ebpf, loss::ORPHANS)?,
+            uncounted: lost(ebpf, loss::ORPHANS)?.saturating_add(alive(ebpf)?),
             unread: 0,
             skipped: 0,
         },
@@ -91,9 +91,10 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
         ),
     ];
     let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
-    Ok(counted
-        .map(|(count, [one, several], why)| Gap::counted(count, one, several, why))
-        .collect())
+    let counted =
+        counted.map(|(count, [one, several], why)| Gap::counted(count, one, several, why));
+    let ends = living::not_told(&known(ebpf)?, alive(ebpf)?);
+    Ok(counted.chain(ends).collect())
 }
 
 /// Operations of io_uring on files that have not ended.
@@ -219,9 +220,14 @@ fn shape(nr: u32, value: &CallValue) -> Option<Shape> {
     })
 }
 
-/// Threads of the tree that live.
+/// Threads of the tree of which no end was counted.
 pub(super) fn alive(ebpf: &Ebpf) -> Result<u64, MapError> {
     Array::<_, u64>::try_from(map(ebpf, "alive")?)?.get(&0, 0)
+}
+
+/// What the kernel side has found out about the tree.
+pub(super) fn known(ebpf: &Ebpf) -> Result<Known, MapError> {
+    Array::<_, Known>::try_from(map(ebpf, "observers")?)?.get(&0, 0)
 }
 
 fn cache_rows(
@@ -289,15 +295,19 @@ fn sharing(object: &Object) -> Result<Option<Sharing>, MapError> {
     }))
 }
 
-fn totals(ebpf: &Ebpf) -> Result<CoreTotals, MapError> {
+/// `None` where a thread took its part of them along.
+fn totals(ebpf: &Ebpf) -> Result<Option<CoreTotals>, MapError> {
+    if known(ebpf)?.gone + alive(ebpf)? > 0 {
+        return Ok(None);
+    }
     let values = PerCpuArray::<_, Totals>::try_from(map(ebpf, "totals")?)?.get(&0, 0)?;
     let sum = |field: fn(&Totals) -> u64| values.iter().map(field).fold(0, u64::saturating_add);
-    Ok(CoreTotals {
+    Ok(Some(CoreTotals {
         on_cpu_ns: sum(|v| v.on_cpu_ns),
         minor_faults: sum(|v| v.minor_faults),
         major_faults: sum(|v| v.major_faults),
         tasks: sum(|v| v.tasks),
-    })
+    }))
 }
 
 pub(super) fn lost(ebpf: &Ebpf, what: u32) -> Result<u64, MapError> {

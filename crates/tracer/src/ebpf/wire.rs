@@ -240,7 +240,7 @@ wire! {
     #[derive(Default)]
     struct Config(96) {
         root: u32, phase: u32, stream_calls: u32, stream_requests: u32,
-        end_io: [u64; END_IOS], started_ns: u64, adoption: u32, pad: u32,
+        end_io: [u64; END_IOS], started_ns: u64, adoption: u32, ends: u32,
     }
 }
 wire! {
@@ -248,8 +248,9 @@ wire! {
 }
 wire! {
     #[derive(Default)]
-    struct Known(32) {
-        namespace: u64, level: u32, pad: u32, adopted: u64, executed: u64,
+    struct Known(56) {
+        namespace: u64, level: u32, pad: u32, adopted: u64, executed: u64, living: u64,
+        late: u64, gone: u64,
     }
 }
 wire! {
@@ -305,6 +306,9 @@ wire! {
         ip: u64, sp: u64, bp: u64, bytes: u32, pad: u32,
     }
 }
+/// CPU time of a thread that is gone (`bpf/wire.h`).
+pub(super) const NOT_KNOWN: u64 = u64::MAX;
+
 wire! {
     struct TaskEvent(112) {
         kind: u32, thread: u32, process: u32, parent: u32, started_ns: u64, ended_ns: u64,

@@ -80,7 +80,7 @@ impl Record {
 fn totals(tasks: &[Task]) -> Totals {
     let sum = |of: fn(&Task) -> u64| tasks.iter().map(of).fold(0, u64::saturating_add);
     Totals {
-        on_cpu_ns: sum(|task| task.on_cpu_ns),
+        on_cpu_ns: sum(|task| task.on_cpu_ns.unwrap_or(0)),
         minor_faults: sum(|task| task.minor_faults),
         major_faults: sum(|task| task.major_faults),
         tasks: tasks.len() as u64,

@@ -79,7 +79,10 @@ fn counts_errors_bytes_and_times() {
         (task.calls, task.written_bytes, task.time_ns),
         (2, 10, 1_124)
     );
-    assert_eq!((task.process, task.parent, task.on_cpu_ns), (10, 9, 7));
+    assert_eq!(
+        (task.process, task.parent, task.on_cpu_ns),
+        (10, 9, Some(7))
+    );
     assert_eq!(task.ended_ns, Some(9_000));
 }
 

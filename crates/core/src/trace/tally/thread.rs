@@ -180,9 +180,9 @@ impl Thread {
     }
 
     pub(super) fn use_up(&mut self, used: Option<Used>) {
+        self.task.on_cpu_ns = used.as_ref().map(|used| used.on_cpu_ns);
         let used = used.unwrap_or_default();
         self.task.name = used.name;
-        self.task.on_cpu_ns = used.on_cpu_ns;
         self.task.minor_faults = used.minor_faults;
         self.task.major_faults = used.major_faults;
     }

@@ -117,7 +117,7 @@ fn pass_on(pid: u32, signal: i32) {
 /// did.
 pub(super) fn wait_for_others<E>(
     ending: &Ending,
-    alive: impl Fn() -> Result<u64, E>,
+    mut alive: impl FnMut() -> Result<u64, E>,
 ) -> Result<bool, E> {
     let mut waited = 0_u32;
     loop {
@@ -141,7 +141,7 @@ pub(super) fn wait_for_others<E>(
 pub(super) fn wait_until_enough<E>(
     ending: &Ending,
     limit: Option<Duration>,
-    alive: impl Fn() -> Result<u64, E>,
+    mut alive: impl FnMut() -> Result<u64, E>,
 ) -> Result<(), E> {
     let begun = Instant::now();
     loop {

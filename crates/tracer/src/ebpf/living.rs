@@ -1,0 +1,103 @@
+//! Who of the tree still lives, also where the kernel did not tell of an end.
+//!
+//! The kernel side counts beginnings and ends. The kernel skips a program rather than have it
+//! interrupt itself, and then an end is never counted: so tasks are looked at too, once in a while.
+
+use std::time::{Duration, Instant};
+
+use iostrata_core::observe::ObserveError;
+use iostrata_core::op::Gap;
+
+use super::wire::Known;
+use super::{EbpfObserver, error, readout};
+
+/// Between looks at all tasks of the machine, of which one takes a millisecond.
+const APART: Duration = Duration::from_secs(1);
+
+/// A look goes by number, and a thread that becomes another program takes the number of the first
+/// thread (`de_thread`, fs/exec.c): a look may miss it, two that follow one another do not.
+const EMPTY: u32 = 2;
+
+/// Looks in one session.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    last: Option<Instant>,
+    /// The last ones that met nobody.
+    empty: u32,
+}
+
+impl EbpfObserver {
+    /// Threads of the tree that live now.
+    pub fn alive(&mut self) -> Result<u64, ObserveError> {
+        let counted = self.counted()?;
+        let is_due = self.looks.last.is_none_or(|last| last.elapsed() >= APART);
+        if counted == 0 || !is_due {
+            return Ok(counted);
+        }
+        let met = self.look_at_all()?;
+        self.looks.last = Some(Instant::now());
+        self.looks.empty = if met == 0 { self.looks.empty + 1 } else { 0 };
+        Ok(match met {
+            0 if self.looks.empty >= EMPTY => 0,
+            0 => self.counted()?,
+            met => met,
+        })
+    }
+
+    /// Has what still lives hand over what it has counted. Returns whether anything lived.
+    pub(super) fn end_tree(&mut self) -> Result<bool, ObserveError> {
+        let lives = self.counted()? > 0 && self.look_at_all()? > 0;
+        self.config.ends = 1;
+        self.object
+            .configure(self.config)
+            .map_err(|e| error("end the observation", &e))?;
+        self.look_at_all()?;
+        Ok(lives)
+    }
+
+    fn counted(&self) -> Result<u64, ObserveError> {
+        readout::alive(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))
+    }
+
+    /// Returns how many were met that live and go on being observed.
+    fn look_at_all(&mut self) -> Result<u64, ObserveError> {
+        let before = self.known()?.living;
+        self.object.iterate("look").map_err(|cause| ObserveError {
+            doing: "look which threads live".to_owned(),
+            cause,
+        })?;
+        Ok(self.known()?.living.saturating_sub(before))
+    }
+}
+
+/// What is not known of threads whose end was not told. `lost` ones are still counted as living,
+/// and not met any more.
+pub(super) fn not_told(known: &Known, lost: u64) -> Vec<Gap> {
+    let counted = [
+        (
+            known.late,
+            "ends",
+            "they were seen only when all threads were looked at",
+        ),
+        (
+            known.gone,
+            "ends, names, CPU time and page faults",
+            "they were gone when looked for",
+        ),
+        (
+            lost,
+            "calls",
+            "what had been counted of them went with the threads",
+        ),
+    ];
+    let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
+    counted
+        .map(|(count, what, why)| {
+            let threads = if count == 1 { "thread" } else { "threads" };
+            Gap::new(
+                format!("{what} of {count} {threads}"),
+                format!("the kernel did not tell that they ended; {why}"),
+            )
+        })
+        .collect()
+}
