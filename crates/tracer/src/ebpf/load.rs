@@ -6,6 +6,7 @@ use aya::programs::iter::Iter;
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use iostrata_core::op::Gap;
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::object::{OpenError, chain};
 use super::{Limits, calls, casts, moments, told};
@@ -183,6 +184,11 @@ fn load_object(
 fn not_loaded(error: &aya::EbpfError) -> OpenError {
     match error {
         aya::EbpfError::MapError(MapError::CreateError { io_error, .. })
+            if refuses(io_error) && is_filtered() =>
+        {
+            OpenError::Filtered
+        }
+        aya::EbpfError::MapError(MapError::CreateError { io_error, .. })
             if io_error.kind() == std::io::ErrorKind::PermissionDenied =>
         {
             OpenError::NotPermitted(io_error.to_string())
@@ -190,6 +196,24 @@ fn not_loaded(error: &aya::EbpfError) -> OpenError {
         aya::EbpfError::RelocationError(_) => OpenError::Programs,
         other => OpenError::Maps(chain(other)),
     }
+}
+
+/// As filters do: those of Docker with `EPERM`, others of whatever they do not know with `ENOSYS`.
+fn refuses(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS))
+}
+
+/// Whether this process has a filter and what the kernel asks for (`bpf_capable`,
+/// include/linux/capability.h).
+fn is_filtered() -> bool {
+    let able = CapabilitySet::BPF | CapabilitySet::SYS_ADMIN;
+    let is_able = capabilities(None).is_ok_and(|sets| sets.effective.intersects(able));
+    // proc_pid_status(5): 2 is SECCOMP_MODE_FILTER.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mode = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Seccomp:"));
+    is_able && mode.is_some_and(|mode| mode.trim() == "2")
 }
 
 /// Operations of io_uring and names are decoded with the history only: experiments know their own.

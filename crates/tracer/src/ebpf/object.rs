@@ -43,6 +43,14 @@ pub enum OpenError {
          CAP_PERFMON, for a group only: whoever may execute it has them then (SECURITY.md)"
     )]
     NotPermitted(String),
+    /// The capabilities are there, and something before the kernel's own check says no.
+    #[error(
+        "a filter of system calls (seccomp) refuses bpf(2), although this process has the capability \
+         for it; give the container a profile that allows bpf, as current ones of Docker do with \
+         CAP_BPF and older ones with CAP_SYS_ADMIN only, or run it with --security-opt \
+         seccomp=unconfined"
+    )]
+    Filtered,
     /// The object could not be loaded at all.
     #[error("the kernel refused the eBPF maps: {0}; iostrata doctor tells what it allows")]
     Maps(String),

@@ -70,9 +70,17 @@ impl Recorder {
             return known;
         }
         let others = self.tasks.descriptors_of(file);
-        let same = others
-            .iter()
-            .find(|(process, other, _)| is_same(tid, fd, *process, *other));
+        let mut same = None;
+        for other in &others {
+            match is_same(tid, fd, other.0, other.1) {
+                Some(true) => {
+                    same = Some(other);
+                    break;
+                }
+                Some(false) => {}
+                None => self.notes.not_compared += 1,
+            }
+        }
         let is_other = |number: &u64| others.iter().any(|(.., other)| other == number);
         let number = match (same, before.filter(|number| !is_other(number))) {
             (Some((.., number)), _) => *number,
@@ -113,12 +121,16 @@ impl Recorder {
     }
 }
 
-/// Whether two descriptors stand for one open file description (`kcmp(2)`). Where the kernel does
-/// not tell, they do not.
-fn is_same(tid: Tid, fd: i32, other: Tid, other_fd: i32) -> bool {
+/// Whether two descriptors stand for one open file description (`kcmp(2)`). `None` where that may not
+/// be asked.
+fn is_same(tid: Tid, fd: i32, other: Tid, other_fd: i32) -> Option<bool> {
     // SAFETY: takes numbers and no addresses.
     let compared = unsafe { libc::syscall(libc::SYS_kcmp, tid, other, KCMP_FILE, fd, other_fd) };
-    compared == 0
+    if compared >= 0 {
+        return Some(compared == 0);
+    }
+    let refused = [Some(libc::EPERM), Some(libc::EACCES), Some(libc::ENOSYS)];
+    (!refused.contains(&std::io::Error::last_os_error().raw_os_error())).then_some(false)
 }
 
 #[cfg(test)]
@@ -139,9 +151,9 @@ mod tests {
         let duplicate = one.try_clone().unwrap();
         let me = std::process::id();
         let same = |other: i32| is_same(me, one.as_raw_fd(), me, other);
-        assert!(same(duplicate.as_raw_fd()));
-        assert!(!same(other.as_raw_fd()));
-        assert!(!same(-1));
+        assert_eq!(same(duplicate.as_raw_fd()), Some(true));
+        assert_eq!(same(other.as_raw_fd()), Some(false));
+        assert_eq!(same(-1), Some(false));
     }
 
     #[test]

@@ -7,9 +7,10 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::rc::Rc;
 
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use rustix::process::PidfdFlags;
 
 use super::descriptions::Numbers;
+use super::duplicate::{Absent, Duplicate, duplicate, handle};
 use super::identity::{Identifier, Open};
 use super::request::Tid;
 
@@ -61,15 +62,21 @@ impl Table {
         if let Some(open) = self.open.get(&fd) {
             return Some(*open);
         }
-        let duplicate = self.duplicate(fd, tid)?;
-        let open = identifier.identify(duplicate.as_fd(), tid).ok()?;
-        look(duplicate.as_fd(), &open, identifier);
+        let duplicate = match self.duplicate(fd, tid) {
+            Ok(duplicate) => duplicate,
+            Err(absent) => {
+                identifier.refused += u64::from(absent == Absent::Refused);
+                return None;
+            }
+        };
+        let mut open = identifier.identify(duplicate.fd.as_fd(), tid).ok()?;
+        open.flags = duplicate.flags.unwrap_or(open.flags);
+        look(duplicate.fd.as_fd(), &open, identifier);
         self.open.insert(fd, open);
         Some(open)
     }
 
-    /// A duplicate of the descriptor, by which locks and files would live on: hold it shortly.
-    fn duplicate(&mut self, fd: i32, tid: Tid) -> Option<OwnedFd> {
+    fn duplicate(&mut self, fd: i32, tid: Tid) -> Result<Duplicate, Absent> {
         if self.process.is_none() && self.has_room() {
             self.process = handle(self.number, PidfdFlags::empty());
             self.keep(usize::from(self.process.is_some()));
@@ -78,14 +85,7 @@ impl Table {
             Some(_) => None,
             None => handle(self.number, PidfdFlags::empty()),
         };
-        let process = self.process.as_ref().or(for_once.as_ref());
-        let by_process =
-            process.and_then(|process| pidfd_getfd(process, fd, PidfdGetfdFlags::empty()).ok());
-        // A process whose first thread has ended has descriptors by its other threads only.
-        by_process.or_else(|| {
-            let thread = handle(tid, PIDFD_THREAD)?;
-            pidfd_getfd(&thread, fd, PidfdGetfdFlags::empty()).ok()
-        })
+        duplicate(self.process.as_ref().or(for_once.as_ref()), tid, fd)
     }
 
     /// The process whose table it is.
@@ -161,15 +161,6 @@ impl Drop for Table {
         self.kept.set(self.kept.get().saturating_sub(mine));
     }
 }
-
-/// A handle of a process or thread; `None` when it is gone.
-fn handle(number: u32, flags: PidfdFlags) -> Option<OwnedFd> {
-    let pid = Pid::from_raw(i32::try_from(number).ok()?)?;
-    pidfd_open(pid, flags).ok()
-}
-
-/// `PIDFD_THREAD` of `include/uapi/linux/pidfd.h`, which is `O_EXCL` (Linux 6.9).
-const PIDFD_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(0o200);
 
 /// The first line is `pos:` and the number (`proc_pid_fdinfo(5)`).
 fn read_position(info: &File) -> Option<u64> {

@@ -68,6 +68,8 @@ pub(super) struct Identifier {
     file_systems: HashMap<Place, (bool, String)>,
     /// Files whose file system does not tell which life of an inode they are.
     pub(super) without_generation: u64,
+    /// Calls of whose descriptor the kernel did not say what it stands for.
+    pub(super) refused: u64,
 }
 
 impl Identifier {

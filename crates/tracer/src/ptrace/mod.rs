@@ -21,6 +21,7 @@ mod calls;
 mod clones;
 mod descriptions;
 mod descriptors;
+mod duplicate;
 mod filter;
 pub mod front;
 mod history;

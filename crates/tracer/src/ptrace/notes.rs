@@ -22,6 +22,8 @@ pub(super) struct Notes {
     pub(super) without_result: u64,
     /// Threads that may not be traced.
     pub(super) refused: u64,
+    /// Pairs of descriptors that could not be compared.
+    pub(super) not_compared: u64,
     /// Calls whose numbers mean others: of 32-bit programs, or made the 32-bit way.
     pub(super) foreign: u64,
     /// First program that was executed without the privileges that its file gives: set-user-ID,
@@ -39,11 +41,15 @@ impl Notes {
     }
 
     /// What is missing in an operation log.
-    pub(super) fn log_gaps(&self) -> Vec<Gap> {
-        [self.of_rings(), self.of_foreign(), self.of_refused()]
-            .into_iter()
-            .flatten()
-            .collect()
+    pub(super) fn log_gaps(&self, hidden: u64) -> Vec<Gap> {
+        let gaps = [
+            self.of_rings(),
+            self.of_foreign(),
+            self.of_refused(),
+            self.of_apart(),
+            Self::of_hidden(hidden),
+        ];
+        gaps.into_iter().flatten().collect()
     }
 
     fn of_rings(&self) -> Option<Gap> {
@@ -65,10 +71,25 @@ impl Notes {
         (self.refused > 0).then(|| Gap::new(what(), why))
     }
 
+    /// Of calls on descriptors that the kernel did not say anything of.
+    fn of_hidden(hidden: u64) -> Option<Gap> {
+        let why =
+            "the kernel did not say what their descriptors stand for (pidfd_getfd, /proc/PID/fd)";
+        (hidden > 0).then(|| Gap::counted(hidden, "call on a file", "calls on files", why))
+    }
+
+    /// Open files that may be one.
+    fn of_apart(&self) -> Option<Gap> {
+        let why = "a filter of system calls refuses kcmp(2), which tells whether two descriptors share \
+                   one; give the container CAP_SYS_PTRACE";
+        (self.not_compared > 0).then(|| Gap::new("open files that processes share", why))
+    }
+
     /// All that is missing in a run, without what is counted as lost.
-    pub(super) fn gaps(self, stops: Stops, without_generation: u64) -> Vec<Gap> {
+    pub(super) fn gaps(self, stops: Stops, without_generation: u64, hidden: u64) -> Vec<Gap> {
         let mut gaps = always(stops);
-        gaps.extend([self.of_rings(), self.of_refused()].into_iter().flatten());
+        let met = [self.of_rings(), self.of_refused(), Self::of_hidden(hidden)];
+        gaps.extend(met.into_iter().flatten());
         let mut say = |is: bool, what: String, why: &str| {
             if is {
                 gaps.push(Gap::new(what, why));
@@ -163,21 +184,22 @@ mod tests {
 
     #[test]
     fn what_was_met_is_said_and_nothing_else() {
-        let usual = Notes::default().gaps(Stops::Io, 0).len();
+        let usual = Notes::default().gaps(Stops::Io, 0, 0).len();
         let all = Notes {
             rings: 1,
             without_figures: 2,
             without_result: 5,
             refused: 1,
             foreign: 3,
+            not_compared: 1,
             unprivileged: Some(b"/bin/su".to_vec()),
         };
-        let gaps = all.gaps(Stops::Io, 4);
-        assert_eq!(gaps.len(), usual + 6);
+        let gaps = all.gaps(Stops::Io, 4, 1);
+        assert_eq!(gaps.len(), usual + 7);
         assert!(
             gaps.iter()
                 .any(|gap| gap.what == "the privileges of /bin/su")
         );
-        assert_eq!(Notes::default().gaps(Stops::All, 0).len(), usual - 1);
+        assert_eq!(Notes::default().gaps(Stops::All, 0, 0).len(), usual - 1);
     }
 }

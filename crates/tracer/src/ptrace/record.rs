@@ -47,7 +47,7 @@ impl Record {
         let residency = self.residencies.now(&mut self.identifier);
         let tallied = self.tally.finish();
         let log = self.log.map(|log| {
-            let mut gaps = self.notes.log_gaps();
+            let mut gaps = self.notes.log_gaps(self.identifier.refused);
             gaps.extend(unrecorded(&tallied.rows));
             gaps.extend(log.reads_of_aio(&tallied.rows));
             gaps.extend(self.failed.iter().cloned());
@@ -60,10 +60,16 @@ impl Record {
                 unattributed_calls: tallied.unattributed_calls,
                 names: tallied.unnamed_files,
                 foreign_calls: self.notes.foreign,
-                uncounted: self.notes.refused.saturating_add(self.notes.rings),
+                uncounted: (self.notes.refused)
+                    .saturating_add(self.notes.rings)
+                    .saturating_add(self.identifier.refused),
                 ..Losses::default()
             },
-            missing: self.notes.gaps(stops, self.identifier.without_generation),
+            missing: self.notes.gaps(
+                stops,
+                self.identifier.without_generation,
+                self.identifier.refused,
+            ),
             ..RawEvidence::default()
         };
         let observation = Observation {

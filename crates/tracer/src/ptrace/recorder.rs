@@ -36,7 +36,7 @@ pub(super) struct Recorder {
     pub(super) identifier: Identifier,
     residencies: Residencies,
     io: Option<ProcessIo>,
-    notes: Notes,
+    pub(super) notes: Notes,
     pub(super) queue: Queue,
     pub(super) mappings: Mappings,
     /// Whether calls count: not before the program was executed.

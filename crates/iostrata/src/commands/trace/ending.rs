@@ -187,7 +187,7 @@ fn check_permitted(pid: u32) -> Result<(), Failure> {
         Err(error) if error.kind() == PermissionDenied => Err(Failure::Program {
             message: format!(
                 "this user may not observe process {pid}: the kernel permits no tracing of it \
-                 ({error}); observe a process of your own, or run as root"
+                 ({error}); observe a process of your own, or run as root, in a container with CAP_SYS_PTRACE"
             ),
             code: 125,
         }),
