@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
+mod bundle;
 mod contained;
+mod engines;
 mod namespaces;
 mod numbers;
 mod repeated;

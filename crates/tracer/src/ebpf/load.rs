@@ -10,6 +10,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::object::{OpenError, chain};
 use super::{Limits, calls, casts, moments, told};
+use crate::permission::filtered;
 
 /// The committed object; `make bpf` rebuilds it from `bpf/`.
 static OBJECT: &[u8] = include_bytes_aligned!("../../../../bpf/iostrata.bpf.o");
@@ -208,12 +209,7 @@ fn refuses(error: &std::io::Error) -> bool {
 fn is_filtered() -> bool {
     let able = CapabilitySet::BPF | CapabilitySet::SYS_ADMIN;
     let is_able = capabilities(None).is_ok_and(|sets| sets.effective.intersects(able));
-    // proc_pid_status(5): 2 is SECCOMP_MODE_FILTER.
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mode = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Seccomp:"));
-    is_able && mode.is_some_and(|mode| mode.trim() == "2")
+    is_able && filtered::is_filtered()
 }
 
 /// Operations of io_uring and names are decoded with the history only: experiments know their own.

@@ -14,6 +14,7 @@ use super::stopping::{NoStops, Stops};
 use super::wire::{Config, END_IOS};
 use super::{Limits, symbols};
 use crate::failure;
+use crate::permission::filtered;
 
 /// The loaded object.
 pub(super) struct Object {
@@ -43,12 +44,11 @@ pub enum OpenError {
          CAP_PERFMON, for a group only: whoever may execute it has them then (SECURITY.md)"
     )]
     NotPermitted(String),
-    /// The capabilities are there, and something before the kernel's own check says no.
+    /// Something says no before the kernel's own check.
     #[error(
-        "a filter of system calls (seccomp) refuses bpf(2), although this process has the capability \
-         for it; give the container a profile that allows bpf, as current ones of Docker do with \
-         CAP_BPF and older ones with CAP_SYS_ADMIN only, or run it with --security-opt \
-         seccomp=unconfined"
+        "a filter of system calls (seccomp) refuses bpf(2); give a container a profile that allows it, \
+         as current ones of Docker do with CAP_BPF and older ones with CAP_SYS_ADMIN only, or \
+         --security-opt seccomp=unconfined, and a systemd unit SystemCallFilter=bpf"
     )]
     Filtered,
     /// The object could not be loaded at all.
@@ -67,6 +67,9 @@ pub enum OpenError {
 
 impl Object {
     pub(super) fn load(limits: &Limits) -> Result<Self, OpenError> {
+        if filtered::ends_at_bpf() {
+            return Err(OpenError::Filtered);
+        }
         // Reading 120,000 symbols takes half as long as loading, and both cores are free.
         let addresses = std::thread::spawn(|| {
             failure::stage("symbols.read");

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::ptr;
 
+use crate::permission::filtered;
+
 /// `cachestat` has this number on every architecture (Linux 6.5,
 /// `include/uapi/asm-generic/unistd.h`); the libc crate lacks it on most.
 const SYS_CACHESTAT: libc::c_long = 451;
@@ -45,6 +47,9 @@ pub fn cachestat(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<CacheStat>
     if range.is_empty() {
         // The kernel takes a length of 0 as "to the end of the file".
         return Ok(CacheStat::default());
+    }
+    if filtered::ends_at_cachestat(SYS_CACHESTAT) {
+        return Err(io::Error::from_raw_os_error(libc::ENOSYS));
     }
     let raw = RawRange {
         off: range.start,

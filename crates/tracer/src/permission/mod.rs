@@ -4,6 +4,7 @@
 //! observer loads them and says.
 
 pub mod caller;
+pub mod filtered;
 mod probe;
 
 use std::ffi::OsStr;

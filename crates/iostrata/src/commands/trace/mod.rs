@@ -21,7 +21,7 @@ use iostrata_report::terminal;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::machine;
-use iostrata_tracer::permission::caller;
+use iostrata_tracer::permission::{caller, filtered};
 use iostrata_tracer::ptrace::front::{self, Side, Told};
 use iostrata_tracer::record::Unfinished;
 
@@ -85,6 +85,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     ];
     outputs::check(outputs.into_iter().flatten())?;
     let watcher = choose(options)?;
+    check_filter(&watcher)?;
     let behind = match stand_behind(options, &watcher)? {
         Some(Side::Front(Told::Code(code))) => return Ok(ExitCode::from(code)),
         Some(Side::Front(Told::Killed(signal))) => return Err(failed::killed_behind(signal)),
@@ -175,6 +176,25 @@ fn choose(options: &Trace) -> Result<Watcher, Failure> {
             Ok(Watcher::Stops(Some(gap)))
         }
     }
+}
+
+/// A filter may end who traces in the middle of it: then nothing is begun.
+fn check_filter(watcher: &Watcher) -> Result<(), Failure> {
+    let Watcher::Stops(instead) = watcher else {
+        return Ok(());
+    };
+    let Some(call) = filtered::ends_at_tracing() else {
+        return Ok(());
+    };
+    let instead = instead
+        .as_ref()
+        .map(|gap| format!("; eBPF instead: {}", gap.why));
+    Err(itself(&format!(
+        "a filter of system calls (seccomp) ends every process that calls {call}, as tracing by stops \
+         has to; give a systemd unit SystemCallFilter=@debug kcmp seccomp, or a container \
+         --security-opt seccomp=unconfined{}",
+        instead.unwrap_or_default()
+    )))
 }
 
 /// A program behind a filter dies with the process that traces it. That one is another than
