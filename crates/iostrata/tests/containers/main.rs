@@ -8,3 +8,5 @@ mod engines;
 mod namespaces;
 mod numbers;
 mod repeated;
+mod sandboxes;
+mod services;
