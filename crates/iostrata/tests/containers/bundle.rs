@@ -44,7 +44,7 @@ impl Engine {
         profile
     }
 
-    /// Capabilities that a container has unless it is given more (daemon/pkg/oci/caps of moby,
+    /// Capabilities that a container has unless it is given more (`daemon/pkg/oci/caps` of moby,
     /// containers.conf(5)).
     fn capabilities(self) -> Vec<String> {
         let both = "CHOWN DAC_OVERRIDE FSETID FOWNER SETGID SETUID SETFCAP SETPCAP \
@@ -95,7 +95,7 @@ impl Bundle {
             dir,
         };
         let config = bundle.config(
-            &filter(engine.profile(), &capabilities),
+            &filter(&engine.profile(), &capabilities),
             &capabilities,
             shows_all,
         );
@@ -193,8 +193,8 @@ fn bound(at: &str, from: &Path, how: &str) -> Value {
 }
 
 /// What the engine makes of its profile for a container on this machine
-/// (profiles/seccomp/seccomp_linux.go of moby, pkg/seccomp of containers/common).
-fn filter(profile: Value, capabilities: &[String]) -> Value {
+/// (`profiles/seccomp/seccomp_linux.go` of moby, `pkg/seccomp` of `containers/common`).
+fn filter(profile: &Value, capabilities: &[String]) -> Value {
     let lists = |value: &Value, of: &str| -> Vec<String> {
         let list = value[of].as_array().cloned().unwrap_or_default();
         list.iter()

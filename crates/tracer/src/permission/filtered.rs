@@ -24,7 +24,9 @@ const OF_TRACING: [(&str, libc::c_long); 6] = [
 /// Whether this process has a filter: 2 is `SECCOMP_MODE_FILTER` (`proc_pid_status(5)`).
 pub(crate) fn is_filtered() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
+    let mode = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Seccomp:"));
     mode.is_some_and(|mode| mode.trim() == "2")
 }
 
@@ -45,7 +47,9 @@ pub fn ends_at_tracing() -> Option<&'static str> {
         return None;
     }
     let mut calls = OF_TRACING.into_iter();
-    calls.find(|(_, number)| ends_at(*number)).map(|(name, _)| name)
+    calls
+        .find(|(_, number)| ends_at(*number))
+        .map(|(name, _)| name)
 }
 
 /// Makes the call in a child, with arguments that no call takes.
@@ -58,7 +62,10 @@ fn ends_at(number: libc::c_long) -> bool {
     let mut status = 0;
     // SAFETY: waits for the child that was just made, and writes to a live integer.
     let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
-    child > 0 && waited == child && libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSYS
+    child > 0
+        && waited == child
+        && libc::WIFSIGNALED(status)
+        && libc::WTERMSIG(status) == libc::SIGSYS
 }
 
 fn make(number: libc::c_long) -> ! {

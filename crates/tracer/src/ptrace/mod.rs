@@ -102,8 +102,10 @@ pub enum TraceError {
         source: io::Error,
     },
     /// The kernel refused what tracing needs.
-    #[error("cannot trace a program: {0}; run iostrata where ptrace and seccomp are permitted, in a systemd unit \
-         with SystemCallFilter=@debug kcmp seccomp")]
+    #[error(
+        "cannot trace a program: {0}; run iostrata where ptrace and seccomp are permitted, in a systemd unit \
+         with SystemCallFilter=@debug kcmp seccomp"
+    )]
     Kernel(#[source] io::Error),
     /// The recording was given up; the program was not touched by that.
     #[error("the recording was given up ({0}); please report it")]
