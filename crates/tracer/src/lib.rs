@@ -22,6 +22,7 @@ pub mod permission;
 pub mod program;
 pub mod ptrace;
 pub mod record;
+pub mod signals;
 mod sites;
 pub mod stack;
 mod steps;
