@@ -16,6 +16,9 @@ pub mod identity;
 pub mod kernel;
 pub mod machine;
 pub mod memory;
+#[cfg(test)]
+#[path = "../../core/tests/mutation/mod.rs"]
+mod mutation;
 pub mod page_cache;
 mod paths;
 pub mod permission;

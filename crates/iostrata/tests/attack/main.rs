@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `IOSTRATA_ATTACK_SEED` | the seed; another one for each run if not given |
 //! | `IOSTRATA_ATTACK_KILLS`, `_LIMITS`, `_NAMESPACES`, `_PROGRAMS` | trials of each |
-//! | `IOSTRATA_ATTACK_ONLY` | one trial, such as `kill report/17` |
+//! | `IOSTRATA_ATTACK_ONLY` | one attack, such as `kill report`, or one trial of it, `kill report/17` |
 //! | `IOSTRATA_ATTACK_TABLE` | a file that rows of the table are added to |
 #![forbid(unsafe_code)]
 #![expect(

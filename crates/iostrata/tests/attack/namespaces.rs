@@ -8,7 +8,7 @@ use crate::place::Place;
 use crate::seeded::Seeded;
 use crate::trials::{Fault, Outcome, Trials, holds, variable};
 
-const FEW: u64 = 16;
+const FEW: u64 = 8;
 
 /// 20 synchronous writes and one sync.
 const PROGRAM: &str = "exec dd if=/dev/zero of=x bs=4k count=20 oflag=sync conv=fsync 2>/dev/null";
@@ -40,10 +40,8 @@ fn one(seeded: &mut Seeded) -> Outcome {
     let place = Place::new();
     let mut words: Vec<&str> = Vec::new();
     for _ in 0..=seeded.below(3) {
-        words.push("unshare");
-        for _ in 0..=seeded.below(3) {
-            words.extend(*seeded.one_of(&KINDS));
-        }
+        let kinds = (0..=seeded.below(3)).flat_map(|_| *seeded.one_of(&KINDS));
+        words.extend(["unshare"].iter().chain(kinds));
     }
     let backend = *seeded.one_of(&["ebpf", "ptrace"]);
     words.push(env!("CARGO_BIN_EXE_iostrata"));

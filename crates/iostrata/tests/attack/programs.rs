@@ -71,8 +71,8 @@ for i in range(300):
     program("writes to devices", "echo x > /dev/full; echo x > /dev/null; head -c 100 /dev/urandom > f; head -c 1000000 /dev/zero > /dev/null"),
     program(
         "has huge and impossible files",
-        r#"truncate -s 1T sparse; truncate -s 9223372036854775807 most; dd if=/dev/zero of=far bs=1 count=1 seek=8E
-           printf x | dd of=sparse bs=1 seek=1000000000000 conv=notrunc"#,
+        r"truncate -s 1T sparse; truncate -s 9223372036854775807 most; dd if=/dev/zero of=far bs=1 count=1 seek=8E
+           printf x | dd of=sparse bs=1 seek=1000000000000 conv=notrunc",
     ),
     program(
         "cannot be looked at",
@@ -150,5 +150,5 @@ for i in range(100):
     fd=os.open("p%d"%(i%5),os.O_RDWR|os.O_CREAT|os.O_APPEND)
     socket.send_fds(a,[b"x"],[fd]); os.close(fd)
     _,fds,_,_=socket.recv_fds(b,1,1); os.write(fds[0],b"hello"); os.close(fds[0])'"#),
-    program("changes times, owners and attributes", r#"echo x > y; touch -d @-99999999999 y; touch -d @99999999999 y; chown 4294967294 y; setfattr -n user.$(printf '\033') -v x y; chattr +a y; echo z >> y; chattr -a y; chmod 7777 y; chmod 0 y; cat y"#),
+    program("changes times, owners and attributes", r"echo x > y; touch -d @-99999999999 y; touch -d @99999999999 y; chown 4294967294 y; setfattr -n user.$(printf '\033') -v x y; chattr +a y; echo z >> y; chattr -a y; chmod 7777 y; chmod 0 y; cat y"),
 ];

@@ -12,6 +12,7 @@ use crate::ending::any_signal;
 use crate::log;
 use crate::marked::{Marked, Process};
 use crate::seeded::Seeded;
+use crate::traced::workload;
 use crate::trials::{Failure, Fault, Outcome, holds};
 
 /// How a program is observed.
@@ -245,7 +246,10 @@ fn all_end(marked: &Marked, what: &dyn Fn() -> String) -> Result<(), Failure> {
 /// A program that runs already goes on whatever happens to who looks at it.
 fn adopting_is_killed(way: Way, seeded: &mut Seeded) -> Outcome {
     let marked = Marked::new();
-    let mut program = marked.alone(60_000).spawn().unwrap();
+    let mut program = Command::new(workload("busy"));
+    program.arg(marked.path("work")).arg("60000");
+    marked.mark(&mut program);
+    let mut program = program.spawn().unwrap();
     while !marked.has_begun() {
         sleep(Duration::from_millis(1));
     }

@@ -69,8 +69,8 @@ fn seed() -> u64 {
 /// One attack after another, and what came of them.
 pub(crate) struct Trials {
     seed: u64,
-    /// Of one attack, the number of one trial.
-    only: Option<(String, u64)>,
+    /// One attack, or one trial of it.
+    only: Option<(String, Option<u64>)>,
     rows: String,
     failures: Vec<String>,
 }
@@ -78,8 +78,11 @@ pub(crate) struct Trials {
 impl Trials {
     pub(crate) fn begin() -> Self {
         let only = env::var("IOSTRATA_ATTACK_ONLY").ok().map(|only| {
-            let (attack, number) = only.rsplit_once('/').unwrap();
-            (attack.to_owned(), number.parse().unwrap())
+            let parts = only.rsplit_once('/');
+            let (attack, number) = parts.map_or((&*only, None), |(attack, number)| {
+                (attack, Some(number.parse().unwrap()))
+            });
+            (attack.to_owned(), number)
         });
         let seed = seed();
         // Programs that end by SIGQUIT leave no core.
@@ -96,6 +99,11 @@ impl Trials {
         }
     }
 
+    /// What is decided once for an attack.
+    pub(crate) fn random(&self, name: &str) -> Seeded {
+        Seeded::new(self.seed, name, u64::MAX)
+    }
+
     /// Makes so many trials.
     pub(crate) fn attack(
         &mut self,
@@ -104,10 +112,14 @@ impl Trials {
         trial: impl Fn(&mut Seeded) -> Outcome,
     ) {
         let numbers = match &self.only {
-            Some((attack, number)) if attack == name => *number..number + 1,
+            Some((attack, Some(number))) if attack == name => *number..number + 1,
+            Some((attack, None)) if attack == name => 0..trials,
             Some(_) => return,
             None => 0..trials,
         };
+        if numbers.is_empty() {
+            return;
+        }
         let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
         let mut faults: BTreeMap<Fault, u64> = BTreeMap::new();
         let made = numbers.end - numbers.start;
@@ -142,17 +154,19 @@ impl Trials {
             .iter()
             .map(|(end, count)| format!("{end} {count}"))
             .collect();
-        _ = write!(self.rows, "| {name} | {made} ");
+        let mut row = format!("| {name} | {made} ");
         for fault in FAULTS {
             let count = faults.get(&fault).copied().unwrap_or_default();
-            _ = write!(self.rows, "| {count} ");
+            _ = write!(row, "| {count} ");
         }
-        _ = writeln!(self.rows, "| {} |", ends.join(", "));
+        _ = writeln!(row, "| {} |", ends.join(", "));
+        eprint!("{row}");
+        self.rows.push_str(&row);
     }
 
     /// Shows the rows, and fails when something did.
     pub(crate) fn end(self) {
-        eprint!("seed {}\n{}", self.seed, self.rows);
+        eprintln!("seed {}", self.seed);
         if let Some(path) = env::var_os("IOSTRATA_ATTACK_TABLE") {
             let mut table = OpenOptions::new();
             let table = table.append(true).create(true).open(path);

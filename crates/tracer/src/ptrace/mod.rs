@@ -45,6 +45,9 @@ mod turns;
 mod usage;
 mod watch;
 
+#[cfg(test)]
+mod texts;
+
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;

@@ -90,8 +90,14 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let watcher = choose(options)?;
     let held = ending::unless_arrived(held)?;
     let behind = match stand_behind(options, &watcher)? {
-        Some(Side::Front(Told::Code(code))) => return Ok(ExitCode::from(code)),
-        Some(Side::Front(Told::Killed(signal))) => return Err(failed::killed_behind(signal)),
+        Some(Side::Front(told)) => {
+            // One that comes now would change how the program ended.
+            held.keep();
+            return match told {
+                Told::Code(code) => Ok(ExitCode::from(code)),
+                Told::Killed(signal) => Err(failed::killed_behind(signal)),
+            };
+        }
         Some(Side::Behind(behind)) => Some(behind),
         None => None,
     };
