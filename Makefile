@@ -11,7 +11,7 @@ COMPLETIONS_FISH = $(PREFIX)/share/fish/vendor_completions.d
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check bench install bpf bpf-check
+.PHONY: help lab test attack check bench install bpf bpf-check
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,12 @@ test: ## Run every test; as root those of the real kernel too
 	@# Through a pipe: programs that tests trace inherit what tests print to, and would be seen to
 	@# write to a file there.
 	bash -o pipefail -c 'cargo test --workspace --locked 2>&1 | cat'
+
+attack: ## Attack it for an hour or two: scripts/attack has the variables, docs/reliability.md the table
+	@scripts/deps test
+	@SEED="$(SEED)" KILLS="$(KILLS)" LIMITS="$(LIMITS)" NAMESPACES="$(NAMESPACES)" \
+		PROGRAMS="$(PROGRAMS)" INPUTS="$(INPUTS)" ONLY="$(ONLY)" PROFILE="$(PROFILE)" \
+		scripts/attack
 
 check: ## Check format, lints, documentation, and that the eBPF object is up to date
 	@scripts/bpf check

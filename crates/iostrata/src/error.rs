@@ -26,6 +26,8 @@ pub(crate) enum Failure {
     Program { message: String, code: u8 },
     /// A signal ended it, after so many rows: exit code 128 + signal.
     Interrupted { by: Interrupted, rows: usize },
+    /// A signal ended `trace` before there was a program: exit code 128 + signal.
+    NotBegun(Interrupted),
 }
 
 impl Failure {
@@ -51,6 +53,14 @@ impl Failure {
                     0 => format!("{by} before a row was finished: there is nothing to show"),
                     _ => format!("{by}: the result has the rows that were finished"),
                 };
+                (message, code)
+            }
+            Self::NotBegun(by) => {
+                let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
+                let message = format!(
+                    "{by} before the observation began: no program was started, and there is nothing \
+                     to show"
+                );
                 (message, code)
             }
         };

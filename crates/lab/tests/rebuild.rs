@@ -17,6 +17,15 @@ use iostrata_core::record::{
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::rebuild::{RebuildError, Rebuilt, rebuild};
 
+#[path = "../../core/tests/mutation/mod.rs"]
+#[expect(dead_code, reason = "shared with the other tests of readers")]
+mod mutation;
+#[path = "../../core/tests/mutation/operations.rs"]
+mod operations;
+
+use mutation::{inputs, limited};
+use operations::operations;
+
 fn node(inode: u64) -> FileId {
     FileId {
         device: 9,
@@ -195,6 +204,21 @@ fn a_tree_is_made_with_its_kinds_links_and_holes() {
 }
 
 #[test]
+fn each_name_of_a_special_file_counts() {
+    let ground = Ground::new().with([
+        root(),
+        made(2, Kind::Fifo, 1, "fifo", ""),
+        Change::Linked {
+            node: node(2),
+            name: name(1, "again"),
+        },
+    ]);
+    let (dir, result) = ground.rebuild();
+    assert_eq!(result.unwrap().others, 2);
+    assert_eq!(fs::read_dir(dir.path().join("into")).unwrap().count(), 2);
+}
+
+#[test]
 fn nothing_is_made_outside() {
     let outside = tempfile::tempdir().unwrap();
     let target = outside.path().to_str().unwrap().to_owned();
@@ -357,4 +381,57 @@ fn a_hundred_thousand_names_are_made() {
     assert_eq!(result.unwrap().files, 100_000);
     let last = fs::read_dir(dir.path().join("into/d101")).unwrap();
     assert_eq!(last.count(), 1_000);
+}
+
+/// All below a directory, without following a link.
+fn below(directory: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    let mut left = vec![directory.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(directory).unwrap().flatten() {
+            all.push(entry.path());
+            if entry.file_type().unwrap().is_dir() {
+                left.push(entry.path());
+            }
+        }
+    }
+    all
+}
+
+/// Whatever a log says, only `into` is made, and that whole or not at all.
+#[test]
+fn what_nobody_has_made_is_rebuilt_or_refused() {
+    limited("what_nobody_has_made_is_rebuilt_or_refused", |watch| {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let (log, into) = (dir.path().join("log"), dir.path().join("into"));
+        inputs(|random| {
+            fs::write(&log, operations::write(Vec::new(), operations(random))).unwrap();
+            let limits = Limits {
+                expanded_bytes: 1 << 24,
+                ..Limits::default()
+            };
+            let rebuilt = watch.input(|| rebuild(&log, &into, limits, &Interrupt::never()));
+            let outside = fs::read_dir(dir.path()).unwrap().count();
+            assert_eq!(outside, 1 + usize::from(into.exists()));
+            assert_eq!(into.exists(), rebuilt.is_ok(), "{rebuilt:?}");
+            if let Ok(rebuilt) = rebuilt {
+                let made = below(&into);
+                let told = rebuilt.files + rebuilt.directories + rebuilt.others;
+                assert!(made.len() as u64 <= told, "{made:?} {rebuilt:?}");
+                fs::remove_dir_all(&into).unwrap();
+            }
+        });
+    });
+}
+
+/// Deeper than a path is long, and than there are descriptors.
+#[test]
+fn directories_may_be_as_deep_as_a_stranger_likes() {
+    let directories = (2..5_000_u64).map(|inode| made(inode, Kind::Directory, inode - 1, "d", ""));
+    let ground = Ground::new().with([root()]).with(directories);
+    let (dir, result) = ground.rebuild();
+    let into = dir.path().join("into");
+    if let Err(error) = result {
+        assert!(!into.exists(), "{error}");
+    }
 }

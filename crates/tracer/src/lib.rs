@@ -16,12 +16,16 @@ pub mod identity;
 pub mod kernel;
 pub mod machine;
 pub mod memory;
+#[cfg(test)]
+#[path = "../../core/tests/mutation/mod.rs"]
+mod mutation;
 pub mod page_cache;
 mod paths;
 pub mod permission;
 pub mod program;
 pub mod ptrace;
 pub mod record;
+pub mod signals;
 mod sites;
 pub mod stack;
 mod steps;

@@ -1,22 +1,68 @@
 //! Inputs for readers: valid ones that are changed here and there. Other crates' tests include
 //! this file.
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use proptest::prelude::*;
-use proptest::test_runner::Config;
+/// How many inputs a reader has got, for who counts them.
+const COUNTED: &str = "inputs: ";
 
-/// Inputs of each reader: `IOSTRATA_INPUTS`, or a thousand.
-pub(crate) fn inputs() -> Config {
-    let cases = std::env::var("IOSTRATA_INPUTS");
-    let cases = cases.ok().and_then(|cases| cases.parse().ok());
-    Config {
-        cases: cases.unwrap_or(1_000),
-        failure_persistence: None,
-        max_shrink_iters: 200,
-        ..Config::default()
+/// Numbers by a seed (xorshift64*): generators with more to them take longer than the readers.
+pub(crate) struct Random(u64);
+
+impl Random {
+    fn of(seed: u64, number: u64) -> Self {
+        // The end of splitmix64, so that neighbours have nothing in common.
+        let mut mixed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Self((mixed ^ (mixed >> 31)).max(1))
     }
+
+    /// Any number.
+    pub(crate) fn any(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.any() >> 33).unwrap() % bound
+    }
+}
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Has a reader read inputs: `IOSTRATA_INPUTS` of them, or a thousand. Each is decided by
+/// `IOSTRATA_ATTACK_SEED` and its number; `IOSTRATA_INPUT` is the number of the only one.
+pub(crate) fn inputs(read: impl Fn(&mut Random)) {
+    let seed = variable("IOSTRATA_ATTACK_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    let count = variable("IOSTRATA_INPUTS").unwrap_or(1_000);
+    let numbers = variable("IOSTRATA_INPUT").map_or(0..count, |only| only..only + 1);
+    // On a line of its own, whatever the test runner has printed before.
+    tell(&format!("\n{COUNTED}{}", numbers.end - numbers.start));
+    for number in numbers {
+        let done = catch_unwind(AssertUnwindSafe(|| read(&mut Random::of(seed, number))));
+        if let Err(panic) = done {
+            tell(&format!(
+                "again: IOSTRATA_ATTACK_SEED={seed} IOSTRATA_INPUT={number}"
+            ));
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// To the process that waits for this one.
+fn tell(line: &str) {
+    let line = format!("{line}\n");
+    std::io::stdout().write_all(line.as_bytes()).unwrap();
 }
 
 /// One change of an input. Places and lengths are taken modulo what there is.
@@ -53,19 +99,30 @@ const NUMBERS: [&str; 10] = [
 ];
 const TEXTS: [&str; 8] = ["\0", "\n", "\"", "/../", "\u{1b}[2J", "ä", "{", "]"];
 
-pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let place = any::<usize>;
-    let step = prop_oneof![
-        4 => (place(), any::<u8>()).prop_map(|(at, byte)| Step::Set(at, byte)),
-        1 => (place(), 0_usize..200).prop_map(|(at, bytes)| Step::Cut(at, bytes)),
-        1 => (place(), 0_usize..300, 1_usize..40).prop_map(|(at, bytes, times)| Step::Again(at, bytes, times)),
-        2 => (place(), prop_oneof![any::<u64>(), Just(u64::MAX), Just(1 << 63), 0_u64..300])
-            .prop_map(|(at, word)| Step::Word(at, word)),
-        4 => (place(), 0..NUMBERS.len()).prop_map(|(at, which)| Step::Digits(at, which)),
-        2 => (place(), 0..TEXTS.len() * 3).prop_map(|(at, which)| Step::Text(at, which)),
-        1 => place().prop_map(Step::End),
-    ];
-    prop::collection::vec(step, 1..8)
+/// Some changes.
+pub(crate) fn steps(random: &mut Random) -> Vec<Step> {
+    (0..=random.below(7)).map(|_| step(random)).collect()
+}
+
+fn step(random: &mut Random) -> Step {
+    let at = random.below(usize::MAX >> 33);
+    match random.below(15) {
+        0..4 => Step::Set(at, random.any().to_le_bytes()[7]),
+        4 => Step::Cut(at, random.below(200)),
+        5 => Step::Again(at, random.below(300), 1 + random.below(39)),
+        6..8 => Step::Word(
+            at,
+            match random.below(4) {
+                0 => random.any(),
+                1 => u64::MAX,
+                2 => 1 << 63,
+                _ => random.any() % 300,
+            },
+        ),
+        8..12 => Step::Digits(at, random.below(NUMBERS.len())),
+        12..14 => Step::Text(at, random.below(TEXTS.len() * 3)),
+        _ => Step::End(at),
+    }
 }
 
 /// The input with its changes.
@@ -135,12 +192,27 @@ pub(crate) fn limited(test: &str, work: impl FnOnce(&Watch)) {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
+    let is_well = output.status.success() && said.contains("1 passed");
+    add_row(test, &said, is_well);
     assert!(
-        output.status.success() && said.contains("1 passed"),
+        is_well,
         "{}: {said}{}",
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// A row for the table of `scripts/attack`.
+fn add_row(test: &str, said: &str, is_well: bool) {
+    let counts = said.lines().filter_map(|line| line.strip_prefix(COUNTED));
+    let inputs: u64 = counts.filter_map(|count| count.parse::<u64>().ok()).sum();
+    let Some(path) = std::env::var_os("IOSTRATA_ATTACK_TABLE") else {
+        return;
+    };
+    let (test, failures) = (test.replace('_', " "), u64::from(!is_well));
+    let row = format!("| inputs: {test} | {inputs} | 0 | 0 | 0 | {failures} | |\n");
+    let table = OpenOptions::new().append(true).create(true).open(path);
+    table.unwrap().write_all(row.as_bytes()).unwrap();
 }
 
 /// Looks at how long one input takes.

@@ -103,36 +103,6 @@ fn after_rows_were_finished() {
 }
 
 #[test]
-fn at_any_moment() {
-    if !is_root("mounting images") {
-        return;
-    }
-    let options = "lab --quick --fs host,ext4,xfs,btrfs --mode flush,fsync --size 1 --count 50";
-    // From the start of the program over images and both passes to the end.
-    for (number, after_ms) in [2, 20, 80, 160, 320, 640, 1280, 1920, 2560]
-        .into_iter()
-        .enumerate()
-    {
-        let (signal, code, _) = SIGNALS[number % SIGNALS.len()];
-        let place = Place::new();
-        let running = Running::start(&place, "run", place.iostrata(options));
-        thread::sleep(Duration::from_millis(after_ms));
-        running.signal(signal);
-        let outcome = running.finish();
-        // Before it catches signals there is nothing to remove; after its end nothing to interrupt.
-        let in_order = outcome.code == Some(code) || outcome.code == Some(0);
-        let at_once = outcome.signal == Some(signal.as_raw());
-        assert!(
-            in_order || at_once,
-            "after {after_ms} ms: {}",
-            outcome.text(&place)
-        );
-        assert!(!outcome.stderr.contains("warning"), "{}", outcome.stderr);
-        place.assert_nothing_left();
-    }
-}
-
-#[test]
 fn a_signal_that_is_ignored_stays_ignored() {
     let place = Place::new();
     let mut command = Command::new("/bin/sh");

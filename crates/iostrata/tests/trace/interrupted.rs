@@ -149,3 +149,55 @@ fn savings_that_are_not_to_be_measured_are_computed() {
     let finding = small_writes(&measured);
     assert_eq!(finding.saving_basis, Some(Basis::Measured));
 }
+
+/// While the kernel side is loaded, and until the program begins.
+#[test]
+fn what_comes_before_the_program_ends_iostrata_with_a_word() {
+    for signal in [
+        Signal::INT,
+        Signal::TERM,
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::USR1,
+    ] {
+        let dir = place();
+        let log = dir.path().join("log");
+        let options = ["--record", log.to_str().unwrap(), "-o", "result"];
+        let mut program = iostrata(&options, &["touch", "begun"]);
+        program.current_dir(dir.path()).stderr(Stdio::piped());
+        let running = program.spawn().unwrap();
+        // Until they wait.
+        let waiting = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", running.id())).ok()?;
+            let mask = status
+                .lines()
+                .find_map(|line| line.strip_prefix("SigBlk:"))?;
+            u64::from_str_radix(mask.trim(), 16).ok()
+        };
+        while waiting().is_none_or(|mask| mask & 1 << (signal.as_raw() - 1) == 0) {
+            sleep(Duration::from_millis(1));
+        }
+        kill_process(Pid::from_child(&running), signal).unwrap();
+        let output = running.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(128 + signal.as_raw()), "{text}");
+        assert!(text.starts_with("interrupted by SIG"), "{text}");
+        assert!(text.contains("no program was started"), "{text}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}
+
+/// What is blocked while iostrata waits is not blocked in the program.
+#[test]
+fn the_program_has_its_signals() {
+    for backend in ["ebpf", "ptrace"] {
+        let mut program = iostrata(
+            &["--backend", backend],
+            &["grep", "SigBlk", "/proc/self/status"],
+        );
+        let output = program.output().unwrap();
+        let mask = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mask = mask.trim().rsplit('\t').next().map(str::to_owned);
+        assert_eq!(mask.as_deref(), Some("0000000000000000"), "{backend}");
+    }
+}

@@ -51,7 +51,7 @@ impl Marked {
         }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
@@ -78,18 +78,15 @@ impl Marked {
             .arg("--")
             .arg(program)
             .current_dir(self.path("work"));
-        let (name, value) = self.mark.split_once('=').unwrap();
-        command.env(name, value).env("RUST_BACKTRACE", "0");
+        self.mark(&mut command);
+        command.env("RUST_BACKTRACE", "0");
         command
     }
 
-    /// The same program without iostrata.
-    pub(crate) fn alone(&self, writes: u64) -> Command {
-        let mut command = Command::new(workload("busy"));
-        command.arg(self.path("work")).arg(writes.to_string());
+    /// Has what comes of a command found.
+    pub(crate) fn mark(&self, command: &mut Command) {
         let (name, value) = self.mark.split_once('=').unwrap();
         command.env(name, value);
-        command
     }
 
     /// All that live now.

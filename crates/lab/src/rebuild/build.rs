@@ -148,7 +148,10 @@ impl<'a, R: Read + Seek> Build<'a, R> {
                 at.name,
                 AtFlags::empty(),
             )?;
-            self.rebuilt.files += u64::from(node.kind == Kind::Regular);
+            match node.kind {
+                Kind::Regular => self.rebuilt.files += 1,
+                _ => self.rebuilt.others += 1,
+            }
             return Ok(());
         }
         let is_made = match &node.body {

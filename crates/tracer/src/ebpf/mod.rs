@@ -26,7 +26,7 @@ mod requests;
 mod stopping;
 mod stream;
 mod sums;
-mod symbols;
+pub(crate) mod symbols;
 pub(crate) mod told;
 mod touched;
 mod uring;

@@ -1,6 +1,7 @@
 //! The loaded object: its maps, and attaching its programs.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::thread::JoinHandle;
 
 use aya::maps::{Array, Map, MapData, MapError, RingBuf};
 use aya::programs::iter::Iter;
@@ -71,10 +72,11 @@ impl Object {
             return Err(OpenError::Filtered);
         }
         // Reading 120,000 symbols takes half as long as loading, and both cores are free.
-        let addresses = std::thread::spawn(|| {
+        let read = || {
             failure::stage("symbols.read");
             symbols::read()
-        });
+        };
+        let addresses = std::thread::Builder::new().spawn(read);
         let btf = type_information().map_err(OpenError::NoBtf)?;
         let Programs {
             ebpf,
@@ -91,7 +93,8 @@ impl Object {
                 why.map_or_else(String::new, |gap| gap.why.clone()),
             ));
         }
-        let read = addresses.join();
+        // Without another thread it takes longer.
+        let read = addresses.map_or_else(|_refused| Ok(read()), JoinHandle::join);
         let hidden = "kernel addresses are hidden (kptr_restrict, CAP_SYSLOG)".to_owned();
         let (end_io, why) = match read {
             Ok(end_io) => (end_io, hidden),

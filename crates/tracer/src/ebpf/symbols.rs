@@ -28,7 +28,7 @@ pub(super) fn read() -> [u64; END_IOS] {
     File::open("/proc/kallsyms").map_or([0; END_IOS], |file| parse(BufReader::new(file)))
 }
 
-fn parse(mut lines: impl BufRead) -> [u64; END_IOS] {
+pub(crate) fn parse(mut lines: impl BufRead) -> [u64; END_IOS] {
     let mut found = [0; END_IOS];
     let mut left = WANTED.len();
     let mut line = Vec::with_capacity(128);

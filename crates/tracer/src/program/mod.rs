@@ -17,6 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::permission::caller;
+use crate::signals::Mask;
 
 /// Why a program does not run.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +37,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// No process could be made for it.
-    #[error("cannot start a process: {0}")]
+    #[error("cannot start a process: {0}; look at the limits of this user (ulimit -a)")]
     NoProcess(#[source] io::Error),
 }
 
@@ -50,8 +51,9 @@ pub struct Blocked {
 }
 
 impl Blocked {
-    /// Makes the process of `command`, the program's name and its arguments.
-    pub fn prepare(command: &[OsString]) -> Result<Self, StartError> {
+    /// Makes the process of `command`, the program's name and its arguments, with these signals
+    /// blocked.
+    pub fn prepare(command: &[OsString], mask: Mask) -> Result<Self, StartError> {
         let (name, arguments) = command.split_first().ok_or_else(|| StartError::NotFound {
             program: OsString::new(),
         })?;
@@ -68,6 +70,7 @@ impl Blocked {
         // from its parent; it neither allocates nor takes locks.
         unsafe {
             program.pre_exec(move || {
+                mask.take()?;
                 if held_back {
                     rustix::thread::set_no_new_privs(true)?;
                 }
@@ -75,11 +78,12 @@ impl Blocked {
             });
         }
         // Returns when the program runs: the standard library waits for that.
-        let starting = thread::spawn(move || {
+        let starting = thread::Builder::new().spawn(move || {
             let child = program.spawn();
             drop((waits, tells));
             child
         });
+        let starting = starting.map_err(StartError::NoProcess)?;
         let mut pid = [0; 4];
         if told.read_exact(&mut pid).is_err() {
             let failed = starting.join().map_or_else(|_| None, Result::err);

@@ -169,7 +169,7 @@ fn read_position(info: &File) -> Option<u64> {
     parse_position(text.get(..bytes)?)
 }
 
-fn parse_position(text: &[u8]) -> Option<u64> {
+pub(super) fn parse_position(text: &[u8]) -> Option<u64> {
     let line = text.split(|byte| *byte == b'\n').next()?;
     let number = line.strip_prefix(b"pos:")?.trim_ascii();
     std::str::from_utf8(number).ok()?.parse().ok()

@@ -5,21 +5,12 @@
 )]
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
 use std::ptr;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-/// Signals that ask a process to do something, or to end.
-const PASSED_ON: [libc::c_int; 6] = [
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGTERM,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-];
+use crate::signals::{asking, block};
 
 /// Which of the two this is.
 #[derive(Debug)]
@@ -69,17 +60,17 @@ pub fn split() -> io::Result<Side> {
     let (ends, answer) = io::pipe()?;
     // SAFETY: makes a system call that cannot fail.
     let front = unsafe { libc::getpid() };
-    let signals = signal_set();
+    let signals = asking();
     let before = block(&signals)?;
     // SAFETY: the process has one thread, so the child is a whole one.
     match unsafe { libc::fork() } {
         -1 => {
             let error = io::Error::last_os_error();
-            set_mask(&before)?;
+            before.take()?;
             Err(error)
         }
         0 => {
-            set_mask(&before)?;
+            before.take()?;
             drop(ends);
             Ok(Side::Behind(Behind { front, answer }))
         }
@@ -146,40 +137,6 @@ fn code_of(behind: libc::pid_t) -> io::Result<Told> {
         Ok(Told::Code(code))
     } else {
         Ok(Told::Killed(libc::WTERMSIG(status)))
-    }
-}
-
-fn signal_set() -> libc::sigset_t {
-    let mut set = MaybeUninit::uninit();
-    // SAFETY: fills the whole set.
-    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    for signal in PASSED_ON {
-        // SAFETY: the set was filled above and the signal exists.
-        unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
-    }
-    // SAFETY: it was filled above.
-    unsafe { set.assume_init() }
-}
-
-/// Blocks signals; returns the mask before.
-fn block(signals: &libc::sigset_t) -> io::Result<libc::sigset_t> {
-    let mut before = MaybeUninit::uninit();
-    // SAFETY: both are sets; the kernel fills the second.
-    let outcome = unsafe { libc::sigprocmask(libc::SIG_BLOCK, signals, before.as_mut_ptr()) };
-    if outcome != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call has succeeded and filled it.
-    Ok(unsafe { before.assume_init() })
-}
-
-fn set_mask(mask: &libc::sigset_t) -> io::Result<()> {
-    // SAFETY: the mask is a set, and the old one is not asked for.
-    let outcome = unsafe { libc::sigprocmask(libc::SIG_SETMASK, mask, ptr::null_mut()) };
-    if outcome == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
     }
 }
 

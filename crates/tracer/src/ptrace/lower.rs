@@ -84,7 +84,7 @@ pub(super) fn accounts(process: u32) -> Option<ProcessIo> {
     parse_accounts(&text)
 }
 
-fn parse_accounts(text: &[u8]) -> Option<ProcessIo> {
+pub(super) fn parse_accounts(text: &[u8]) -> Option<ProcessIo> {
     Some(ProcessIo {
         processes: 1,
         read_bytes: number(text, b"rchar:")?,

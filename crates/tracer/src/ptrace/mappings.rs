@@ -20,7 +20,9 @@ impl Mappings {
     pub(super) fn stored_to(&self, tid: Tid, address: u64, bytes: u64) -> Option<Open> {
         let to = address.saturating_add(bytes);
         self.all.iter().find(|one| overlap(one, address, to))?;
-        let maps = std::fs::read_to_string(format!("/proc/{tid}/maps")).ok()?;
+        // Names may be no text.
+        let maps = std::fs::read(format!("/proc/{tid}/maps")).ok()?;
+        let maps = String::from_utf8_lossy(&maps);
         let mut shared = maps.lines().filter_map(shared);
         let (.., inode) = shared.rfind(|(from, end, _)| *from < to && address < *end)?;
         // The last one there: inode numbers are used again, and are alike in two subvolumes.
@@ -45,7 +47,7 @@ fn overlap((from, end, _): &(u64, u64, Open), address: u64, to: u64) -> bool {
 
 /// Of a line of `/proc/PID/maps`: where a shared mapping that may be stored to begins and ends,
 /// and its inode.
-fn shared(line: &str) -> Option<(u64, u64, u64)> {
+pub(super) fn shared(line: &str) -> Option<(u64, u64, u64)> {
     let mut words = line.split_ascii_whitespace();
     let (from, to) = words.next()?.split_once('-')?;
     let permissions = words.next()?;

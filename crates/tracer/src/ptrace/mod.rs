@@ -46,6 +46,9 @@ mod turns;
 mod usage;
 mod watch;
 
+#[cfg(test)]
+mod texts;
+
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
@@ -191,7 +194,7 @@ impl Session {
         let thread = std::thread::Builder::new()
             .name("tracer".to_owned())
             .spawn(move || trace(&for_thread, &tells, sends))
-            .map_err(TraceError::Kernel)?;
+            .map_err(StartError::NoProcess)?;
         match started.recv() {
             Ok(pid) => Ok(Self {
                 pid,
@@ -339,7 +342,7 @@ fn run(
         Stops::Io => libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_EXITKILL,
         Stops::All => 0,
     });
-    let (bell, quiet) = start::bell().map_err(TraceError::Kernel)?;
+    let (bell, quiet) = start::bell().map_err(StartError::NoProcess)?;
     watch.hang(quiet);
     let process = program
         .start(filter.as_ref(), options)
@@ -366,7 +369,7 @@ fn attach(
     started: &Sender<u32>,
     record: Sender<Record>,
 ) -> Result<Left, TraceError> {
-    let (bell, quiet) = start::bell().map_err(TraceError::Kernel)?;
+    let (bell, quiet) = start::bell().map_err(StartError::NoProcess)?;
     watch.hang(quiet);
     let mut recorder = Recorder::new(MOST_ROWS, true);
     let seized = adopt::seize_tree(pid, &mut recorder);

@@ -30,7 +30,7 @@ pub(super) fn since(used: Used, before: &Used) -> Used {
 }
 
 /// From `proc_pid_stat(5)`: the name is in parentheses and may hold any byte.
-fn parse_stat(stat: &[u8]) -> Option<Used> {
+pub(super) fn parse_stat(stat: &[u8]) -> Option<Used> {
     let open = stat.iter().position(|byte| *byte == b'(')?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(stat.get(close + 2..)?).ok()?;

@@ -46,8 +46,9 @@ impl Mappings {
         arguments: &[u64; 5],
     ) -> Option<(u64, u64)> {
         let address = call.outcome.ok()?;
-        let maps = std::fs::read_to_string(format!("/proc/{}/maps", call.thread)).ok()?;
-        let offset = offset_at(&maps, address)?;
+        // Names may be no text.
+        let maps = std::fs::read(format!("/proc/{}/maps", call.thread)).ok()?;
+        let offset = offset_at(&String::from_utf8_lossy(&maps), address)?;
         let path = format!("/proc/{}/fd/{}", call.thread, arguments[4]);
         let bytes = arguments[1];
         self.all.push(Mapping {
@@ -121,7 +122,7 @@ impl Mappings {
 }
 
 /// The offset in its file of what is mapped at an address (`proc_pid_maps(5)`).
-fn offset_at(maps: &str, address: u64) -> Option<u64> {
+pub(crate) fn offset_at(maps: &str, address: u64) -> Option<u64> {
     maps.lines().find_map(|line| {
         let mut fields = line.split(' ');
         let (from, to) = fields.next()?.split_once('-')?;

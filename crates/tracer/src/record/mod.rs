@@ -13,7 +13,7 @@ mod check;
 mod descriptions;
 mod doubt;
 pub(crate) mod feed;
-mod mapping;
+pub(crate) mod mapping;
 mod nodes;
 pub(crate) mod offsets;
 mod order;

@@ -16,8 +16,8 @@ use super::demangle::tests::bomb;
 use super::maps::Mapping;
 use super::module::Modules;
 use super::perf_map::PerfMap;
-use super::readers::mutation;
 use super::{Registers, Sample, Sites};
+use crate::mutation;
 
 const SYMTAB: u32 = 2;
 const STRTAB: u32 = 3;

@@ -16,6 +16,7 @@ use iostrata_core::trace::timeline::Purpose;
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::program::Blocked;
 use iostrata_tracer::ptrace::{Session, Stops};
+use iostrata_tracer::signals::Mask;
 use serde_json::Value;
 
 use crate::ground::{command, scratch, workload};
@@ -44,7 +45,7 @@ struct Seen {
 
 fn by_ebpf(words: &[OsString]) -> Observation {
     let mut observer = EbpfObserver::with_limits(Limits::trace()).unwrap();
-    let blocked = Blocked::prepare(words).unwrap();
+    let blocked = Blocked::prepare(words, Mask::own().unwrap()).unwrap();
     observer.start(blocked.pid(), Stream::default()).unwrap();
     blocked.go().unwrap().wait().unwrap();
     while observer.alive().unwrap() > 0 {

@@ -7,10 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_core::op::Gap;
+use iostrata_lab::interrupt::{Interrupted, caught};
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::permission::caller;
+use iostrata_tracer::signals::Held;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::exfiltrator::origin::Origin;
@@ -38,16 +39,16 @@ pub(super) struct Ending {
 impl Ending {
     /// For a program that iostrata starts.
     pub(super) fn of_program(pid: u32) -> io::Result<Self> {
-        Self::install(pid, &[SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2])
+        Self::install(pid)
     }
 
     /// For a process that goes on when the observation ends.
     pub(super) fn of_adopted() -> io::Result<Self> {
-        Self::install(0, &[SIGINT, SIGTERM, SIGHUP])
+        Self::install(0)
     }
 
-    fn install(pid: u32, signals: &[i32]) -> io::Result<Self> {
-        let mut signals = SignalsInfo::<WithOrigin>::new(signals)?;
+    fn install(pid: u32) -> io::Result<Self> {
+        let mut signals = SignalsInfo::<WithOrigin>::new(caught()?)?;
         let ending = Self {
             asked: Arc::new(AtomicBool::new(false)),
             program: Arc::new(AtomicU32::new(pid)),
@@ -103,6 +104,16 @@ impl Ending {
     pub(super) fn is_asked_for(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }
+}
+
+/// Fails when a signal has arrived before there was a program that it could be for.
+pub(super) fn unless_arrived(held: Held) -> Result<Held, Failure> {
+    let Some(signal) = held.arrived() else {
+        return Ok(held);
+    };
+    // It would end this process at once.
+    held.keep();
+    Err(Failure::NotBegun(Interrupted { signal }))
 }
 
 fn pass_on(pid: u32, signal: i32) {

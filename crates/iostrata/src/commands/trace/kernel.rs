@@ -11,6 +11,7 @@ use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure;
 use iostrata_tracer::program::Blocked;
+use iostrata_tracer::signals::Held;
 
 use super::ending::{self, Ending, PAUSE};
 use super::failed::or_missing;
@@ -25,14 +26,21 @@ const NOTHING_SEEN: &str = "all that the program did";
 const LATER: &str = "what came after the observation had failed";
 
 /// Starts the program and observes it to its end, and that of all it started.
-pub(super) fn start(options: &Trace, observer: &mut EbpfObserver) -> Result<Run, Failure> {
-    let blocked = Blocked::prepare(&options.command)?;
+pub(super) fn start(
+    options: &Trace,
+    observer: &mut EbpfObserver,
+    held: Held,
+) -> Result<Run, Failure> {
+    let blocked = Blocked::prepare(&options.command, held.before())?;
     let ending = Ending::of_program(blocked.pid()).map_err(|error| itself(&error))?;
     observer
         .start(blocked.pid(), Stream::default())
         .map_err(|error| itself(&error))?;
+    let held = ending::unless_arrived(held)?;
     let started_ns = now_ns();
     let mut child = blocked.go()?;
+    // It is the program that signals find now.
+    drop(held);
     let mut failed = Vec::new();
     or_missing(NOTHING_SEEN, &mut failed, || was_executed(observer));
     let waited = or_missing(LATER, &mut failed, || {
@@ -97,12 +105,14 @@ pub(super) fn adopt(
     pid: u32,
     limit: Option<Duration>,
     observer: &mut EbpfObserver,
+    held: Held,
 ) -> Result<Run, Failure> {
     ending::check_adoptable(pid)?;
     let ending = Ending::of_adopted().map_err(|error| itself(&error))?;
     observer
         .start(pid, Stream::default())
         .map_err(|error| itself(&error))?;
+    drop(held);
     let started_ns = now_ns();
     let mut failed = Vec::new();
     or_missing(LATER, &mut failed, || {

@@ -22,8 +22,10 @@ use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::machine;
 use iostrata_tracer::permission::{caller, filtered};
+use iostrata_tracer::program::StartError;
 use iostrata_tracer::ptrace::front::{self, Side, Told};
 use iostrata_tracer::record::Unfinished;
+use iostrata_tracer::signals::Held;
 
 use self::ending::Ending;
 use super::html::{self, Page};
@@ -84,17 +86,25 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         Named::output("--record", options.record.as_deref()),
     ];
     outputs::check(outputs.into_iter().flatten())?;
+    let held = Held::begin().map_err(|error| itself(&error))?;
     let watcher = choose(options)?;
     check_filter(&watcher)?;
+    let held = ending::unless_arrived(held)?;
     let behind = match stand_behind(options, &watcher)? {
-        Some(Side::Front(Told::Code(code))) => return Ok(ExitCode::from(code)),
-        Some(Side::Front(Told::Killed(signal))) => return Err(failed::killed_behind(signal)),
+        Some(Side::Front(told)) => {
+            // One that comes now would change how the program ended.
+            held.keep();
+            return match told {
+                Told::Code(code) => Ok(ExitCode::from(code)),
+                Told::Killed(signal) => Err(failed::killed_behind(signal)),
+            };
+        }
         Some(Side::Behind(behind)) => Some(behind),
         None => None,
     };
     let page = Page::open(&options.html, options.json.as_deref())?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
-    let (mut run, gap) = observe(options, watcher)?;
+    let (mut run, gap) = observe(options, watcher, held)?;
     let recorded = run.recorded.take();
     let code = code_of(run.status);
     let ending = run.ending.clone();
@@ -202,21 +212,23 @@ fn check_filter(watcher: &Watcher) -> Result<(), Failure> {
 fn stand_behind(options: &Trace, watcher: &Watcher) -> Result<Option<Side>, Failure> {
     let is_filtered = options.pid.is_none() && !options.every_call;
     match watcher {
-        Watcher::Stops(_) if is_filtered => front::split().map(Some).map_err(|e| itself(&e)),
+        Watcher::Stops(_) if is_filtered => front::split()
+            .map(Some)
+            .map_err(|error| StartError::NoProcess(error).into()),
         Watcher::Kernel(_) | Watcher::Stops(_) => Ok(None),
     }
 }
 
-fn observe(options: &Trace, watcher: Watcher) -> Result<(Run, Option<Gap>), Failure> {
+fn observe(options: &Trace, watcher: Watcher, held: Held) -> Result<(Run, Option<Gap>), Failure> {
     Ok(match (watcher, options.pid) {
         (Watcher::Kernel(mut observer), Some(pid)) => {
-            (kernel::adopt(pid, options.time, &mut observer)?, None)
+            (kernel::adopt(pid, options.time, &mut observer, held)?, None)
         }
         (Watcher::Kernel(mut observer), None) => {
             if let Some(recording) = recording::begin(options)? {
                 observer.record(recording);
             }
-            let started = kernel::start(options, &mut observer);
+            let started = kernel::start(options, &mut observer, held);
             let mut run = started.inspect_err(|_| recording::discard(options))?;
             run.recorded = observer.recorded();
             if let Some(recorded) = &mut run.recorded {
@@ -224,10 +236,11 @@ fn observe(options: &Trace, watcher: Watcher) -> Result<(Run, Option<Gap>), Fail
             }
             (run, None)
         }
-        (Watcher::Stops(gap), Some(pid)) => (stops::adopt(pid, options.time)?, gap),
+        (Watcher::Stops(gap), Some(pid)) => (stops::adopt(pid, options.time, held)?, gap),
         (Watcher::Stops(gap), None) => {
             let recording = recording::begin(options)?;
-            (stops::start(options, recording)?, gap)
+            let started = stops::start(options, recording, held);
+            (started.inspect_err(|_| recording::discard(options))?, gap)
         }
     })
 }

@@ -10,6 +10,7 @@ use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::ptrace::{Outcome, Session, Stops, TraceError};
 use iostrata_tracer::record::Recording;
+use iostrata_tracer::signals::Held;
 
 use super::ending::{self, Ending, PAUSE};
 use super::failed::or_missing;
@@ -22,7 +23,11 @@ use crate::ui;
 const LATER: &str = "what came after the observation had failed";
 
 /// Starts the program and observes it to its end, and that of all it started.
-pub(super) fn start(options: &Trace, recording: Option<Recording>) -> Result<Run, Failure> {
+pub(super) fn start(
+    options: &Trace,
+    recording: Option<Recording>,
+    held: Held,
+) -> Result<Run, Failure> {
     let stops = if options.every_call {
         Stops::All
     } else {
@@ -42,6 +47,8 @@ pub(super) fn start(options: &Trace, recording: Option<Recording>) -> Result<Run
             return Err(itself(&error));
         }
     };
+    // It is the program that signals find now.
+    drop(held);
     let mut failed = Vec::new();
     let waited = survive(LATER, &mut failed, || {
         failure::stage("main.wait");
@@ -72,10 +79,11 @@ fn wait(session: &Session, limit: Option<Duration>) {
 }
 
 /// Observes a process that runs already.
-pub(super) fn adopt(pid: u32, limit: Option<Duration>) -> Result<Run, Failure> {
+pub(super) fn adopt(pid: u32, limit: Option<Duration>, held: Held) -> Result<Run, Failure> {
     ending::check_adoptable(pid)?;
     let ending = Ending::of_adopted().map_err(|error| itself(&error))?;
     let session = Session::adopt(pid).map_err(failure_of)?;
+    drop(held);
     // Before, some of its threads may have made calls unseen.
     let started_ns = now_ns();
     let mut failed = Vec::new();

@@ -48,7 +48,7 @@ impl Moment {
 }
 
 /// Position and flags, which are octal (`proc_pid_fdinfo(5)`).
-fn parse(info: &str) -> Option<(u64, u32)> {
+pub(in crate::ptrace) fn parse(info: &str) -> Option<(u64, u32)> {
     let field = |name| {
         let mut lines = info.lines();
         lines.find_map(|line| Some(line.strip_prefix(name)?.trim()))

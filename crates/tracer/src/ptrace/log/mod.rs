@@ -1,7 +1,7 @@
 //! The operation log: from calls at their entry and their exit to what it is written from.
 
 mod claims;
-mod landing;
+pub(super) mod landing;
 mod paths;
 mod payload;
 mod reads;

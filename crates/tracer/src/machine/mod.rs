@@ -243,6 +243,9 @@ fn container(roots: &Roots, root: &Path) -> Option<String> {
 }
 
 #[cfg(test)]
+mod changed;
+
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::PathBuf;

@@ -1,0 +1,169 @@
+//! Signals that wait until there is somebody whom they are for.
+#![expect(
+    unsafe_code,
+    reason = "masks of signals are wrapped by no library that is used here"
+)]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// Signals that ask a process to do something, or to end.
+const ASKING: [libc::c_int; 6] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+];
+
+/// As long as it lives, these signals wait: those of this thread, and of the threads that it starts.
+#[derive(Debug)]
+pub struct Held {
+    before: Mask,
+}
+
+/// Signals that a thread has blocked.
+#[derive(Clone, Copy)]
+pub struct Mask(libc::sigset_t);
+
+impl std::fmt::Debug for Mask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Mask")
+    }
+}
+
+impl Mask {
+    /// That of this thread.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn own() -> io::Result<Self> {
+        block(&empty())
+    }
+
+    /// Makes it that of this thread. May be called between fork and exec.
+    pub(crate) fn take(self) -> io::Result<()> {
+        // SAFETY: the mask is a set, and the old one is not asked for.
+        let outcome =
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
+        if outcome == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(outcome))
+        }
+    }
+}
+
+impl Held {
+    /// Begins. To be called before there are other threads, which the signals would go to.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn begin() -> io::Result<Self> {
+        let before = block(&asking())?;
+        Ok(Self { before })
+    }
+
+    /// What was blocked before: a program that is started has that.
+    pub fn before(&self) -> Mask {
+        self.before
+    }
+
+    /// Has them wait for ever: this process ends.
+    pub fn keep(self) {
+        std::mem::forget(self);
+    }
+
+    /// One that has arrived meanwhile, and that was not ignored: blocked ones are kept even so
+    /// (`sig_ignored`, kernel/signal.c).
+    pub fn arrived(&self) -> Option<i32> {
+        let mut pending = MaybeUninit::uninit();
+        // SAFETY: fills the whole set; it fails for a bad address only.
+        unsafe { libc::sigpending(pending.as_mut_ptr()) };
+        // SAFETY: it was filled above.
+        let pending = unsafe { pending.assume_init() };
+        ASKING.into_iter().find(|signal| {
+            // SAFETY: the set was filled by the kernel, and the signal exists.
+            let is_pending = unsafe { libc::sigismember(&raw const pending, *signal) };
+            is_pending == 1 && !is_ignored(*signal)
+        })
+    }
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: asks only; the kernel fills the action.
+    let asked = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) };
+    if asked != 0 {
+        return false;
+    }
+    // SAFETY: the call has succeeded and filled it.
+    let action = unsafe { action.assume_init() };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // It was the mask of this thread, which the kernel takes again.
+        drop(self.before.take());
+    }
+}
+
+/// All of them.
+pub(crate) fn asking() -> libc::sigset_t {
+    let mut set = empty();
+    for signal in ASKING {
+        // SAFETY: the set was filled above and the signal exists.
+        unsafe { libc::sigaddset(&raw mut set, signal) };
+    }
+    set
+}
+
+fn empty() -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: fills the whole set.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: it was filled above.
+    unsafe { set.assume_init() }
+}
+
+/// Blocks signals; returns the mask before.
+pub(crate) fn block(signals: &libc::sigset_t) -> io::Result<Mask> {
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: both are sets; the kernel fills the second.
+    let outcome = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, signals, before.as_mut_ptr()) };
+    if outcome != 0 {
+        return Err(io::Error::from_raw_os_error(outcome));
+    }
+    // SAFETY: the call has succeeded and filled it.
+    Ok(Mask(unsafe { before.assume_init() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::Signal;
+
+    use super::*;
+
+    /// A thread of its own has a mask of its own, and gets what is sent to it alone.
+    #[test]
+    fn what_arrives_meanwhile_waits() {
+        let thread = std::thread::spawn(|| {
+            let before = asking();
+            let held = Held::begin().unwrap();
+            assert_eq!(held.arrived(), None);
+            // SAFETY: sends a signal to this thread, which has it blocked.
+            unsafe { libc::raise(libc::SIGUSR1) };
+            let arrived = held.arrived();
+            // It would end this process: it is taken before.
+            let mut taken = 0;
+            // SAFETY: takes a signal that is pending, and fills one int.
+            unsafe { libc::sigwait(&raw const before, &raw mut taken) };
+            (arrived, taken, held.arrived())
+        });
+        let number = Signal::USR1.as_raw();
+        assert_eq!(thread.join().unwrap(), (Some(number), number, None));
+    }
+}
