@@ -11,7 +11,7 @@ use super::object::{OpenError, chain};
 use super::{Limits, calls, casts, moments, told};
 
 /// The committed object; `make bpf` rebuilds it from `bpf/`.
-static OBJECT: &[u8] = include_bytes_aligned!("../../../../bpf/iostrata.bpf.o");
+static OBJECT: &[u8] = include_bytes_aligned!("iostrata.bpf.o");
 
 /// What a program observes. A stratum is seen when all its programs are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
