@@ -7,6 +7,9 @@ use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use iostrata_core::op::Gap;
 
+use crate::permission::grant;
+use crate::stack::Roots;
+
 use super::object::{OpenError, chain};
 use super::{Limits, calls, casts, moments, told};
 
@@ -185,7 +188,10 @@ fn not_loaded(error: &aya::EbpfError) -> OpenError {
         aya::EbpfError::MapError(MapError::CreateError { io_error, .. })
             if io_error.kind() == std::io::ErrorKind::PermissionDenied =>
         {
-            OpenError::NotPermitted(io_error.to_string())
+            OpenError::NotPermitted {
+                error: io_error.to_string(),
+                remedy: grant::here(&Roots::default()).remedy,
+            }
         }
         aya::EbpfError::RelocationError(_) => OpenError::Programs,
         other => OpenError::Maps(chain(other)),

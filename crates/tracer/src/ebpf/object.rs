@@ -38,11 +38,13 @@ pub enum OpenError {
     )]
     NoBtf(String),
     /// Tracing programs are root's.
-    #[error(
-        "eBPF is not permitted to this user ({0}); run as root, or give iostrata CAP_BPF and \
-         CAP_PERFMON, for a group only: whoever may execute it has them then (SECURITY.md)"
-    )]
-    NotPermitted(String),
+    #[error("eBPF is not permitted to this user ({error}); {remedy}")]
+    NotPermitted {
+        /// The kernel's.
+        error: String,
+        /// What would help here.
+        remedy: &'static str,
+    },
     /// The object could not be loaded at all.
     #[error("the kernel refused the eBPF maps: {0}; iostrata doctor tells what it allows")]
     Maps(String),
