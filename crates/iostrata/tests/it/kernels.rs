@@ -6,7 +6,9 @@ use rustix::mount::{MountFlags, mount};
 use serde_json::Value;
 
 use crate::place::{Outcome, Place, is_root, run, with_own_mounts};
-use crate::refusing::{CACHESTAT, EBPF, ENOSYS, EPERM, LOADING_PROGRAMS, PTRACE, refusing};
+use crate::refusing::{
+    CACHESTAT, CLOSE_RANGE, EBPF, ENOSYS, EPERM, LOADING_PROGRAMS, PTRACE, refusing,
+};
 
 const TRACE: &str = "trace --json ../home/result.json -- /bin/sh -c :";
 
@@ -149,6 +151,22 @@ fn a_locked_down_kernel_is_named() {
         fell_back(&place, &run(command(TRACE)).expect(0), why);
     });
     place.assert_nothing_left();
+}
+
+/// A child that kept the other end of its own pipe would wait for ever.
+#[test]
+fn a_kernel_without_close_range_ends_as_any_other() {
+    for backend in ["ptrace", "ebpf"] {
+        if backend == "ebpf" && !is_root("eBPF") {
+            continue;
+        }
+        let place = Place::new();
+        let trace = format!("trace --backend {backend} -- /bin/sh -c :");
+        let mut command = refusing(CLOSE_RANGE, ENOSYS, &place.iostrata(&trace));
+        command.current_dir(place.dir());
+        run(command).expect(0).says(&["0 events lost"]);
+        place.assert_nothing_left();
+    }
 }
 
 /// What runs the program so that its capabilities do not reach eBPF, and what would help there.

@@ -25,6 +25,12 @@ pub(crate) const PTRACE: Refused = Refused {
     first: None,
 };
 
+/// `close_range(2)`, which Linux has since 5.9.
+pub(crate) const CLOSE_RANGE: Refused = Refused {
+    number: 436,
+    first: None,
+};
+
 /// `bpf(2)`, as by the profile that container engines have by default, and by kernels without it.
 pub(crate) const EBPF: Refused = Refused {
     number: 321,
