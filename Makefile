@@ -25,12 +25,13 @@ test: ## Run every test; as root those of the real kernel too
 	@# write to a file there.
 	bash -o pipefail -c 'cargo test --workspace --locked 2>&1 | cat'
 
-check: ## Check format, lints, documentation, dependencies, and that the eBPF object is up to date
+check: ## Check format, lints, documentation, dependencies, packages, and the eBPF object
 	@scripts/deps check
 	@scripts/bpf check
 	@scripts/deny
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@scripts/crates
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
 
 bench: ## Measure what measuring costs, beside plain C, fio, cp and strace

@@ -75,13 +75,11 @@ fn obstacle(roots: &Roots, program: Option<&Path>) -> Option<&'static str> {
     } else if has("NoNewPrivs: 1") {
         Some(NO_NEW_PRIVILEGES)
     } else {
-        program
-            .is_some_and(|program| is_nosuid(program))
-            .then_some(NO_SET_USER_ID)
+        program.is_some_and(is_nosuid).then_some(NO_SET_USER_ID)
     }
 }
 
-/// The initial one has this number (`PROC_USER_INIT_INO`, include/linux/proc_ns.h).
+/// The initial one has this number (`PROC_USER_INIT_INO`, `include/linux/proc_ns.h`).
 fn in_user_namespace(roots: &Roots) -> bool {
     let own = std::fs::read_link(roots.proc.join("self/ns/user"));
     own.is_ok_and(|own| own != Path::new("user:[4026531837]"))
