@@ -5,13 +5,10 @@
 
 LAB_ARGS ?= --quick
 PREFIX ?= /usr/local
-COMPLETIONS_BASH = $(PREFIX)/share/bash-completion/completions
-COMPLETIONS_ZSH = $(PREFIX)/share/zsh/site-functions
-COMPLETIONS_FISH = $(PREFIX)/share/fish/vendor_completions.d
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test attack check bench install bpf bpf-check
+.PHONY: help lab test attack check bench install dist test-dist bpf bpf-check
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,10 +31,13 @@ attack: ## Attack it for an hour or two: scripts/attack has the variables, docs/
 		PROGRAMS="$(PROGRAMS)" INPUTS="$(INPUTS)" ONLY="$(ONLY)" PROFILE="$(PROFILE)" \
 		scripts/attack
 
-check: ## Check format, lints, documentation, and that the eBPF object is up to date
+check: ## Check format, lints, documentation, dependencies, packages, and the eBPF object
+	@scripts/deps check
 	@scripts/bpf check
+	@scripts/deny
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@scripts/crates
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
 
 bench: ## Measure what measuring costs, beside plain C, fio, cp and strace
@@ -48,12 +48,15 @@ bench: ## Measure what measuring costs, beside plain C, fio, cp and strace
 install: ## Build, and install program, manual pages and completions below PREFIX (/usr/local)
 	@scripts/deps lab
 	cargo build --release --locked --package iostrata
-	install -D -m 755 $(TARGET_DIR)/release/iostrata $(DESTDIR)$(PREFIX)/bin/iostrata
-	$(TARGET_DIR)/release/iostrata man $(DESTDIR)$(PREFIX)/share/man/man1
-	install -d $(DESTDIR)$(COMPLETIONS_BASH) $(DESTDIR)$(COMPLETIONS_ZSH) $(DESTDIR)$(COMPLETIONS_FISH)
-	$(TARGET_DIR)/release/iostrata completions bash > $(DESTDIR)$(COMPLETIONS_BASH)/iostrata
-	$(TARGET_DIR)/release/iostrata completions zsh > $(DESTDIR)$(COMPLETIONS_ZSH)/_iostrata
-	$(TARGET_DIR)/release/iostrata completions fish > $(DESTDIR)$(COMPLETIONS_FISH)/iostrata.fish
+	scripts/install $(TARGET_DIR)/release/iostrata $(DESTDIR)$(PREFIX)
+
+dist: ## Build what is given to others, in target/dist: static program, tarball, .deb, wheel
+	@scripts/deps dist
+	scripts/dist
+
+test-dist: ## Install and use each of these on systems without compilers; as root, after `make dist`
+	@scripts/deps test-dist
+	scripts/test-dist
 
 bpf: ## Compile the eBPF object anew (clang, llvm-strip, libbpf-dev)
 	@scripts/bpf build

@@ -15,6 +15,7 @@ mod wire;
 
 const BPF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf");
 const SUMS: &str = "iostrata.bpf.sha256";
+const OBJECT: &str = "../crates/tracer/src/ebpf/iostrata.bpf.o";
 
 #[test]
 fn the_object_was_made_from_the_sources_beside_it() {
@@ -43,6 +44,7 @@ fn every_source_is_recorded() {
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name != SUMS)
+        .chain([OBJECT.to_owned()])
         .collect();
     assert_eq!(listed, present);
 }

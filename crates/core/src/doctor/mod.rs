@@ -68,4 +68,7 @@ pub struct Ability {
     pub why: String,
     /// What to do to get it; `null` when it is there or nothing helps.
     pub remedy: Option<String>,
+    /// A line for root's shell that brings it. Earlier releases have none.
+    #[serde(default)]
+    pub command: Option<String>,
 }

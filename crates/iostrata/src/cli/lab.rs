@@ -44,11 +44,11 @@ impl ExperimentName {
     /// Its page.
     pub(crate) fn page(self) -> &'static str {
         match self {
-            Self::Buffering => include_str!("../../../../docs/experiments/buffering.md"),
-            Self::PageCache => include_str!("../../../../docs/experiments/page-cache.md"),
-            Self::Sync => include_str!("../../../../docs/experiments/sync.md"),
-            Self::Atime => include_str!("../../../../docs/experiments/atime.md"),
-            Self::Copy => include_str!("../../../../docs/experiments/copy.md"),
+            Self::Buffering => include_str!("../../docs/experiments/buffering.md"),
+            Self::PageCache => include_str!("../../docs/experiments/page-cache.md"),
+            Self::Sync => include_str!("../../docs/experiments/sync.md"),
+            Self::Atime => include_str!("../../docs/experiments/atime.md"),
+            Self::Copy => include_str!("../../docs/experiments/copy.md"),
         }
     }
 }

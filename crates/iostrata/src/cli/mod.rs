@@ -41,12 +41,22 @@ pub(crate) use trace::{Trace, TraceBackend};
 /// Shows where a program's file I/O goes, layer by layer: application buffer, system
 /// call, page cache, file system and journal, device; and what each layer costs.
 #[derive(Debug, Parser)]
-#[command(version, styles = STYLES, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(version = VERSION, styles = STYLES, max_term_width = 100, after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// What to do
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// What a report of a fault needs: which release, of which sources (build.rs), built for what.
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("IOSTRATA_COMMIT"),
+    ", ",
+    env!("IOSTRATA_TARGET"),
+    ")"
+);
 
 /// Colour only repeats what position says.
 const STYLES: Styles = Styles::plain()

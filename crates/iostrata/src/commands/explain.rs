@@ -17,7 +17,7 @@ use crate::ui::{self, Canvas};
 /// Name and text of pages of rules.
 macro_rules! pages {
     ($($id:literal),* $(,)?) => {
-        &[$(($id, include_str!(concat!("../../../../docs/rules/", $id, ".md")))),*]
+        &[$(($id, include_str!(concat!("../../docs/rules/", $id, ".md")))),*]
     };
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-const GLOSSARY: &str = include_str!("../../../../docs/glossary.md");
+const GLOSSARY: &str = include_str!("../../docs/glossary.md");
 
 /// Before the names in a line of their own that tables and sentences have for a term.
 const IN_OUTPUT: &str = "In output: ";

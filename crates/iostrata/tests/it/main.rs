@@ -12,6 +12,7 @@ mod compare;
 mod copying;
 mod directories;
 mod exports;
+mod granted;
 mod html;
 mod interruption;
 mod kernels;

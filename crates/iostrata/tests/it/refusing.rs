@@ -19,6 +19,18 @@ pub(crate) const CACHESTAT: Refused = Refused {
     first: None,
 };
 
+/// `ptrace(2)`.
+pub(crate) const PTRACE: Refused = Refused {
+    number: 101,
+    first: None,
+};
+
+/// `close_range(2)`, which Linux has since 5.9.
+pub(crate) const CLOSE_RANGE: Refused = Refused {
+    number: 436,
+    first: None,
+};
+
 /// `bpf(2)`, as by the profile that container engines have by default, and by kernels without it.
 pub(crate) const EBPF: Refused = Refused {
     number: 321,
@@ -51,7 +63,7 @@ filter = Program(lines, ctypes.addressof(memory))
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, ctypes.byref(filter), 0, 0) == 0, ctypes.get_errno()
-os.execv(program[0], program)
+os.execvp(program[0], program)
 ";
 
 /// The program on a kernel that answers the call with the error. Directory and environment are

@@ -1,5 +1,7 @@
 //! What is typed, and what is answered when it makes no sense.
 
+use std::process::Command;
+
 use insta::assert_snapshot;
 
 use crate::place::{Outcome, Place, run};
@@ -235,7 +237,27 @@ fn colour_is_asked_for_or_not() {
 
 #[test]
 fn version() {
-    let expected = format!("iostrata {}\n", env!("CARGO_PKG_VERSION"));
+    let git = |words: &str| {
+        let mut git = Command::new("git");
+        git.args(words.split(' '))
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        run(git).expect(0).stdout
+    };
+    let release = env!("CARGO_PKG_VERSION");
+    let commit = git("rev-parse --short=12 HEAD");
+    let sources = "status --porcelain -- :/crates/*/src/* :/crates/*/build.rs :/crates/*/Cargo.toml \
+        :/Cargo.toml :/Cargo.lock :/docs/experiments :/docs/glossary.md :/docs/rules";
+    let words: Vec<&str> = sources.split_whitespace().collect();
+    let changed = if git(&words.join(" ")).is_empty() {
+        ""
+    } else {
+        " with changes"
+    };
+    let expected = format!(
+        "iostrata {release} ({}{changed}, {}-unknown-linux-gnu)\n",
+        commit.trim_end(),
+        std::env::consts::ARCH,
+    );
     assert_eq!(help("--version").stdout, expected);
 }
 

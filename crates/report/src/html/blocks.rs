@@ -122,6 +122,7 @@ impl Body<'_> {
             Block::Text { tone, text, .. } => self.text(*tone, text),
             Block::Entry(entry) => self.entry(entry),
             Block::More { text, rows, .. } => self.more(text, rows),
+            Block::Command(line) => self.more(line, &[]),
             Block::Bullet { text, .. } => self.bullet(text),
             Block::Table(table) => self.table(table),
         }

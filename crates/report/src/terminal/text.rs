@@ -61,6 +61,7 @@ impl Text {
                 };
                 self.paragraph(self.column(*column), &text);
             }
+            Block::Command(line) => self.line(&format!("  {}", printable(line))),
             Block::Bullet { indent, text } => {
                 let lead = format!("{}-", " ".repeat(*indent));
                 self.beside(&lead, Tone::Plain, indent + 2, text);

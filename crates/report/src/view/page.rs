@@ -62,6 +62,8 @@ pub(crate) enum Block {
         /// Rows that it rests on.
         rows: Vec<usize>,
     },
+    /// A line for a shell, to be copied: it is never broken. Goes on below the last entry.
+    Command(String),
     /// One of a list; below an entry where it is indented as far as the entry's text.
     Bullet {
         indent: usize,
@@ -231,6 +233,11 @@ impl Page {
             text: text.to_owned(),
             rows: rows.to_vec(),
         });
+    }
+
+    /// A line for a shell, below the last entry.
+    pub(crate) fn command(&mut self, line: &str) {
+        self.blocks.push(Block::Command(line.to_owned()));
     }
 
     /// One of a list.

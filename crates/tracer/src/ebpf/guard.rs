@@ -13,6 +13,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 
 use crate::failure;
+use crate::kernel::close_descriptors;
 
 /// include/uapi/linux/bpf.h
 const BPF_MAP_GET_NEXT_KEY: libc::c_int = 4;
@@ -87,16 +88,15 @@ fn watch(waits: RawFd, stops: RawFd) -> io::Result<()> {
 /// Closes all else, among it the other end of the pipe, the programs, and what the parent
 /// waits on until the child is executed.
 fn keep_only(one: RawFd, other: RawFd) {
-    let low = libc::c_uint::try_from(one.min(other)).unwrap_or(0);
-    let high = libc::c_uint::try_from(one.max(other)).unwrap_or(0);
+    let low = u32::try_from(one.min(other)).unwrap_or(0);
+    let high = u32::try_from(one.max(other)).unwrap_or(0);
     for (from, to) in [
         (0, low.saturating_sub(1)),
         (low + 1, high.saturating_sub(1)),
-        (high + 1, libc::c_uint::MAX),
+        (high + 1, u32::MAX),
     ] {
         if from <= to {
-            // SAFETY: closes descriptors of the child that nothing in it uses.
-            unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
+            close_descriptors(from, to);
         }
     }
 }

@@ -8,12 +8,15 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use iostrata_core::op::Gap;
 use rustix::thread::{CapabilitySet, capabilities};
 
+use crate::permission::grant;
+use crate::stack::Roots;
+
 use super::object::{OpenError, chain};
 use super::{Limits, calls, casts, moments, told};
 use crate::permission::filtered;
 
 /// The committed object; `make bpf` rebuilds it from `bpf/`.
-static OBJECT: &[u8] = include_bytes_aligned!("../../../../bpf/iostrata.bpf.o");
+static OBJECT: &[u8] = include_bytes_aligned!("iostrata.bpf.o");
 
 /// What a program observes. A stratum is seen when all its programs are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -192,7 +195,10 @@ fn not_loaded(error: &aya::EbpfError) -> OpenError {
         aya::EbpfError::MapError(MapError::CreateError { io_error, .. })
             if io_error.kind() == std::io::ErrorKind::PermissionDenied =>
         {
-            OpenError::NotPermitted(io_error.to_string())
+            OpenError::NotPermitted {
+                error: io_error.to_string(),
+                remedy: grant::here(&Roots::default()).remedy,
+            }
         }
         aya::EbpfError::RelocationError(_) => OpenError::Programs,
         other => OpenError::Maps(chain(other)),

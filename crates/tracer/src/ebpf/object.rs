@@ -40,11 +40,13 @@ pub enum OpenError {
     )]
     NoBtf(String),
     /// Tracing programs are root's.
-    #[error(
-        "eBPF is not permitted to this user ({0}); run as root, or give iostrata CAP_BPF and \
-         CAP_PERFMON, for a group only: whoever may execute it has them then (SECURITY.md)"
-    )]
-    NotPermitted(String),
+    #[error("eBPF is not permitted to this user ({error}); {remedy}")]
+    NotPermitted {
+        /// The kernel's.
+        error: String,
+        /// What would help here.
+        remedy: &'static str,
+    },
     /// Something says no before the kernel's own check.
     #[error(
         "a filter of system calls (seccomp) refuses bpf(2); give a container a profile that allows it, \

@@ -6,6 +6,7 @@
 
 mod aligned;
 mod cachestat;
+mod descriptors;
 mod loop_device;
 mod mapping;
 mod mincore;
@@ -18,6 +19,7 @@ mod sync_file_range;
 
 pub use aligned::AlignedBuffer;
 pub use cachestat::{CacheStat, cachestat};
+pub(crate) use descriptors::close_descriptors;
 pub use loop_device::{LoopDevice, LoopError};
 pub use mapping::{Mapping, MappingMut};
 pub use mincore::mincore;

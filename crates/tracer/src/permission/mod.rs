@@ -5,6 +5,7 @@
 
 pub mod caller;
 pub mod filtered;
+pub(crate) mod grant;
 mod probe;
 
 use std::ffi::OsStr;
@@ -13,6 +14,7 @@ use iostrata_core::Gap;
 use iostrata_core::doctor::{Ability, AbilityKind};
 
 use crate::stack::Roots;
+use grant::Grant;
 use probe::Capabilities;
 
 /// What the caller knows and this module cannot find out.
@@ -29,11 +31,12 @@ pub struct Known<'a> {
 /// All abilities: strata first, then what they rest on, then what experiments use.
 pub fn abilities(roots: &Roots, known: &Known<'_>) -> Vec<Ability> {
     let capabilities = Capabilities::read(roots);
-    let mut abilities = strata(known, capabilities, roots);
+    let grant = grant::here(roots);
+    let mut abilities = strata(known, capabilities, &grant, roots);
     abilities.extend([
         cachestat(),
         attach(roots, capabilities),
-        privileges(roots, capabilities),
+        privileges(roots, known, capabilities, grant),
         types(roots),
         symbols(roots),
         lockdown(roots, known),
@@ -51,6 +54,7 @@ fn available(kind: AbilityKind, name: &str, why: impl Into<String>) -> Ability {
         available: true,
         why: why.into(),
         remedy: None,
+        command: None,
     }
 }
 
@@ -61,16 +65,22 @@ fn refused(kind: AbilityKind, name: &str, why: impl Into<String>, remedy: Option
         available: false,
         why: why.into(),
         remedy: remedy.map(str::to_owned),
+        command: None,
     }
 }
 
-const GAIN_PRIVILEGES: &str = "run as root, or give iostrata CAP_BPF and CAP_PERFMON, for a \
-     group only: whoever may execute it has them then (SECURITY.md)";
+/// How errors of the eBPF side end that have no remedy of their own.
+const ASK_DOCTOR: &str = "iostrata doctor tells what it allows";
 const GAIN_SYMBOLS: &str = "run as root with kernel.kptr_restrict at 1 or 0";
 
 /// One ability a stratum. A stratum whose programs were refused one by one is
 /// told once, with every reason.
-fn strata(known: &Known<'_>, capabilities: Capabilities, roots: &Roots) -> Vec<Ability> {
+fn strata(
+    known: &Known<'_>,
+    capabilities: Capabilities,
+    grant: &Grant,
+    roots: &Roots,
+) -> Vec<Ability> {
     let seen = known
         .seen
         .iter()
@@ -84,18 +94,24 @@ fn strata(known: &Known<'_>, capabilities: Capabilities, roots: &Roots) -> Vec<A
             ability.why = format!("{}; {}", ability.why, gap.why);
             continue;
         }
-        // Errors end with their remedy, which has a place of its own here.
-        let remedy = remedy(&gap.why, capabilities, roots);
-        let without = remedy.and_then(|remedy| gap.why.strip_suffix(remedy));
+        // Errors end with their remedy, which has a place of its own here, or say who knows it.
+        let remedy = remedy(&gap.why, capabilities, grant, roots);
+        let mut ends = [remedy, Some(ASK_DOCTOR)].into_iter().flatten();
+        let without = ends.find_map(|end| gap.why.strip_suffix(end));
         let why = without.map_or(gap.why.as_str(), |why| why.trim_end_matches("; "));
         abilities.push(refused(AbilityKind::See, &gap.what, why, remedy));
     }
     abilities
 }
 
-fn remedy(why: &str, capabilities: Capabilities, roots: &Roots) -> Option<&'static str> {
-    if !capabilities.may_trace() {
-        Some(GAIN_PRIVILEGES)
+fn remedy(
+    why: &str,
+    capabilities: Capabilities,
+    grant: &Grant,
+    roots: &Roots,
+) -> Option<&'static str> {
+    if !capabilities.may_trace() || why.ends_with(grant.remedy) {
+        Some(grant.remedy)
     } else if !probe::types_readable(roots) {
         Some(NEED_TYPES)
     } else {
@@ -125,6 +141,10 @@ fn attach(roots: &Roots, capabilities: Capabilities) -> Ability {
     let name = "processes it did not start (ptrace)";
     let scope = Roots::read_number(&roots.proc.join("sys/kernel/yama/ptrace_scope"));
     let may = capabilities.has(Capabilities::SYS_PTRACE);
+    if let Err(cause) = probe::ptrace() {
+        let remedy = "use a seccomp filter that lets ptrace through";
+        return refused(AbilityKind::See, name, cause.to_string(), Some(remedy));
+    }
     match (scope, may) {
         (Some(3), _) => refused(
             AbilityKind::See,
@@ -149,11 +169,22 @@ fn attach(roots: &Roots, capabilities: Capabilities) -> Ability {
 
 /// Tracing programs need privileges whatever `unprivileged_bpf_disabled` says
 /// (`bpf(2)`); it is told because people look for it.
-fn privileges(roots: &Roots, capabilities: Capabilities) -> Ability {
+fn privileges(
+    roots: &Roots,
+    known: &Known<'_>,
+    capabilities: Capabilities,
+    grant: Grant,
+) -> Ability {
     let name = "eBPF tracing programs";
     let setting = Roots::read(&roots.proc.join("sys/kernel/unprivileged_bpf_disabled"));
+    let words = capabilities.in_words();
+    let was_refused = |gap: &Gap| gap.why.ends_with(grant.remedy);
+    if capabilities.may_trace() && known.seen.is_empty() && !known.missing.is_empty() {
+        let remedy = known.missing.iter().any(was_refused);
+        let why = format!("none was loaded, in spite of {words}");
+        return refused(AbilityKind::Use, name, why, remedy.then_some(grant.remedy));
+    }
     if capabilities.may_trace() {
-        let words = capabilities.in_words();
         let why = if caller::is_raised() {
             format!(
                 "{words}, from the program's file: whoever may execute it uses them, on programs \
@@ -167,15 +198,11 @@ fn privileges(roots: &Roots, capabilities: Capabilities) -> Ability {
     let setting = setting.map_or_else(String::new, |value| {
         format!(" (unprivileged_bpf_disabled={value} changes nothing for tracing)")
     });
-    refused(
-        AbilityKind::Use,
-        name,
-        format!(
-            "needs CAP_BPF and CAP_PERFMON; effective here: {}{setting}",
-            capabilities.in_words()
-        ),
-        Some(GAIN_PRIVILEGES),
-    )
+    let why = format!("needs CAP_BPF and CAP_PERFMON; effective here: {words}{setting}");
+    Ability {
+        command: grant.command,
+        ..refused(AbilityKind::Use, name, why, Some(grant.remedy))
+    }
 }
 
 const NEED_TYPES: &str = "use a kernel with CONFIG_DEBUG_INFO_BTF, and mount /sys";

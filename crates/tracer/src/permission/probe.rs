@@ -10,7 +10,7 @@ use rustix::fs::{Access, MemfdFlags, access, memfd_create};
 use crate::kernel;
 use crate::stack::Roots;
 
-/// `CapEff` of the calling thread. Bits: include/uapi/linux/capability.h.
+/// A set of the calling thread. Bits: include/uapi/linux/capability.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Capabilities(pub(super) u64);
 
@@ -23,8 +23,17 @@ impl Capabilities {
 
     /// None of them when `/proc` does not tell.
     pub(super) fn read(roots: &Roots) -> Self {
+        Self::set(roots, "CapEff:")
+    }
+
+    /// What this process and all that it runs can have at most. None when `/proc` does not tell.
+    pub(super) fn bounding(roots: &Roots) -> Self {
+        Self::set(roots, "CapBnd:")
+    }
+
+    fn set(roots: &Roots, name: &str) -> Self {
         let status = Roots::read(&roots.proc.join("thread-self/status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         Self(
             line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
                 .unwrap_or_default(),
@@ -110,6 +119,24 @@ pub(super) fn io_uring() -> io::Result<()> {
     let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1_u32, no_parameters) };
     let error = io::Error::last_os_error();
     if result == -1 && error.raw_os_error() != Some(libc::EFAULT) {
+        Err(error)
+    } else {
+        Ok(())
+    }
+}
+
+/// There is no thread 0, which the kernel says (`SYSCALL_DEFINE4(ptrace)`, kernel/ptrace.c) when the
+/// call gets there: `ESRCH` is a yes.
+#[expect(
+    unsafe_code,
+    reason = "no library makes the call without tracing anything"
+)]
+pub(super) fn ptrace() -> io::Result<()> {
+    let nothing = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: the call ends at a thread that does not exist.
+    let result = unsafe { libc::ptrace(libc::PTRACE_SEIZE, 0, nothing, nothing) };
+    let error = io::Error::last_os_error();
+    if result == -1 && error.raw_os_error() != Some(libc::ESRCH) {
         Err(error)
     } else {
         Ok(())

@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 
-fn roots_with(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
+pub(super) fn roots_with(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
     let directory = tempfile::tempdir().unwrap();
     for (path, text) in files {
         let path = directory.path().join(path);
@@ -14,6 +14,15 @@ fn roots_with(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
         sys: directory.path().join("sys"),
     };
     (directory, roots)
+}
+
+const REMEDY: &str = "become root";
+
+fn grant() -> Grant {
+    Grant {
+        remedy: REMEDY,
+        command: None,
+    }
 }
 
 #[test]
@@ -47,40 +56,42 @@ fn an_unprivileged_user_is_told_how_to_get_each_stratum() {
         missing: &missing,
         search_path: None,
     };
-    let strata = strata(&known, Capabilities(0), &roots);
+    let strata = strata(&known, Capabilities(0), &grant(), &roots);
     assert_eq!(strata.len(), 2, "one ability a stratum: {strata:?}");
     assert!(strata[0].available);
     assert_eq!(strata[1].why, "tp_btf/a: EPERM; tp_btf/b: EPERM");
-    assert_eq!(strata[1].remedy.as_deref(), Some(GAIN_PRIVILEGES));
+    assert_eq!(strata[1].remedy.as_deref(), Some(REMEDY));
 }
 
 #[test]
 fn a_remedy_is_told_once() {
     let (_kept, roots) = roots_with(&[("sys/kernel/btf/vmlinux", "")]);
-    let missing = [Gap::new(
-        "page cache",
-        format!("eBPF is refused; {GAIN_PRIVILEGES}"),
-    )];
+    let missing = [Gap::new("page cache", format!("eBPF is refused; {REMEDY}"))];
     let known = Known {
         missing: &missing,
         ..Known::default()
     };
-    let strata = strata(&known, Capabilities(0), &roots);
+    let strata = strata(&known, Capabilities(0), &grant(), &roots);
     assert_eq!(strata[0].why, "eBPF is refused");
-    assert_eq!(strata[0].remedy.as_deref(), Some(GAIN_PRIVILEGES));
+    assert_eq!(strata[0].remedy.as_deref(), Some(REMEDY));
 }
 
 #[test]
 fn root_is_not_told_to_become_root() {
     let (_kept, roots) = roots_with(&[("sys/kernel/btf/vmlinux", "")]);
     let root = Capabilities(u64::MAX);
-    assert_eq!(remedy("tp_btf/a: not there", root, &roots), None);
+    assert_eq!(remedy("tp_btf/a: not there", root, &grant(), &roots), None);
     assert_eq!(
-        remedy("kernel addresses are hidden (kptr_restrict)", root, &roots),
+        remedy(
+            "kernel addresses are hidden (kptr_restrict)",
+            root,
+            &grant(),
+            &roots
+        ),
         Some(GAIN_SYMBOLS)
     );
     let (_kept, bare) = roots_with(&[]);
-    assert_eq!(remedy("no types", root, &bare), Some(NEED_TYPES));
+    assert_eq!(remedy("no types", root, &grant(), &bare), Some(NEED_TYPES));
 }
 
 #[test]

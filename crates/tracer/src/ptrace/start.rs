@@ -13,6 +13,7 @@ use std::ptr;
 
 use super::filter::Filter;
 use super::request::{self, Tid};
+use crate::kernel::close_descriptors;
 use crate::program::StartError;
 use crate::program::find::find;
 
@@ -204,8 +205,7 @@ pub(super) fn bell() -> io::Result<(Tid, PipeWriter)> {
 fn keep_only(fd: RawFd) {
     // SAFETY: between fork and exit the child has this thread only; nobody uses 0.
     unsafe { libc::dup2(fd, 0) };
-    // SAFETY: nothing that is closed is used again before the child exits.
-    unsafe { libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0) };
+    close_descriptors(1, u32::MAX);
 }
 
 /// Waits for a child of this thread.

@@ -263,6 +263,9 @@ fn abilities(page: &mut Page, abilities: &[Ability]) {
             if let Some(remedy) = &ability.remedy {
                 page.more(column, &format!("→ {remedy}"));
             }
+            if let Some(command) = &ability.command {
+                page.command(command);
+            }
         }
     }
 }

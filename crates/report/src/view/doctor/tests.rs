@@ -94,6 +94,7 @@ fn ability(kind: AbilityKind, name: &str, why: &str, remedy: Option<&str>) -> Ab
         available: remedy.is_none(),
         why: why.to_owned(),
         remedy: remedy.map(str::to_owned),
+        command: None,
     }
 }
 
