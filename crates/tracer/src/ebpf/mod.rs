@@ -28,11 +28,13 @@ mod sums;
 mod symbols;
 pub(crate) mod told;
 mod touched;
+mod types;
 mod uring;
+mod ways;
 pub(crate) mod wire;
 
 pub(crate) use aio::gap as without_result;
-use iostrata_core::environment::Backend;
+use iostrata_core::environment::{Backend, Way};
 use iostrata_core::evidence::BlockRow;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Streams};
 use iostrata_core::op::Gap;
@@ -77,6 +79,9 @@ pub struct Limits {
     /// Whether `bpf_rdonly_cast` is used where the kernel has it, since Linux 6.2. Without, every
     /// field of a kernel structure costs the call of a helper.
     pub casts: bool,
+    /// What is not used, as if the kernel had not got it: `tp_btf/page_cache_sync_ra`,
+    /// `fentry/page_cache_sync_ra`. For tests of what takes its place.
+    pub without: &'static [&'static str],
 }
 
 /// Room in the ring for what one CPU hands over while no process can be stopped: one call,
@@ -129,6 +134,7 @@ impl Default for Limits {
             record: false,
             reads: false,
             casts: true,
+            without: &[],
         }
     }
 }
@@ -192,6 +198,17 @@ impl EbpfObserver {
         readout::alive(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))
     }
 
+    /// A file system that was mounted since may have brought a module with it, whose types and
+    /// functions were not there when the programs were loaded.
+    fn reload(&mut self) -> Result<(), ObserveError> {
+        let mut object =
+            Object::load(&self.limits).map_err(|e| error("load the programs anew", &e))?;
+        let ring = object.ring().map_err(|e| error("read the eBPF maps", &e))?;
+        self.object = object;
+        self.stream = Stream::new(ring);
+        Ok(())
+    }
+
     fn payloads(&mut self, recording: Recording) -> Result<Payloads, ObserveError> {
         let cannot = |e: MapError| error("count stops", &e);
         let doing = "start the process that continues a stopped program when iostrata is killed";
@@ -202,6 +219,11 @@ impl EbpfObserver {
         );
         let stopping = stopping.map_err(|e| error(doing, &e))?;
         Ok(Payloads::new(recording, stopping))
+    }
+
+    /// How each of them is observed.
+    pub fn ways(&self) -> Vec<Way> {
+        self.object.ways()
     }
 
     /// Strata that are observed.
@@ -221,6 +243,9 @@ impl Observer for EbpfObserver {
 
     fn start(&mut self, root: u32, stream: Streams) -> Result<(), ObserveError> {
         self.object.detach();
+        if !self.object.new_modules().is_empty() {
+            self.reload()?;
+        }
         readout::clear(&mut self.object.ebpf, &self.config)
             .map_err(|e| error("clear the eBPF maps", &e))?;
         self.config = Config {
@@ -255,6 +280,7 @@ impl Observer for EbpfObserver {
 
     fn stop(&mut self) -> Result<Observation, ObserveError> {
         let still_running = self.alive()? > 0;
+        self.object.missing_of_new_modules();
         // Still attached, so that a task that exits meanwhile is counted once, not lost.
         let released = self.object.iterate("release");
         self.object.detach();
