@@ -61,8 +61,8 @@ static __always_inline void add_to_calls(struct call_slot *slot)
 
 	key.cpu = bpf_get_smp_processor_id();
 	to = bpf_map_lookup_elem(&calls, &key);
-	if (!to && !bpf_map_update_elem(&calls, &key, (void *)&NO_CALLS, BPF_NOEXIST))
-		to = bpf_map_lookup_elem(&calls, &key);
+	if (!to)
+		to = new_calls(&key);
 	if (!to) {
 		__u32 nr = key.nr;
 		__u32 what = LOSS_CALLS;

@@ -171,6 +171,19 @@ struct {
 	__type(value, struct call_value);
 } calls SEC(".maps");
 
+/* A new entry, 0 where there is no room. Of memory for such large ones a CPU has one ready; an
+ * interrupt brings more at once (prefill_mem_cache, irq_work_raise, kernel/bpf/memalloc.c), but a task
+ * that ends may need several. The key is on the stack. */
+static __always_inline struct call_value *new_calls(struct call_key *key)
+{
+	for (int i = 0; i < 16; i++) {
+		if (bpf_map_update_elem(&calls, key, (void *)&NO_CALLS, BPF_NOEXIST) !=
+		    -12 /* ENOMEM */)
+			break;
+	}
+	return bpf_map_lookup_elem(&calls, key);
+}
+
 /* Calls whose file found no room in `calls`, by number. */
 struct {
 	__uint(type, MAP_PERCPU_ARRAY);

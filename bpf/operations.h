@@ -37,10 +37,8 @@ APART int count_operation(struct ended *ended)
 	key.nr = ended->nr;
 	key.cpu = bpf_get_smp_processor_id();
 	value = bpf_map_lookup_elem(&calls, &key);
-	if (!value) {
-		bpf_map_update_elem(&calls, &key, (void *)&NO_CALLS, BPF_NOEXIST);
-		value = bpf_map_lookup_elem(&calls, &key);
-	}
+	if (!value)
+		value = new_calls(&key);
 	if (!value) {
 		lose(LOSS_CALLS);
 		value = bpf_map_lookup_elem(&other_calls, &key.nr);

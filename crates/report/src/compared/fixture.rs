@@ -61,7 +61,6 @@ fn nothing() -> Comparison {
     Comparison {
         schema: SCHEMA.to_owned(),
         iostrata_version: "0.1.0".to_owned(),
-        ways: Vec::new(),
         names: texts("monday.json", "tuesday.json"),
         further: Vec::new(),
         conditions: Vec::new(),
