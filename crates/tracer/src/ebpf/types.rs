@@ -28,7 +28,7 @@ const READ: [&str; 12] = [
     "ovl_fs",
     "ovl_sb",
 ];
-/// A tracepoint has a type of this name (include/trace/bpf_probe.h).
+/// A tracepoint has a type of this name (`include/trace/bpf_probe.h`).
 pub(super) const TRACEPOINT: &str = "btf_trace_";
 
 const DIRECTORY: &str = "/sys/kernel/btf";
