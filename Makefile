@@ -8,10 +8,10 @@ PREFIX ?= /usr/local
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test attack check bench install dist test-dist bpf bpf-check
+.PHONY: help lab test test-kernels attack check bench install dist test-dist bpf bpf-check
 
 help: ## List the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 lab: ## Build, and run the lab on this directory; as root also on images it makes
 	@scripts/deps lab
@@ -24,6 +24,9 @@ test: ## Run every test; as root those of the real kernel too
 	@# Through a pipe: programs that tests trace inherit what tests print to, and would be seen to
 	@# write to a file there.
 	bash -o pipefail -c 'cargo test --workspace --locked 2>&1 | cat'
+
+test-kernels: ## Run the tests on other kernels, in virtual machines; as root on a Debian
+	@scripts/kernels test
 
 attack: ## Attack it for an hour or two: scripts/attack has the variables, docs/reliability.md the table
 	@scripts/deps test

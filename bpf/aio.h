@@ -66,12 +66,21 @@ static long add_length(__u32 index, struct lengths *lengths)
 	return 0;
 }
 
-/* Returns the struct file of a block; after it was handed over its descriptor may be closed. */
-static __always_inline __u64 begin_submission(struct submission *of, struct aio_block *block)
+#define UNREADABLE (~0ULL)
+
+/* Returns the struct file of a block, or UNREADABLE; after it was handed over its descriptor may be closed. */
+static __noinline __u64 begin_submission(struct submission *of, __u64 address)
 {
 	struct lengths lengths = {};
+	struct aio_block own, *block = &own;
 	struct file *file;
 
+	if (!of)
+		return 0;
+	if (bpf_probe_read_user(block, sizeof *block, (void *)address)) {
+		lose(LOSS_ARGUMENTS);
+		return UNREADABLE;
+	}
 	of->opcode = block->opcode;
 	of->bytes = block->bytes;
 	of->offset = block->offset;
@@ -104,13 +113,12 @@ static long submit_one(__u32 index, void *unused)
 	__u64 id = current_numbers();
 	struct submission submission = {}, *before;
 	struct submission_key key = {};
-	struct aio_block block = {};
+	__u64 file;
 
 	if (!state || index >= state->argument[1])
 		return 1;
 	if (bpf_probe_read_user(&key.block, sizeof key.block,
-				(void *)(state->argument[2] + 8ULL * index)) ||
-	    bpf_probe_read_user(&block, sizeof block, (void *)key.block)) {
+				(void *)(state->argument[2] + 8ULL * index))) {
 		lose(LOSS_ARGUMENTS);
 		return 0;
 	}
@@ -118,7 +126,10 @@ static long submit_one(__u32 index, void *unused)
 	submission.entered_ns = bpf_ktime_get_ns();
 	submission.process = id >> 32;
 	submission.thread = id;
-	name_file(begin_submission(&submission, &block), &submission.file);
+	file = begin_submission(&submission, key.block);
+	if (file == UNREADABLE)
+		return 0;
+	name_file(file, &submission.file);
 	before = bpf_map_lookup_elem(&submissions, &key);
 	if (before) {
 		lose(LOSS_RESULTS);

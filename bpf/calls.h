@@ -56,23 +56,24 @@ static __always_inline bool hand_over(const struct call_slot *slot)
 
 static __always_inline void add_to_calls(struct call_slot *slot)
 {
+	struct call_key key = slot->key;
 	struct call_value *to;
 
-	slot->key.cpu = bpf_get_smp_processor_id();
-	to = bpf_map_lookup_elem(&calls, &slot->key);
-	if (to) {
-		add_value(to, &slot->value);
-	} else if (bpf_map_update_elem(&calls, &slot->key, &slot->value, BPF_NOEXIST)) {
-		__u32 nr = slot->key.nr;
+	key.cpu = bpf_get_smp_processor_id();
+	to = bpf_map_lookup_elem(&calls, &key);
+	if (!to)
+		to = new_calls(&key);
+	if (!to) {
+		__u32 nr = key.nr;
 		__u32 what = LOSS_CALLS;
 		__u64 *lost = bpf_map_lookup_elem(&losses, &what);
 
 		if (lost)
 			*lost += slot->value.count;
 		to = bpf_map_lookup_elem(&other_calls, &nr);
-		if (to)
-			add_value(to, &slot->value);
 	}
+	if (to)
+		add_value(to, &slot->value);
 }
 
 APART int merge_slot(struct call_slot *slot)

@@ -269,8 +269,7 @@ APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 n
 	if (RECORD && result >= 0)
 		copy_extra(state, bytes);
 	bytes += record->event.extra;
-	if (bytes > 2 * TEXT + EXTRA_BYTES)
-		bytes = 2 * TEXT + EXTRA_BYTES;
+	bytes = AT_MOST(2 * TEXT + EXTRA_BYTES, bytes);
 	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
 		lose(LOSS_HISTORY);
 	return 0;

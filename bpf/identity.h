@@ -10,12 +10,13 @@
  * those of the subvolume (btrfs_getattr, fs/btrfs/inode.c). */
 static __always_inline __u32 subvolume_device(__u64 inode)
 {
-	__u64 address = inode - bpf_core_field_offset(struct btrfs_inode, vfs_inode);
-	struct btrfs_inode *own = (struct btrfs_inode *)address;
+	__u64 own, root;
 
-	if (!bpf_core_field_exists(own->root))
+	if (!HAS(struct btrfs_inode, vfs_inode))
 		return 0;
-	return READ(own, root, anon_dev);
+	own = inode - bpf_core_field_offset(struct btrfs_inode, vfs_inode);
+	root = WORD_OF(struct btrfs_inode, own, root);
+	return root ? HALF_OF(struct btrfs_root, root, anon_dev) : 0;
 }
 
 /* Returns the kind of file system (s_magic). */

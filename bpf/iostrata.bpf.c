@@ -1,8 +1,10 @@
-/* iostrata's kernel side: BTF tracepoints only, each program loadable without the others. */
+/* iostrata's kernel side: programs at tracepoints, and at functions where there are none, each
+ * loadable without the others. */
 #include "calls.h"
 #include "page_cache.h"
 #include "block.h"
 #include "tasks.h"
 #include "ring.h"
+#include "functions.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

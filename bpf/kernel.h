@@ -108,6 +108,9 @@ struct pt_regs {
 	unsigned long di, si, dx, r10, r8, r9, ax, orig_ax;
 	unsigned long ip, sp, bp;
 };
+struct list_head {
+	struct list_head *next;
+};
 struct file_system_type {
 	const char *name;
 };
@@ -117,7 +120,7 @@ struct super_block {
 	unsigned long s_magic;
 	struct file_system_type *s_type;
 	void *s_fs_info;
-	struct mount *s_mounts; /* a list_head, twice as large, before Linux 6.17 */
+	struct mount *s_mounts; /* since Linux 6.17 */
 };
 struct hlist_node;
 struct hlist_head {
@@ -185,13 +188,18 @@ struct ovl_inode {
 	struct inode vfs_inode;
 	struct dentry *__upperdentry;
 	struct ovl_entry *oe;
+	struct ovl_path lowerpath; /* before Linux 6.5 */
 };
 struct mount {
 	struct mount *mnt_parent;
 	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
-	struct mount *mnt_next_for_sb;
+	struct mount *mnt_next_for_sb;  /* since Linux 6.17, */
+	struct list_head mnt_instance;  /* ... and before */
 	struct mnt_namespace *mnt_ns;
+};
+struct super_block___before_6_17 {
+	struct list_head s_mounts;
 };
 struct mnt_namespace;
 struct nsproxy {
@@ -208,12 +216,14 @@ typedef struct {
 	atomic64_t refcnt; /* of those besides the first (include/linux/file_ref.h) */
 } file_ref_t;
 struct file {
-	file_ref_t f_ref; /* since Linux 6.13 */
+	file_ref_t f_ref;   /* since Linux 6.13, */
+	atomic64_t f_count; /* ... and before: of all */
 	__u32 f_mode;
 	__u32 f_flags;
 	long long f_pos;
 	struct path f_path;
 	struct inode *f_inode;
+	struct address_space *f_mapping;
 };
 struct mm_struct {
 	struct file *exe_file;
@@ -244,9 +254,6 @@ struct upid {
 struct pid {
 	unsigned int level;
 	struct upid numbers[1]; /* one for each level (include/linux/pid.h) */
-};
-struct list_head {
-	struct list_head *next;
 };
 struct signal_struct {
 	atomic_t live; /* threads that do not end */
@@ -286,6 +293,28 @@ struct task_struct {
 struct address_space {
 	struct inode *host;
 };
+struct iov_iter {
+	unsigned long count;
+};
+struct file_ra_state {
+	unsigned int ra_pages;
+};
+struct readahead_control {
+	struct address_space *mapping;
+	struct file_ra_state *ra;
+	unsigned long _index;
+};
+struct vm_area_struct;
+struct vm_fault {
+	struct vm_area_struct *vma;
+	unsigned long pgoff;
+};
+struct renamedata {
+	struct inode *old_dir;
+	struct dentry *old_dentry;
+	struct inode *new_dir;
+	struct dentry *new_dentry;
+};
 struct page {
 	unsigned long compound_head;
 };
@@ -293,9 +322,11 @@ struct folio {
 	struct address_space *mapping;
 	unsigned long index;
 	unsigned long _flags_1;
+	unsigned char _folio_order; /* before Linux 6.6 */
 };
 enum pageflags {
 	PG_head = 6,
+	PG_writeback = 1,
 };
 struct bio_vec {
 	struct page *bv_page;
@@ -365,7 +396,6 @@ struct io_kiocb {
 struct io_uring_cqe {
 	__s32 res;
 };
-struct file_ra_state;
 struct xfs_mount {
 	struct super_block *m_super;
 };

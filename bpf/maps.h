@@ -9,6 +9,12 @@
  * way there: a program of many ways takes seconds to load otherwise. */
 #define APART __noinline
 
+/* KEYS: what a function that is not static is given by address is plain memory to the verifier, of
+ * which before Linux 6.2 neither the key of a table may be nor what is put there
+ * (map_key_value_types, kernel/bpf/verifier.c). So such functions copy keys to the stack, of which
+ * all functions under way have 512 bytes together, and put in what is here. */
+static const volatile struct call_value NO_CALLS = {};
+
 /* What one system call means, by number (CALL_* bits). */
 const volatile __u32 CALLS[SYSCALLS] = {};
 
@@ -136,7 +142,7 @@ struct task_state {
 	struct reports reports;
 	__u64 moment_ends_ns;
 	__u32 moment; /* that moment_sums belong to */
-	__u32 moment_pad;
+	__u32 found_to_map; /* a fault has found pages that it maps */
 	struct moment_sum moment_sums[PURPOSES];
 	__u8 home[HOMES]; /* the slot in which calls of these bits were last */
 	struct call_slot slot[SLOTS];
@@ -169,6 +175,19 @@ struct {
 	__type(key, struct call_key);
 	__type(value, struct call_value);
 } calls SEC(".maps");
+
+/* A new entry, 0 where there is no room. Of memory for such large ones a CPU has one ready; an
+ * interrupt brings more at once (prefill_mem_cache, irq_work_raise, kernel/bpf/memalloc.c), but a task
+ * that ends may need several. The key is on the stack. */
+static __always_inline struct call_value *new_calls(struct call_key *key)
+{
+	for (int i = 0; i < 16; i++) {
+		if (bpf_map_update_elem(&calls, key, (void *)&NO_CALLS, BPF_NOEXIST) !=
+		    -12 /* ENOMEM */)
+			break;
+	}
+	return bpf_map_lookup_elem(&calls, key);
+}
 
 /* Calls whose file found no room in `calls`, by number. */
 struct {
@@ -342,17 +361,14 @@ static __always_inline bool is_of_tree(struct task_struct *task)
 	return state_of(task) || ((task->flags & PF_IO_WORKER) && state_of(task->group_leader));
 }
 
-/* What a descriptor stands for, 0 for nothing. A table of them is not typed: an entry is read
- * as the first field of a structure that has such a field. */
+/* What a descriptor stands for, 0 for nothing. */
 static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 {
 	struct fdtable *table = task->files->fdt;
-	struct kiocb *entry;
 
 	if (fd >= table->max_fds)
 		return 0;
-	entry = (void *)table->fd + 8ULL * fd - bpf_core_field_offset(struct kiocb, ki_filp);
-	return READ(entry, ki_filp);
+	return (struct file *)word_at((__u64)table->fd + 8ULL * fd);
 }
 
 /* What a descriptor of this task stands for, as a number: a function that the verifier reads
@@ -378,5 +394,7 @@ static __always_inline __u64 folio_bytes(struct folio *folio)
 	bpf_probe_read_kernel(&flags, sizeof flags, folio);
 	if (!(flags & (1ULL << bpf_core_enum_value(enum pageflags, PG_head))))
 		return PAGE_SIZE;
+	if (bpf_core_field_exists(folio->_folio_order))
+		return PAGE_SIZE << READ(folio, _folio_order);
 	return PAGE_SIZE << (READ(folio, _flags_1) & 0xff);
 }

@@ -104,9 +104,7 @@ APART int send_path(struct file_key *key, __u64 of_dentry, __u64 of_mount, __u32
 	record->event.base = (struct file_key){};
 	record->event.complete = walk.complete;
 	record->event.as_base = as_base;
-	bytes = walk.bytes;
-	if (bytes > TEXT + LONGEST_NAME)
-		bytes = TEXT + LONGEST_NAME;
+	bytes = AT_MOST(TEXT + LONGEST_NAME, walk.bytes);
 	record->event.bytes = bytes;
 	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
 		lose(LOSS_NAMES);
@@ -128,12 +126,14 @@ static __noinline int send_leaf(struct file_key *key, struct file_key *base,
 					  READ(dentry, d_name.name));
 	if (bytes <= 0 || bytes > LONGEST_NAME)
 		return 0;
-	fill_name(&record->event, key, inode);
 	record->event.base = *base;
 	record->event.complete = PATH_WHOLE;
 	record->event.as_base = 0;
 	record->event.bytes = bytes;
-	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
+	fill_name(&record->event, key, inode);
+	if (bpf_ringbuf_output(&events, record,
+			       sizeof record->event + AT_MOST(LONGEST_NAME, record->event.bytes),
+			       BPF_RB_NO_WAKEUP))
 		lose(LOSS_NAMES);
 	return 0;
 }
@@ -143,20 +143,24 @@ static __noinline int send_leaf(struct file_key *key, struct file_key *base,
 #define NAMED 2
 
 /* Whether it is to be named now; at most once for each file and reason. */
-static __always_inline bool is_new(struct file_key *key, __u8 reason)
+static __noinline int is_new(const struct file_key *key, __u8 reason)
 {
+	struct file_key own;
 	__u8 *known;
 
-	if (!key->inode && !key->device)
+	if (!key)
 		return 0;
-	known = bpf_map_lookup_elem(&named, key);
+	own = *key; /* on the stack: see KEYS in maps.h */
+	if (!own.inode && !own.device)
+		return 0;
+	known = bpf_map_lookup_elem(&named, &own);
 	if (known) {
 		if (*known >= reason)
 			return 0;
 		*known = reason;
 		return 1;
 	}
-	switch (bpf_map_update_elem(&named, key, &reason, BPF_NOEXIST)) {
+	switch (bpf_map_update_elem(&named, &own, &reason, BPF_NOEXIST)) {
 	case -17: /* EEXIST: another CPU was quicker */
 		return 0;
 	case -7: /* E2BIG: full */

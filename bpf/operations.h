@@ -24,7 +24,7 @@ struct ended {
 APART int count_operation(struct ended *ended)
 {
 	struct call_key key = {};
-	struct call_value zero = {}, *value;
+	struct call_value *value;
 	__u32 purpose, nr;
 	__u64 took_ns;
 
@@ -37,10 +37,8 @@ APART int count_operation(struct ended *ended)
 	key.nr = ended->nr;
 	key.cpu = bpf_get_smp_processor_id();
 	value = bpf_map_lookup_elem(&calls, &key);
-	if (!value) {
-		bpf_map_update_elem(&calls, &key, &zero, BPF_NOEXIST);
-		value = bpf_map_lookup_elem(&calls, &key);
-	}
+	if (!value)
+		value = new_calls(&key);
 	if (!value) {
 		lose(LOSS_CALLS);
 		value = bpf_map_lookup_elem(&other_calls, &key.nr);

@@ -35,9 +35,9 @@ static __always_inline void note_change(struct super_block *sb)
 	if (!sb)
 		return;
 	if (is_of_tree(task))
-		note(sb->s_dev, USE_TREE_CHANGED);
+		note(READ(sb, s_dev), USE_TREE_CHANGED);
 	else if (!(task->flags & PF_WQ_WORKER))
-		note(sb->s_dev, USE_OTHERS_CHANGED);
+		note(READ(sb, s_dev), USE_OTHERS_CHANGED);
 }
 
 /* A bio of a task that is not of the tree. What the kernel's threads submit (a journal's
@@ -58,83 +58,87 @@ static __always_inline void note_bio(struct bio *bio)
 								: USE_OTHERS_WROTE);
 }
 
+/* Raw tracepoints, which are found by their name also in a module: their arguments have no types. */
+
 /* Every change of an ext4 file system begins a handle, also where there is no journal
  * (__ext4_journal_start_sb, fs/ext4/ext4_jbd2.c). */
-SEC("tp_btf/ext4_journal_start_inode")
+SEC("raw_tp/ext4_journal_start_inode")
 int BPF_PROG(ext4_changed, struct inode *inode)
 {
-	if (inode)
-		note_change(inode->i_sb);
+	note_change(READ(inode, i_sb));
 	return 0;
 }
 
-SEC("tp_btf/ext4_journal_start_sb")
+SEC("raw_tp/ext4_journal_start_sb")
 int BPF_PROG(ext4_changed_whole, struct super_block *sb)
 {
 	note_change(sb);
 	return 0;
 }
 
-SEC("tp_btf/ext4_sync_file_enter")
+SEC("raw_tp/ext4_sync_file_enter")
 int BPF_PROG(ext4_synced, struct file *file)
 {
-	if (file)
-		note_change(file->f_inode->i_sb);
+	note_change(READ(file, f_inode, i_sb));
 	return 0;
 }
 
-SEC("tp_btf/ext4_sync_fs")
+SEC("raw_tp/ext4_sync_fs")
 int BPF_PROG(ext4_synced_whole, struct super_block *sb)
 {
 	note_change(sb);
 	return 0;
 }
 
-SEC("tp_btf/xfs_trans_alloc")
-int BPF_PROG(xfs_changed, struct xfs_trans *transaction)
+static __always_inline void note_xfs(__u64 mount)
 {
-	if (transaction)
-		note_change(transaction->t_mountp->m_super);
+	note_change((struct super_block *)WORD_OF(struct xfs_mount, mount, m_super));
+}
+
+SEC("raw_tp/xfs_trans_alloc")
+int BPF_PROG(xfs_changed, __u64 transaction)
+{
+	note_xfs(WORD_OF(struct xfs_trans, transaction, t_mountp));
 	return 0;
 }
 
-SEC("tp_btf/xfs_file_fsync")
-int BPF_PROG(xfs_synced, struct xfs_inode *inode)
+SEC("raw_tp/xfs_file_fsync")
+int BPF_PROG(xfs_synced, __u64 inode)
 {
-	if (inode)
-		note_change(inode->i_mount->m_super);
+	note_xfs(WORD_OF(struct xfs_inode, inode, i_mount));
 	return 0;
 }
 
-SEC("tp_btf/xfs_fs_sync_fs")
-int BPF_PROG(xfs_synced_whole, struct xfs_mount *mount)
+SEC("raw_tp/xfs_fs_sync_fs")
+int BPF_PROG(xfs_synced_whole, __u64 mount)
 {
-	if (mount)
-		note_change(mount->m_super);
+	note_xfs(mount);
 	return 0;
+}
+
+static __always_inline void note_btrfs(__u64 fs)
+{
+	note_change((struct super_block *)WORD_OF(struct btrfs_fs_info, fs, sb));
 }
 
 /* A transaction reserves space for its metadata (start_transaction, fs/btrfs/transaction.c). */
-SEC("tp_btf/btrfs_space_reservation")
-int BPF_PROG(btrfs_changed, struct btrfs_fs_info *fs)
+SEC("raw_tp/btrfs_space_reservation")
+int BPF_PROG(btrfs_changed, __u64 fs)
 {
-	if (fs)
-		note_change(fs->sb);
+	note_btrfs(fs);
 	return 0;
 }
 
-SEC("tp_btf/btrfs_sync_file")
+SEC("raw_tp/btrfs_sync_file")
 int BPF_PROG(btrfs_synced, struct file *file)
 {
-	if (file)
-		note_change(file->f_inode->i_sb);
+	note_change(READ(file, f_inode, i_sb));
 	return 0;
 }
 
-SEC("tp_btf/btrfs_sync_fs")
-int BPF_PROG(btrfs_synced_whole, struct btrfs_fs_info *fs)
+SEC("raw_tp/btrfs_sync_fs")
+int BPF_PROG(btrfs_synced_whole, __u64 fs)
 {
-	if (fs)
-		note_change(fs->sb);
+	note_btrfs(fs);
 	return 0;
 }

@@ -26,39 +26,41 @@ struct {
 /* Whether there is one: else nothing is looked for. */
 static volatile __u32 copied_up = 0;
 
-static __always_inline struct ovl_inode *overlay_inode(__u64 inode)
-{
-	return (struct ovl_inode *)(inode - bpf_core_field_offset(struct ovl_inode, vfs_inode));
-}
-
 static __always_inline struct inode *upper_inode(__u64 overlay)
 {
-	struct ovl_inode *inode = overlay_inode(overlay);
 	struct dentry *upper;
+	__u64 own;
 
-	if (!bpf_core_field_exists(inode->oe))
+	if (!HAS(struct ovl_inode, vfs_inode))
 		return 0;
-	upper = READ(inode, __upperdentry);
+	own = overlay - bpf_core_field_offset(struct ovl_inode, vfs_inode);
+	upper = (struct dentry *)WORD_OF(struct ovl_inode, own, __upperdentry);
 	return upper ? READ(upper, d_inode) : 0;
 }
 
-static __always_inline struct ovl_path *lowest_path(__u64 overlay)
+/* Of the layers below the uppermost: address of its struct ovl_path, 0 for none. Before Linux 6.5
+ * it lies in the inode (fs/overlayfs/ovl_entry.h). */
+static __always_inline __u64 lowest_path(__u64 overlay)
 {
-	struct ovl_inode *inode = overlay_inode(overlay);
-	struct ovl_entry *entry;
+	__u64 own, entry;
 
-	if (!bpf_core_field_exists(inode->oe))
+	if (!HAS(struct ovl_inode, vfs_inode))
 		return 0;
-	entry = READ(inode, oe);
-	if (!entry || !READ(entry, __numlower))
+	own = overlay - bpf_core_field_offset(struct ovl_inode, vfs_inode);
+	if (HAS(struct ovl_inode, lowerpath))
+		return ADDRESS_OF(struct ovl_inode, own, lowerpath);
+	if (!HAS(struct ovl_entry, __lowerstack))
 		return 0;
-	return (void *)entry + bpf_core_field_offset(struct ovl_entry, __lowerstack);
+	entry = WORD_OF(struct ovl_inode, own, oe);
+	if (!entry || !HALF_OF(struct ovl_entry, entry, __numlower))
+		return 0;
+	return ADDRESS_OF(struct ovl_entry, entry, __lowerstack);
 }
 
 static __always_inline struct inode *lower_inode(__u64 overlay)
 {
-	struct ovl_path *path = lowest_path(overlay);
-	struct dentry *lower = path ? READ(path, dentry) : 0;
+	__u64 path = lowest_path(overlay);
+	struct dentry *lower = path ? (void *)WORD_OF(struct ovl_path, path, dentry) : 0;
 
 	return lower ? READ(lower, d_inode) : 0;
 }
@@ -72,25 +74,31 @@ static __always_inline bool is_origin(struct inode *lower)
 static __always_inline void remember_copy(struct file_key *copy, struct file_key *original)
 {
 	struct file_key *known = bpf_map_lookup_elem(&copies, copy);
+	struct file_key own;
 
 	if (known && is_same_file(known, original))
 		return;
-	if (bpf_map_update_elem(&copies, copy, original, BPF_ANY))
+	own = *original;
+	if (bpf_map_update_elem(&copies, copy, &own, BPF_ANY))
 		lose(LOSS_NAMES);
 	copied_up = 1;
 }
 
 static __noinline int find_original(struct file_key *key)
 {
-	struct file_key *original;
+	struct file_key *original, own;
 
 	if (!key)
 		return 0;
-	original = bpf_map_lookup_elem(&copies, key);
+	own = *key;
+	original = bpf_map_lookup_elem(&copies, &own);
 	if (original)
 		*key = *original;
 	return 0;
 }
+
+/* Of struct ovl_sb (fs/overlayfs/ovl_entry.h): a pointer, a number of a device and two flags. */
+#define OVERLAY_LAYER_BYTES 16
 
 struct shown {
 	__u64 inode;
@@ -104,28 +112,27 @@ static __noinline int take_shown(__u64 address, struct shown *shown)
 {
 	struct inode *inode = (struct inode *)address;
 	struct super_block *superblock = READ(inode, i_sb);
-	struct ovl_fs *overlay = READ(superblock, s_fs_info);
-	struct ovl_path *path = lowest_path(address);
+	__u64 overlay = (__u64)READ(superblock, s_fs_info);
+	__u64 path = lowest_path(address), layer, number = 0;
 	struct inode *lower = lower_inode(address);
-	struct ovl_sb *layer;
-	__u64 of_layer, number = 0;
 	int bits;
 
 	if (!shown)
 		return 0;
 	shown->device = READ(superblock, s_dev);
-	if (!bpf_core_field_exists(overlay->xino_mode) ||
+	if (!HAS(struct ovl_fs, xino_mode) || !HAS(struct ovl_sb, pseudo_dev) ||
 	    (READ(inode, i_mode) & S_IFMT) == S_IFDIR)
 		return 0;
-	if (path && lower && (!upper_inode(address) || is_origin(lower)))
-		number = READ(path, layer, fsid);
-	bits = READ(overlay, xino_mode);
+	layer = path ? WORD_OF(struct ovl_path, path, layer) : 0;
+	if (layer && lower && (!upper_inode(address) || is_origin(lower)))
+		number = HALF_OF(struct ovl_layer, layer, fsid);
+	bits = HALF_OF(struct ovl_fs, overlay, xino_mode);
 	if (bits > 0 && bits < 64 && !(shown->inode >> (64 - bits))) {
 		shown->inode |= number << ((64 - bits + 1) & 63);
 	} else if (bits) {
-		of_layer = (__u64)BPF_CORE_READ(overlay, fs) + number * bpf_core_type_size(struct ovl_sb);
-		layer = (struct ovl_sb *)of_layer;
-		shown->device = READ(layer, pseudo_dev);
+		layer = WORD_OF(struct ovl_fs, overlay, fs) +
+			number * OVERLAY_LAYER_BYTES;
+		shown->device = HALF_OF(struct ovl_sb, layer, pseudo_dev);
 	}
 	return 0;
 }

@@ -2,17 +2,18 @@
 #pragma once
 #include "calls.h"
 
-static __always_inline struct cache_value *cache_entry(struct cache_key *key)
+static __always_inline struct cache_value *cache_entry(const struct cache_key *of)
 {
+	struct cache_key key = *of;
 	struct cache_value *value;
 
-	key->cpu = bpf_get_smp_processor_id();
-	value = bpf_map_lookup_elem(&cache, key);
+	key.cpu = bpf_get_smp_processor_id();
+	value = bpf_map_lookup_elem(&cache, &key);
 	if (!value) {
 		struct cache_value zero = {};
 
-		bpf_map_update_elem(&cache, key, &zero, BPF_NOEXIST);
-		value = bpf_map_lookup_elem(&cache, key);
+		bpf_map_update_elem(&cache, &key, &zero, BPF_NOEXIST);
+		value = bpf_map_lookup_elem(&cache, &key);
 		if (!value)
 			lose(LOSS_CACHE);
 	}
@@ -111,10 +112,9 @@ static __always_inline __u64 not_counted(struct task_state *state, struct addres
 	return begin < index ? begin : index;
 }
 
-/* Fires once per batch: when a batch is shorter than the request, again with the rest
+/* Comes once per batch: when a batch is shorter than the request, again with the rest
  * of the same range. Only pages above the highest one counted in this call are new. */
-SEC("tp_btf/mm_filemap_get_pages")
-int BPF_PROG(looked_up, struct address_space *mapping, unsigned long index, unsigned long last)
+static __always_inline int on_lookup(struct address_space *mapping, __u64 index, __u64 last)
 {
 	struct task_state *state = current_state();
 	struct cache_value *sum;
@@ -125,7 +125,7 @@ int BPF_PROG(looked_up, struct address_space *mapping, unsigned long index, unsi
 		return 0;
 	if (READS)
 		note_position(state);
-	inode = mapping->host;
+	inode = READ(mapping, host);
 	if (!inode)
 		return 0;
 	end = last_page(inode);
@@ -142,12 +142,16 @@ int BPF_PROG(looked_up, struct address_space *mapping, unsigned long index, unsi
 	return 0;
 }
 
+SEC("tp_btf/mm_filemap_get_pages")
+int BPF_PROG(looked_up, struct address_space *mapping, unsigned long index, unsigned long last)
+{
+	return on_lookup(mapping, index, last);
+}
+
 /* Synchronous read-ahead is what a read waits for: its first page was not resident. `wanted`
  * goes to the end of what the call reads, but of the pages after the first some may be
  * resident, and read-ahead may bring fewer: which are missed is known when they are added. */
-SEC("tp_btf/page_cache_sync_ra")
-int BPF_PROG(missed, struct inode *inode, unsigned long index, struct file_ra_state *ra,
-	     unsigned long wanted)
+static __always_inline int on_miss(struct inode *inode, __u64 index, __u64 wanted)
 {
 	struct task_state *state = current_state();
 
@@ -162,9 +166,15 @@ int BPF_PROG(missed, struct inode *inode, unsigned long index, struct file_ra_st
 	return 0;
 }
 
+SEC("tp_btf/page_cache_sync_ra")
+int BPF_PROG(missed, struct inode *inode, unsigned long index, struct file_ra_state *ra,
+	     unsigned long wanted)
+{
+	return on_miss(inode, index, wanted);
+}
+
 /* From here on pages are brought in before anybody waits for them. */
-SEC("tp_btf/page_cache_async_ra")
-int BPF_PROG(fetched_ahead, struct inode *inode)
+static __always_inline int on_fetch_ahead(void)
 {
 	struct task_state *state = current_state();
 
@@ -173,16 +183,21 @@ int BPF_PROG(fetched_ahead, struct inode *inode)
 	return 0;
 }
 
+SEC("tp_btf/page_cache_async_ra")
+int BPF_PROG(fetched_ahead)
+{
+	return on_fetch_ahead();
+}
+
 /* A fault on a mapped file looks one page up (filemap_fault, mm/filemap.c). */
-SEC("tp_btf/mm_filemap_fault")
-int BPF_PROG(faulted, struct address_space *mapping, unsigned long index)
+static __always_inline int on_fault(struct address_space *mapping, __u64 index)
 {
 	struct task_state *state = current_state();
 	struct inode *inode;
 
 	if (!state || !mapping)
 		return 0;
-	inode = mapping->host;
+	inode = READ(mapping, host);
 	if (!inode)
 		return 0;
 	cache_of(state, inode)->lookups_pages += 1;
@@ -193,23 +208,34 @@ int BPF_PROG(faulted, struct address_space *mapping, unsigned long index)
 	return 0;
 }
 
+SEC("tp_btf/mm_filemap_fault")
+int BPF_PROG(faulted, struct address_space *mapping, unsigned long index)
+{
+	return on_fault(mapping, index);
+}
+
 /* Pages around a fault that are resident are mapped with it, and fault no more
  * (filemap_map_pages, mm/filemap.c). */
-SEC("tp_btf/mm_filemap_map_pages")
-int BPF_PROG(mapped, struct address_space *mapping, unsigned long first, unsigned long last)
+static __always_inline int on_map(struct address_space *mapping, __u64 first, __u64 last)
 {
 	struct task_state *state = current_state();
 	struct inode *inode;
 
 	if (!state || !mapping || last < first)
 		return 0;
-	inode = mapping->host;
+	inode = READ(mapping, host);
 	if (!inode)
 		return 0;
 	cache_of(state, inode)->lookups_pages += last - first + 1;
 	if (READS)
 		record_touch(inode, first, last);
 	return 0;
+}
+
+SEC("tp_btf/mm_filemap_map_pages")
+int BPF_PROG(mapped, struct address_space *mapping, unsigned long first, unsigned long last)
+{
+	return on_map(mapping, first, last);
 }
 
 /* Whether the folio has the page of the fault that the task is in: the page that the

@@ -82,7 +82,8 @@ APART int send_part(struct payload_record *record, __u32 form, __u64 address, __
 	record->gather.filled = 0;
 	if (behind > PAYLOAD_BYTES)
 		return 0;
-	if (bpf_ringbuf_output(&events, &record->event, sizeof record->event + behind,
+	if (bpf_ringbuf_output(&events, &record->event,
+			       sizeof record->event + AT_MOST(PAYLOAD_BYTES, behind),
 			       BPF_RB_NO_WAKEUP))
 		lose(LOSS_PAYLOAD);
 	return 0;
@@ -225,7 +226,8 @@ static __always_inline bool send_small(struct payload_record *record, __u64 addr
 	record->event.address = 0;
 	record->event.at = 0;
 	record->event.part = bytes;
-	if (bpf_ringbuf_output(&events, &record->event, sizeof record->event + bytes,
+	if (bpf_ringbuf_output(&events, &record->event,
+			       sizeof record->event + AT_MOST(SMALL, bytes),
 			       BPF_RB_NO_WAKEUP))
 		lose(LOSS_PAYLOAD);
 	return 1;

@@ -1,6 +1,7 @@
 /* Reading the kernel's structures through pointers that the verifier does not know: from a
  * table of descriptors, or from our own state. */
 #pragma once
+#include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
@@ -27,3 +28,44 @@ static void *(*const rdonly_cast)(void *object, __u32 type) = (void *)RDONLY_CAS
 			read_ = BPF_CORE_READ(pointer, __VA_ARGS__);                    \
 		read_;                                                                  \
 	})
+
+/* The number, at most the limit, and so that the verifier knows: what is compared is what is used. */
+#define AT_MOST(limit, number)                          \
+	({                                              \
+		__u64 number_ = (number);               \
+		asm volatile("" : "+r"(number_));       \
+		if (number_ > (limit))                  \
+			number_ = (limit);              \
+		asm volatile("" : "+r"(number_));       \
+		number_;                                \
+	})
+
+/* A word of the kernel's memory that has no type: read as the first field of a structure that has
+ * such a field. */
+static __always_inline __u64 word_at(__u64 address)
+{
+	struct kiocb *word = (void *)address - bpf_core_field_offset(struct kiocb, ki_filp);
+
+	return (__u64)READ(word, ki_filp);
+}
+
+/* Half a word. */
+static __always_inline __u32 half_at(__u64 address)
+{
+	struct super_block *half =
+		(void *)address - bpf_core_field_offset(struct super_block, s_dev);
+
+	return READ(half, s_dev);
+}
+
+/* Types of file systems are a module's where that is one, and then have no number that rdonly_cast
+ * takes. So their fields are read by where they are: WORD_OF for those of 64 bits, HALF_OF for those
+ * of 32. Where the kernel has no such field, or the module is not loaded, HAS is 0, and the
+ * verifier must not come to the rest. */
+#define HAS(type, field) bpf_core_field_exists(((type *)0)->field)
+#define ADDRESS_OF(type, pointer, field) \
+	((__u64)(pointer) + bpf_core_field_offset(type, field))
+#define WORD_OF(type, pointer, field) \
+	(HAS(type, field) ? word_at(ADDRESS_OF(type, pointer, field)) : 0)
+#define HALF_OF(type, pointer, field) \
+	(HAS(type, field) ? half_at(ADDRESS_OF(type, pointer, field)) : 0)

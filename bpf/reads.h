@@ -18,8 +18,11 @@ static __always_inline bool is_own(struct file *file)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	return task->files->count.counter == 1 && bpf_core_field_exists(file->f_ref) &&
-	       READ(file, f_ref.refcnt.counter) == 0;
+	if (task->files->count.counter != 1)
+		return 0;
+	if (bpf_core_field_exists(file->f_ref))
+		return READ(file, f_ref.refcnt.counter) == 0;
+	return bpf_core_field_exists(file->f_count) && READ(file, f_count.counter) == 1;
 }
 
 /* `id` is the process and the thread. */

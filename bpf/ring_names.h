@@ -13,6 +13,8 @@ struct touched_list {
 	__u64 inode[TOUCHED];
 };
 
+static const volatile struct touched_list NONE_TOUCHED = {};
+
 /* By the request, while it is under way. */
 struct {
 	__uint(type, MAP_HASH);
@@ -75,7 +77,7 @@ struct arguments {
 	__u64 second;  /* text in the kernel's memory that is no path */
 	__u64 extra;   /* ... and what else is there, */
 	__u64 bytes;   /* ... as long as this */
-	__u64 argument[5];
+	__u64 argument[3]; /* of the call of that name, from the third on */
 };
 
 /* Since Linux 7.0 a path is read when the operation begins, and is of another type
@@ -101,21 +103,21 @@ static __noinline int take_names(struct arguments *to, __u64 request, __u32 opco
 		to->fd[1] = BPF_CORE_READ(rename, new_dfd);
 		to->path[0] = (__u64)BPF_CORE_READ(rename, oldpath);
 		to->path[1] = (__u64)BPF_CORE_READ(rename, newpath);
-		to->argument[4] = BPF_CORE_READ(rename, flags);
+		to->argument[2] = BPF_CORE_READ(rename, flags);
 		return 1;
 	case IORING_OP_UNLINKAT:
 		if (!HAS_PATH(io_unlink, filename))
 			return 0;
 		to->fd[0] = BPF_CORE_READ(unlink, dfd);
 		to->path[0] = (__u64)BPF_CORE_READ(unlink, filename);
-		to->argument[2] = BPF_CORE_READ(unlink, flags);
+		to->argument[0] = BPF_CORE_READ(unlink, flags);
 		return 1;
 	case IORING_OP_MKDIRAT:
 		if (!HAS_PATH(io_mkdir, filename))
 			return 0;
 		to->fd[0] = BPF_CORE_READ(mkdir, dfd);
 		to->path[0] = (__u64)BPF_CORE_READ(mkdir, filename);
-		to->argument[2] = BPF_CORE_READ(mkdir, mode);
+		to->argument[0] = BPF_CORE_READ(mkdir, mode);
 		return 1;
 	case IORING_OP_SYMLINKAT: /* the name first, then what the link says */
 		if (!HAS_PATH(io_link, oldpath))
@@ -132,7 +134,7 @@ static __noinline int take_names(struct arguments *to, __u64 request, __u32 opco
 		to->fd[1] = BPF_CORE_READ(link, new_dfd);
 		to->path[0] = (__u64)BPF_CORE_READ(link, oldpath);
 		to->path[1] = (__u64)BPF_CORE_READ(link, newpath);
-		to->argument[4] = BPF_CORE_READ(link, flags);
+		to->argument[2] = BPF_CORE_READ(link, flags);
 		return 1;
 	case IORING_OP_OPENAT:
 	case IORING_OP_OPENAT2:
@@ -140,7 +142,7 @@ static __noinline int take_names(struct arguments *to, __u64 request, __u32 opco
 			return 0;
 		to->fd[0] = BPF_CORE_READ(open, dfd);
 		to->path[0] = (__u64)BPF_CORE_READ(open, filename);
-		to->argument[2] = BPF_CORE_READ(open, how.flags);
+		to->argument[0] = BPF_CORE_READ(open, how.flags);
 		return 1;
 	}
 	return 0;
@@ -159,8 +161,8 @@ static __noinline int take_attribute(struct arguments *to, __u64 request, __u32 
 	to->second = (__u64)BPF_CORE_READ(xattr, ctx.kname);
 	to->extra = (__u64)BPF_CORE_READ(xattr, ctx.kvalue);
 	to->bytes = BPF_CORE_READ(xattr, ctx.size);
-	to->argument[3] = to->bytes;
-	to->argument[4] = BPF_CORE_READ(xattr, ctx.flags);
+	to->argument[1] = to->bytes;
+	to->argument[2] = BPF_CORE_READ(xattr, ctx.flags);
 	return 1;
 }
 
@@ -218,7 +220,6 @@ APART int copy_names(struct arguments *from)
 APART int send_asked(__u64 request, __u32 opcode)
 {
 	struct arguments arguments = {};
-	struct touched_list none = {};
 	struct step_record *record;
 	__u32 zero = 0, bytes;
 	int taken;
@@ -230,17 +231,16 @@ APART int send_asked(__u64 request, __u32 opcode)
 	record = bpf_map_lookup_elem(&step_scratch, &zero);
 	if (!taken || !record)
 		return 0;
-	if (bpf_map_update_elem(&ring_touched, &request, &none, BPF_ANY))
+	if (bpf_map_update_elem(&ring_touched, &request, (void *)&NONE_TOUCHED, BPF_ANY))
 		lose(LOSS_HISTORY);
 	__builtin_memset(&record->event, 0, sizeof record->event);
 	record->event.kind = EVENT_ASKED;
 	record->event.request = request;
-	for (int i = 0; i < 5; i++)
-		record->event.argument[i] = arguments.argument[i];
+	for (int i = 0; i < 3; i++)
+		record->event.argument[2 + i] = arguments.argument[i];
 	copy_names(&arguments);
 	bytes = record->event.bytes[0] + record->event.bytes[1] + record->event.extra;
-	if (bytes > 2 * TEXT + EXTRA_BYTES)
-		bytes = 2 * TEXT + EXTRA_BYTES;
+	bytes = AT_MOST(2 * TEXT + EXTRA_BYTES, bytes);
 	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
 		lose(LOSS_HISTORY);
 	return 0;
@@ -267,14 +267,21 @@ APART int send_ring_places(__u64 request)
 static __always_inline __u64 slot_file(struct io_kiocb *request, __u32 slot)
 {
 	struct io_ring_ctx *ring = BPF_CORE_READ(request, ctx);
-	struct io_rsrc_node *node = 0;
-	__u64 nodes;
+	__u64 nodes, node = 0, file = 0;
 
+	if (bpf_core_field_exists(ring->nr_user_files) && HAS(struct io_file_table, files)) {
+		/* Before Linux 6.13 (struct io_fixed_file). */
+		if (slot >= BPF_CORE_READ(ring, nr_user_files))
+			return 0;
+		nodes = (__u64)BPF_CORE_READ(ring, file_table.files);
+		bpf_probe_read_kernel(&file, sizeof file, (void *)(nodes + 8ULL * slot));
+		return file & ~7ULL;
+	}
 	if (!bpf_core_type_exists(struct io_rsrc_node) ||
 	    !bpf_core_field_exists(ring->file_table.data.nodes) ||
 	    slot >= BPF_CORE_READ(ring, file_table.data.nr))
 		return 0;
 	nodes = (__u64)BPF_CORE_READ(ring, file_table.data.nodes);
 	bpf_probe_read_kernel(&node, sizeof node, (void *)(nodes + 8ULL * slot));
-	return node ? BPF_CORE_READ(node, file_ptr) & ~7ULL : 0;
+	return node ? BPF_CORE_READ((struct io_rsrc_node *)node, file_ptr) & ~7ULL : 0;
 }

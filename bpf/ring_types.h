@@ -110,10 +110,12 @@ struct io_rsrc_data {
 	struct io_rsrc_node **nodes;
 };
 struct io_file_table {
-	struct io_rsrc_data data;
+	struct io_rsrc_data data; /* since Linux 6.13, */
+	void *files;              /* ... and before */
 };
 struct io_ring_ctx {
 	struct io_file_table file_table;
+	unsigned int nr_user_files; /* before Linux 6.13 */
 };
 struct io_close {
 	int fd;

@@ -71,7 +71,8 @@ APART int send_site(struct task_state *state)
 	if (bytes > STACK)
 		return 0;
 	/* Without room the time waits for the next one: nothing that is counted is lost. */
-	if (!bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
+	if (!bpf_ringbuf_output(&events, record, sizeof record->event + AT_MOST(STACK, bytes),
+				 BPF_RB_NO_WAKEUP))
 		state->site_spent_ns = 0;
 	return 0;
 }

@@ -21,6 +21,26 @@ struct {
 /* Mounts of one file system that are looked at. */
 #define MOUNTS 32
 
+/* In the list that a file system had of its mounts before Linux 6.17. */
+static __always_inline __u64 listed_mount(__u64 superblock, __u64 space)
+{
+	struct mount *mount;
+	__u64 list, at = 0;
+
+	if (!HAS(struct super_block___before_6_17, s_mounts) || !HAS(struct mount, mnt_instance))
+		return 0;
+	list = ADDRESS_OF(struct super_block___before_6_17, superblock, s_mounts);
+	/* The first field of a list is the next. */
+	bpf_probe_read_kernel(&at, sizeof at, (void *)list);
+	for (int i = 0; i < MOUNTS && at && at != list; i++) {
+		mount = (void *)at - bpf_core_field_offset(struct mount, mnt_instance);
+		if ((__u64)BPF_CORE_READ(mount, mnt_ns) == space)
+			return (__u64)mount + bpf_core_field_offset(struct mount, mnt);
+		bpf_probe_read_kernel(&at, sizeof at, (void *)at);
+	}
+	return 0;
+}
+
 /* The mount through which the task sees the file system: that of its working directory, else the
  * first in its namespace; 0 where the kernel does not tell. A number, as all that global functions
  * take and return. */
@@ -35,10 +55,9 @@ APART __u64 mount_of(__u64 address)
 
 	if (BPF_CORE_READ(own, mnt_sb) == superblock)
 		return (__u64)own;
-	if (bpf_core_field_size(superblock->s_mounts) != sizeof(void *) ||
-	    !bpf_core_field_exists(mount->mnt_next_for_sb))
-		return 0;
 	space = BPF_CORE_READ(task, nsproxy, mnt_ns);
+	if (!HAS(struct mount, mnt_next_for_sb))
+		return listed_mount((__u64)superblock, (__u64)space);
 	mount = BPF_CORE_READ(superblock, s_mounts);
 	for (int i = 0; i < MOUNTS && mount; i++) {
 		if (BPF_CORE_READ(mount, mnt_ns) == space)
@@ -108,7 +127,8 @@ APART int send_touched(__u64 address, __u32 flags, __u64 request)
 	bytes = record->event.bytes;
 	if (bytes > LONGEST_NAME)
 		return 0;
-	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&events, record, sizeof record->event + AT_MOST(LONGEST_NAME, bytes),
+			       BPF_RB_NO_WAKEUP))
 		lose(LOSS_HISTORY);
 	return 0;
 }

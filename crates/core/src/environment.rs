@@ -19,7 +19,29 @@ pub struct Environment {
     pub backend: Backend,
     /// Version of iostrata that wrote the result.
     pub iostrata_version: String,
+    /// How each stratum was observed in the kernel; empty where nothing was loaded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<Way>,
 }
+
+/// How the kernel tells of one stratum.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Way {
+    /// The stratum, as in `missing`.
+    pub what: String,
+    /// By tracepoints, and by which functions where the kernel has none.
+    pub by: String,
+}
+
+impl Way {
+    /// Whether the kernel has a tracepoint for all of it.
+    pub fn is_usual(&self) -> bool {
+        self.by == TRACEPOINTS
+    }
+}
+
+/// [`Way::by`] where the kernel has a tracepoint for everything.
+pub const TRACEPOINTS: &str = "tracepoints";
 
 /// What can observe a process tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -154,6 +154,7 @@ fn result() -> LabResult {
             target: target(),
             backend: Backend::Ebpf,
             iostrata_version: "0.1.0".into(),
+            ways: Vec::new(),
         },
         experiments: vec![Experiment::Buffering(BufferingResult {
             question: QUESTION.into(),

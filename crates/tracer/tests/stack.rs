@@ -330,7 +330,10 @@ fn any_byte_may_be_in_a_path() {
 fn the_result_is_what_its_schema_says() {
     let gaps = [Gap::new("page cache", "refused")];
     let known = Known {
-        seen: &["syscalls"],
+        seen: &[iostrata_core::environment::Way {
+            what: "syscalls".to_owned(),
+            by: "tracepoints".to_owned(),
+        }],
         missing: &gaps,
         search_path: None,
     };

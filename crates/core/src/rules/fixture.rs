@@ -121,6 +121,7 @@ fn environment() -> Environment {
         },
         backend: Backend::Ebpf,
         iostrata_version: "0.0.0".to_owned(),
+        ways: Vec::new(),
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) fn result() -> TraceResult {
             },
             backend: Backend::Ebpf,
             iostrata_version: "0.1.0".to_owned(),
+            ways: Vec::new(),
         },
         command: vec!["/bin/app".to_owned()],
         adopted: None,

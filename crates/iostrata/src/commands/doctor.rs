@@ -4,7 +4,7 @@ use iostrata_core::Gap;
 use iostrata_core::environment::Backend;
 use iostrata_core::observe::Observer as _;
 use iostrata_report::terminal;
-use iostrata_tracer::ebpf::{EbpfObserver, Stratum};
+use iostrata_tracer::ebpf::{EbpfObserver, Limits, Stratum};
 use iostrata_tracer::machine;
 use iostrata_tracer::permission::Known;
 
@@ -18,15 +18,8 @@ use crate::ui::Canvas;
 pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
     let destination = options.json.clone().map(Destination::open).transpose()?;
     // Only loading the programs tells whether this kernel takes them.
-    let (backend, seen, missing) = match EbpfObserver::open() {
-        Ok(observer) => {
-            let seen = observer
-                .seen()
-                .iter()
-                .map(|stratum| stratum.as_str())
-                .collect();
-            (Backend::Ebpf, seen, observer.missing())
-        }
+    let (backend, seen, missing) = match EbpfObserver::with_limits(limits()) {
+        Ok(observer) => (Backend::Ebpf, observer.ways(), observer.missing()),
         Err(error) => {
             let why = error.to_string();
             let gap = |stratum: Stratum| Gap::new(stratum.as_str(), why.clone());
@@ -39,8 +32,17 @@ pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
         missing: &missing,
         search_path: search_path.as_deref(),
     };
-    let result = machine::doctor(&options.path, backend, &known)?;
+    let mut result = machine::doctor(&options.path, backend, &known)?;
+    result.environment.ways = seen;
     deliver(destination, &json(&result)?, || {
         Ok(terminal::doctor::draw(&result, Canvas::Output.width()))
     })
+}
+
+/// Of a trace with its history: nothing else uses all strata.
+fn limits() -> Limits {
+    Limits {
+        without: super::without(),
+        ..Limits::trace()
+    }
 }

@@ -47,6 +47,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     .map(|()| ExitCode::SUCCESS)
 }
 
+/// What of the kernel's is not used, for tests of what takes its place.
+fn without() -> &'static [&'static str] {
+    #[cfg(debug_assertions)]
+    if let Ok(names) = std::env::var("IOSTRATA_WITHOUT") {
+        let names: &'static str = names.leak();
+        return names.split(',').collect::<Vec<_>>().leak();
+    }
+    &[]
+}
+
 /// A result as it is saved.
 fn json(result: &impl Json) -> Result<String, Failure> {
     result

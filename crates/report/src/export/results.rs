@@ -81,6 +81,7 @@ fn environment<'a>() -> Columns<'a, &'a Environment> {
             environment.virtualization.as_deref()
         })
         .named("backend", |environment| Some(environment.backend))
+        .made_text("ways", |environment| json_name(&environment.ways))
         .within("target_", target(), |environment| Some(&environment.target))
 }
 

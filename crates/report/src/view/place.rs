@@ -17,6 +17,8 @@ pub(super) fn machine(environment: &Environment) -> String {
         ),
     ];
     words.extend(environment.virtualization.clone());
+    let unusual = environment.ways.iter().filter(|way| !way.is_usual());
+    words.extend(unusual.map(|way| format!("{} by {}", way.what, way.by)));
     words.join(SEPARATOR)
 }
 

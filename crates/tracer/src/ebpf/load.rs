@@ -3,8 +3,9 @@
 
 use aya::maps::MapError;
 use aya::programs::iter::Iter;
-use aya::programs::{BtfTracePoint, ProgramError};
+use aya::programs::{BtfTracePoint, FEntry, FExit, ProgramError, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya_obj::btf::BtfKind;
 use iostrata_core::op::Gap;
 use rustix::thread::{CapabilitySet, capabilities};
 
@@ -12,6 +13,8 @@ use crate::permission::grant;
 use crate::stack::Roots;
 
 use super::object::{OpenError, chain};
+use super::types::TRACEPOINT;
+use super::ways::{CHANGES, EVENTS, Hook, Probe, Way};
 use super::{Limits, calls, casts, moments, told};
 use crate::permission::filtered;
 
@@ -63,55 +66,11 @@ impl Stratum {
     }
 }
 
-/// Program in the object, tracepoint it is attached to, what it is for.
-pub(super) const PROGRAMS: [(&str, &str, Stratum); 21] = [
-    ("queued", "block_bio_queue", Stratum::Device),
-    ("issued", "block_rq_issue", Stratum::Device),
-    ("completed", "block_rq_complete", Stratum::Device),
-    ("looked_up", "mm_filemap_get_pages", Stratum::PageCache),
-    ("missed", "page_cache_sync_ra", Stratum::PageCache),
-    ("fetched_ahead", "page_cache_async_ra", Stratum::PageCache),
-    ("faulted", "mm_filemap_fault", Stratum::PageCache),
-    ("mapped", "mm_filemap_map_pages", Stratum::PageCache),
-    ("filled", "mm_filemap_add_to_page_cache", Stratum::PageCache),
-    ("dirtied", "writeback_dirty_folio", Stratum::PageCache),
-    ("switched", "sched_switch", Stratum::Blocked),
-    // Whoever is marked from its fork on is seen ending.
-    ("exited", "sched_process_exit", Stratum::Tasks),
-    ("executed", "sched_process_exec", Stratum::Tasks),
-    ("forked", "sched_process_fork", Stratum::Tasks),
-    ("ring_completed", "io_uring_complete", Stratum::Ring),
-    ("ring_submitted", "io_uring_submit_req", Stratum::Ring),
-    ("touched_set", "inode_set_ctime_to_ts", Stratum::Names),
-    ("touched_exchanged", "ctime_ns_xchg", Stratum::Names),
-    ("touched_again", "ctime_xchg_skip", Stratum::Names),
-    ("call_left", "sys_exit", Stratum::Syscalls),
-    ("call_entered", "sys_enter", Stratum::Syscalls),
-];
-
-/// Programs that see every change and every sync of a file system, its tracepoint, and its type.
-/// A kernel that has its file systems as modules refuses them; then nobody can tell who shares
-/// such a file system's requests.
-pub(super) const CHANGES: [(&str, &str, &str); 10] = [
-    ("ext4_changed", "ext4_journal_start_inode", "ext4"),
-    ("ext4_changed_whole", "ext4_journal_start_sb", "ext4"),
-    ("ext4_synced", "ext4_sync_file_enter", "ext4"),
-    ("ext4_synced_whole", "ext4_sync_fs", "ext4"),
-    ("xfs_changed", "xfs_trans_alloc", "xfs"),
-    ("xfs_synced", "xfs_file_fsync", "xfs"),
-    ("xfs_synced_whole", "xfs_fs_sync_fs", "xfs"),
-    ("btrfs_changed", "btrfs_space_reservation", "btrfs"),
-    ("btrfs_synced", "btrfs_sync_file", "btrfs"),
-    ("btrfs_synced_whole", "btrfs_sync_fs", "btrfs"),
-];
-
-/// The program for kernels on which another one is refused.
-const OLDER: (&str, &str) = ("ring_completed", "ring_completed_old");
-
 /// What the kernel took of the object.
 pub(super) struct Programs {
     pub(super) ebpf: Ebpf,
-    pub(super) loaded: Vec<&'static str>,
+    /// What may be attached, and what it is for.
+    pub(super) loaded: Vec<(Stratum, Probe)>,
     pub(super) missing: Vec<Gap>,
     pub(super) seen: Vec<Stratum>,
     /// Types of file systems of which every change is seen.
@@ -135,9 +94,9 @@ impl Programs {
 
     fn of(object: &[u8], casts: bool, btf: &Btf, limits: &Limits) -> Result<Self, aya::EbpfError> {
         let mut ebpf = load_object(object, casts, btf, limits)?;
-        let (mut loaded, missing, seen) = load_programs(&mut ebpf, btf, limits.history);
+        let (mut loaded, missing, seen) = load_programs(&mut ebpf, btf, limits);
         let told = if limits.history && seen.contains(&Stratum::Device) {
-            load_changes(&mut ebpf, btf, &mut loaded)
+            load_changes(&mut ebpf, btf, limits, &mut loaded)
         } else {
             Vec::new()
         };
@@ -222,8 +181,8 @@ fn is_filtered() -> bool {
 fn load_programs(
     ebpf: &mut Ebpf,
     btf: &Btf,
-    history: bool,
-) -> (Vec<&'static str>, Vec<Gap>, Vec<Stratum>) {
+    limits: &Limits,
+) -> (Vec<(Stratum, Probe)>, Vec<Gap>, Vec<Stratum>) {
     let mut loaded = Vec::new();
     let mut missing: Vec<Gap> = Vec::new();
     for name in ["adopt", "look"] {
@@ -234,14 +193,11 @@ fn load_programs(
             ));
         }
     }
-    let wanted = |stratum| history || !matches!(stratum, Stratum::Ring | Stratum::Names);
-    for (name, tracepoint, stratum) in PROGRAMS.into_iter().filter(|one| wanted(one.2)) {
-        match load_either(ebpf, name, tracepoint, btf) {
-            Ok(name) => loaded.push(name),
-            Err(why) => missing.push(Gap::new(
-                stratum.as_str(),
-                format!("tp_btf/{tracepoint}: {why}"),
-            )),
+    let wanted = |stratum| limits.history || !matches!(stratum, Stratum::Ring | Stratum::Names);
+    for event in EVENTS.iter().filter(|event| wanted(event.stratum)) {
+        match load_first(ebpf, event.ways, btf, limits) {
+            Ok(way) => loaded.extend(way.probes.iter().map(|probe| (event.stratum, *probe))),
+            Err(why) => missing.push(Gap::new(event.stratum.as_str(), why)),
         }
     }
     let seen: Vec<Stratum> = Stratum::ALL
@@ -250,12 +206,35 @@ fn load_programs(
         .filter(|stratum| missing.iter().all(|gap| gap.what != stratum.as_str()))
         .collect();
     // Half a stratum would give half a figure: drop its other programs too.
-    loaded.retain(|name| {
-        PROGRAMS.iter().any(|(program, _, stratum)| {
-            (program == name || *name == OLDER.1 && *program == OLDER.0) && seen.contains(stratum)
-        })
-    });
+    loaded.retain(|(stratum, _)| seen.contains(stratum));
     (loaded, missing, seen)
+}
+
+/// Loads the first way that the kernel takes whole. Fails with what it said of each.
+fn load_first<'a>(
+    ebpf: &mut Ebpf,
+    ways: &'a [Way],
+    btf: &Btf,
+    limits: &Limits,
+) -> Result<&'a Way, String> {
+    let mut refused = Vec::new();
+    for way in ways {
+        let of_way = || -> Result<(), String> {
+            for probe in way.probes {
+                let name = probe.name();
+                if limits.without.contains(&name.as_str()) {
+                    return Err(format!("{name}: not to be used"));
+                }
+                load_one(ebpf, probe, btf).map_err(|why| format!("{name}: {why}"))?;
+            }
+            Ok(())
+        };
+        match { of_way }() {
+            Ok(()) => return Ok(way),
+            Err(why) => refused.push(why),
+        }
+    }
+    Err(refused.join("; "))
 }
 
 /// Whether a file system of this type is mounted, in whatever namespace. Of others nothing has to be
@@ -274,39 +253,61 @@ fn is_mounted(kind: &str) -> bool {
 }
 
 /// Those of a file system together: half of its changes tell nothing.
-fn load_changes(ebpf: &mut Ebpf, btf: &Btf, loaded: &mut Vec<&'static str>) -> Vec<&'static str> {
+fn load_changes(
+    ebpf: &mut Ebpf,
+    btf: &Btf,
+    limits: &Limits,
+    loaded: &mut Vec<(Stratum, Probe)>,
+) -> Vec<&'static str> {
     let mut told = Vec::new();
-    let by_kind = CHANGES.chunk_by(|one, next| one.2 == next.2);
-    for of_one in by_kind.filter(|of_one| is_mounted(of_one[0].2)) {
-        let all = of_one
-            .iter()
-            .all(|(name, tracepoint, _)| load_one(ebpf, name, tracepoint, btf).is_ok());
-        if let Some((.., filesystem)) = of_one.first().filter(|_| all) {
-            told.push(*filesystem);
-            loaded.extend(of_one.iter().map(|(name, ..)| *name));
+    for of_one in CHANGES
+        .iter()
+        .filter(|of_one| is_mounted(of_one.filesystem))
+    {
+        if let Ok(way) = load_first(ebpf, of_one.ways, btf, limits) {
+            told.push(of_one.filesystem);
+            loaded.extend(way.probes.iter().map(|probe| (Stratum::Device, *probe)));
         }
     }
     told
 }
 
-/// The older program first: a kernel that it is not made for refuses it, while the newer
-/// one would be taken by both and read the wrong argument.
-fn load_either(
-    ebpf: &mut Ebpf,
-    name: &'static str,
-    tracepoint: &str,
-    btf: &Btf,
-) -> Result<&'static str, String> {
-    if name == OLDER.0 && load_one(ebpf, OLDER.1, tracepoint, btf).is_ok() {
-        return Ok(OLDER.1);
+fn load_one(ebpf: &mut Ebpf, probe: &Probe, btf: &Btf) -> Result<(), String> {
+    let program = ebpf.program_mut(probe.program).ok_or("not in the object")?;
+    let wrong = |e: ProgramError| chain(&e);
+    match probe.hook {
+        Hook::Tracepoint => {
+            let program: &mut BtfTracePoint = program.try_into().map_err(wrong)?;
+            load_anew(program, |program| program.load(probe.on, btf))
+        }
+        Hook::Raw => {
+            // It is looked for when the program is attached only.
+            let name = format!("{TRACEPOINT}{}", probe.on);
+            btf.id_by_type_name_kind(&name, BtfKind::Typedef)
+                .map_err(|e| chain(&e))?;
+            let program: &mut RawTracePoint = program.try_into().map_err(wrong)?;
+            load_anew(program, RawTracePoint::load)
+        }
+        Hook::Entry => {
+            let program: &mut FEntry = program.try_into().map_err(wrong)?;
+            load_anew(program, |program| program.load(probe.on, btf))
+        }
+        Hook::Exit => {
+            let program: &mut FExit = program.try_into().map_err(wrong)?;
+            load_anew(program, |program| program.load(probe.on, btf))
+        }
     }
-    load_one(ebpf, name, tracepoint, btf).map(|()| name)
 }
 
-fn load_one(ebpf: &mut Ebpf, name: &str, tracepoint: &str, btf: &Btf) -> Result<(), String> {
-    let program = ebpf.program_mut(name).ok_or("not in the object")?;
-    let program: &mut BtfTracePoint = program.try_into().map_err(|e: ProgramError| chain(&e))?;
-    program.load(tracepoint, btf).map_err(|e| chain(&e))
+/// A program may be part of a way that was tried before.
+fn load_anew<P>(
+    program: &mut P,
+    load: impl FnOnce(&mut P) -> Result<(), ProgramError>,
+) -> Result<(), String> {
+    match load(program) {
+        Ok(()) | Err(ProgramError::AlreadyLoaded) => Ok(()),
+        Err(error) => Err(chain(&error)),
+    }
 }
 
 fn load_iterator(ebpf: &mut Ebpf, name: &str, btf: &Btf) -> Result<(), String> {
@@ -317,6 +318,8 @@ fn load_iterator(ebpf: &mut Ebpf, name: &str, btf: &Btf) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::types;
+    use super::super::ways::Changes;
     use super::*;
 
     /// A refusal of the form with casts would otherwise show as a slower trace only.
@@ -326,7 +329,7 @@ mod tests {
             eprintln!("skipped: loading eBPF programs needs root");
             return;
         }
-        let btf = Btf::from_sys_fs().unwrap();
+        let btf = types::read(&types::loaded()).unwrap();
         let with_casts = casts::resolve(OBJECT, &btf);
         for limits in [Limits::default(), Limits::trace(), Limits::record()] {
             let mut plain = Programs::of(OBJECT, false, &btf, &limits).unwrap();
@@ -342,11 +345,12 @@ mod tests {
                 limits.history && is_mounted("ext4")
             );
             for programs in [&mut plain, &mut casting] {
-                let loaded = &programs.loaded;
-                let others = CHANGES.iter().filter(|(name, ..)| !loaded.contains(name));
-                for (name, tracepoint, _) in others {
-                    let taken = load_one(&mut programs.ebpf, name, tracepoint, &btf);
-                    assert_eq!(taken, Ok(()), "{name}");
+                // Those that are modules, and not loaded, have no tracepoints.
+                let known = std::fs::read_to_string("/proc/filesystems").unwrap();
+                let here = |of_one: &&Changes| known.contains(of_one.filesystem);
+                for of_one in CHANGES.iter().filter(here) {
+                    let taken = load_first(&mut programs.ebpf, of_one.ways, &btf, &limits);
+                    assert!(taken.is_ok(), "{}: {taken:?}", of_one.filesystem);
                 }
             }
         }

@@ -29,11 +29,13 @@ mod sums;
 pub(crate) mod symbols;
 pub(crate) mod told;
 mod touched;
+mod types;
 mod uring;
+mod ways;
 pub(crate) mod wire;
 
 pub(crate) use aio::gap as without_result;
-use iostrata_core::environment::Backend;
+use iostrata_core::environment::{Backend, Way};
 use iostrata_core::evidence::BlockRow;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Streams};
 use iostrata_core::op::Gap;
@@ -79,6 +81,9 @@ pub struct Limits {
     /// Whether `bpf_rdonly_cast` is used where the kernel has it, since Linux 6.2. Without, every
     /// field of a kernel structure costs the call of a helper.
     pub casts: bool,
+    /// What is not used, as if the kernel had not got it: `tp_btf/page_cache_sync_ra`,
+    /// `fentry/page_cache_sync_ra`. For tests of what takes its place.
+    pub without: &'static [&'static str],
 }
 
 /// Room in the ring for what one CPU hands over while no process can be stopped: one call,
@@ -131,6 +136,7 @@ impl Default for Limits {
             record: false,
             reads: false,
             casts: true,
+            without: &[],
         }
     }
 }
@@ -191,6 +197,17 @@ impl EbpfObserver {
         self.unfinished.take()
     }
 
+    /// A file system that was mounted since may have brought a module with it, whose types and
+    /// functions were not there when the programs were loaded.
+    fn reload(&mut self) -> Result<(), ObserveError> {
+        let mut object =
+            Object::load(&self.limits).map_err(|e| error("load the programs anew", &e))?;
+        let ring = object.ring().map_err(|e| error("read the eBPF maps", &e))?;
+        self.object = object;
+        self.stream = Stream::new(ring);
+        Ok(())
+    }
+
     fn payloads(&mut self, recording: Recording) -> Result<Payloads, ObserveError> {
         let cannot = |e: MapError| error("count stops", &e);
         let doing = "start the process that continues a stopped program when iostrata is killed";
@@ -201,6 +218,11 @@ impl EbpfObserver {
         );
         let stopping = stopping.map_err(|e| error(doing, &e))?;
         Ok(Payloads::new(recording, stopping))
+    }
+
+    /// How each of them is observed.
+    pub fn ways(&self) -> Vec<Way> {
+        self.object.ways()
     }
 
     /// Strata that are observed.
@@ -220,6 +242,9 @@ impl Observer for EbpfObserver {
 
     fn start(&mut self, root: u32, stream: Streams) -> Result<(), ObserveError> {
         self.object.detach();
+        if !self.object.new_modules().is_empty() {
+            self.reload()?;
+        }
         readout::clear(&mut self.object.ebpf, &self.config)
             .map_err(|e| error("clear the eBPF maps", &e))?;
         self.config = Config {
@@ -254,6 +279,7 @@ impl Observer for EbpfObserver {
     }
 
     fn stop(&mut self) -> Result<Observation, ObserveError> {
+        self.object.missing_of_new_modules();
         // Still attached, so that a task that exits meanwhile is counted once, not lost.
         let ended = self.end_tree();
         self.object.detach();

@@ -3,17 +3,19 @@
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::thread::JoinHandle;
 
+use aya::Ebpf;
 use aya::maps::{Array, Map, MapData, MapError, RingBuf};
 use aya::programs::iter::Iter;
-use aya::programs::tp_btf::BtfTracePointLink;
-use aya::programs::{BtfTracePoint, ProgramError};
-use aya::{Btf, Ebpf};
+use aya::programs::links::FdLink;
+use aya::programs::{BtfTracePoint, FEntry, FExit, Program, ProgramError, RawTracePoint};
+use iostrata_core::environment::{TRACEPOINTS, Way};
 use iostrata_core::op::Gap;
 
-use super::load::{PROGRAMS, Programs, Stratum};
+use super::load::{Programs, Stratum};
 use super::stopping::{NoStops, Stops};
+use super::ways::{Hook, Probe};
 use super::wire::{Config, END_IOS};
-use super::{Limits, symbols};
+use super::{Limits, symbols, types};
 use crate::failure;
 use crate::permission::filtered;
 
@@ -21,8 +23,10 @@ use crate::permission::filtered;
 pub(super) struct Object {
     pub(super) ebpf: Ebpf,
     /// Programs that loaded, and may be attached.
-    loaded: Vec<&'static str>,
-    links: Vec<BtfTracePointLink>,
+    loaded: Vec<(Stratum, Probe)>,
+    links: Vec<FdLink>,
+    /// Modules whose types and functions are known.
+    modules: Vec<&'static str>,
     pub(super) end_io: [u64; END_IOS],
     pub(super) seen: Vec<Stratum>,
     pub(super) missing: Vec<Gap>,
@@ -79,7 +83,8 @@ impl Object {
             symbols::read()
         };
         let addresses = std::thread::Builder::new().spawn(read);
-        let btf = type_information().map_err(OpenError::NoBtf)?;
+        let modules = types::loaded();
+        let btf = types::read(&modules).map_err(OpenError::NoBtf)?;
         let Programs {
             ebpf,
             loaded,
@@ -112,6 +117,7 @@ impl Object {
             ebpf,
             loaded,
             links: Vec::new(),
+            modules,
             end_io,
             seen,
             missing,
@@ -165,16 +171,44 @@ impl Object {
     }
 
     pub(super) fn attach(&mut self) -> Result<(), ProgramError> {
-        let heard = |name: &&&str| !failure::is_silenced(name);
-        for name in self.loaded.iter().filter(heard) {
-            let Some(program) = self.ebpf.program_mut(name) else {
+        for (_, probe) in &self.loaded {
+            if failure::is_silenced(probe.program) {
                 continue;
-            };
-            let program: &mut BtfTracePoint = program.try_into()?;
-            let id = program.attach()?;
-            self.links.push(program.take_link(id)?);
+            }
+            if let Some(program) = self.ebpf.program_mut(probe.program) {
+                self.links.push(attach(program, probe)?);
+            }
         }
         Ok(())
+    }
+
+    /// Modules that were loaded since: what they know is not known here.
+    pub(super) fn new_modules(&self) -> Vec<&'static str> {
+        let mut new = types::loaded();
+        new.retain(|name| !self.modules.contains(name));
+        new
+    }
+
+    /// What is missing of them, once.
+    pub(super) fn missing_of_new_modules(&mut self) {
+        for module in self.new_modules() {
+            let gap = Gap::new(
+                format!("files and requests of {module}, told apart"),
+                "its module was loaded while the program ran: mount it before",
+            );
+            if !self.missing.contains(&gap) {
+                self.missing.push(gap);
+            }
+        }
+    }
+
+    /// How each stratum is observed.
+    pub(super) fn ways(&self) -> Vec<Way> {
+        let way = |stratum: &Stratum| Way {
+            what: stratum.as_str().to_owned(),
+            by: way_of(*stratum, &self.loaded),
+        };
+        self.seen.iter().map(way).collect()
     }
 
     /// Runs the kernel skipped because the same program was under way on that CPU, as
@@ -187,16 +221,12 @@ impl Object {
     pub(super) fn skipped_calls(&self) -> u64 {
         let of_calls =
             |stratum| matches!(stratum, Stratum::Syscalls | Stratum::Tasks | Stratum::Ring);
-        self.skipped_of(|name| {
-            PROGRAMS
-                .iter()
-                .any(|(program, _, stratum)| *program == name && of_calls(*stratum))
-        })
+        self.skipped_of(of_calls)
     }
 
-    fn skipped_of(&self, wanted: impl Fn(&str) -> bool) -> u64 {
-        let misses = |name: &&str| -> Option<u64> {
-            let program = self.ebpf.program(name)?;
+    fn skipped_of(&self, wanted: impl Fn(Stratum) -> bool) -> u64 {
+        let misses = |(_, probe): &(Stratum, Probe)| -> Option<u64> {
+            let program = self.ebpf.program(probe.program)?;
             let fd = program.fd().ok()?.as_fd().as_raw_fd();
             let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
             let value = text
@@ -204,7 +234,7 @@ impl Object {
                 .find_map(|line| line.strip_prefix("recursion_misses:"))?;
             value.trim().parse().ok()
         };
-        let wanted = self.loaded.iter().filter(|name| wanted(name));
+        let wanted = self.loaded.iter().filter(|(stratum, _)| wanted(*stratum));
         wanted.filter_map(misses).sum()
     }
 
@@ -246,13 +276,47 @@ pub(super) fn absent(map: &str) -> MapError {
     }
 }
 
-/// Types of the running kernel. Fails with the cause.
-fn type_information() -> Result<Btf, String> {
-    const FILE: &str = "/sys/kernel/btf/vmlinux";
-    if let Err(error) = std::fs::File::open(FILE) {
-        return Err(format!("{FILE}: {error}"));
+fn attach(program: &mut Program, probe: &Probe) -> Result<FdLink, ProgramError> {
+    match probe.hook {
+        Hook::Tracepoint => {
+            let program: &mut BtfTracePoint = program.try_into()?;
+            let id = program.attach()?;
+            program.take_link(id).map(FdLink::from)
+        }
+        Hook::Raw => {
+            let program: &mut RawTracePoint = program.try_into()?;
+            let id = program.attach(probe.on)?;
+            program.take_link(id).map(FdLink::from)
+        }
+        Hook::Entry => {
+            let program: &mut FEntry = program.try_into()?;
+            let id = program.attach()?;
+            program.take_link(id).map(FdLink::from)
+        }
+        Hook::Exit => {
+            let program: &mut FExit = program.try_into()?;
+            let id = program.attach()?;
+            program.take_link(id).map(FdLink::from)
+        }
     }
-    Btf::from_sys_fs().map_err(|error| chain(&error))
+}
+
+/// By tracepoints, and by which functions where there are none.
+fn way_of(stratum: Stratum, loaded: &[(Stratum, Probe)]) -> String {
+    let of_stratum = loaded.iter().filter(|(of, _)| *of == stratum);
+    let (mut tracepoints, mut functions) = (false, Vec::new());
+    for (_, probe) in of_stratum {
+        match probe.hook {
+            Hook::Tracepoint | Hook::Raw => tracepoints = true,
+            Hook::Entry | Hook::Exit => functions.push(probe.on),
+        }
+    }
+    let functions = functions.join(", ");
+    match (tracepoints, functions.is_empty()) {
+        (_, true) => TRACEPOINTS.to_owned(),
+        (true, false) => format!("{TRACEPOINTS}, and the functions {functions}"),
+        (false, false) => format!("the functions {functions}"),
+    }
 }
 
 /// An error with its causes on one line; the verifier's log is cut to its end.

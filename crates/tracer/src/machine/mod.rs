@@ -69,6 +69,7 @@ fn describe(path: &Path, backend: Backend, stack: &Stack, roots: &Roots) -> Envi
         target: stack.target(path.to_string_lossy().into_owned()),
         backend,
         iostrata_version: env!("CARGO_PKG_VERSION").to_owned(),
+        ways: Vec::new(),
     }
 }
 

@@ -12,6 +12,7 @@ use std::ffi::OsStr;
 
 use iostrata_core::Gap;
 use iostrata_core::doctor::{Ability, AbilityKind};
+use iostrata_core::environment::Way;
 
 use crate::stack::Roots;
 use grant::Grant;
@@ -20,8 +21,8 @@ use probe::Capabilities;
 /// What the caller knows and this module cannot find out.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known<'a> {
-    /// Names of the strata whose programs load.
-    pub seen: &'a [&'a str],
+    /// The strata whose programs load, and how they observe.
+    pub seen: &'a [Way],
     /// Strata and details that cannot be seen, and why.
     pub missing: &'a [Gap],
     /// `PATH`, where the tools that make file systems are looked for first.
@@ -84,7 +85,7 @@ fn strata(
     let seen = known
         .seen
         .iter()
-        .map(|name| available(AbilityKind::See, name, "its programs load"));
+        .map(|way| available(AbilityKind::See, &way.what, format!("by {}", way.by)));
     let mut abilities: Vec<Ability> = seen.collect();
     for gap in known.missing {
         let told = abilities
@@ -251,7 +252,7 @@ fn symbols(roots: &Roots) -> Ability {
 /// eBPF (`LOCKDOWN_BPF_READ_KERNEL`) is refused from confidentiality on.
 fn lockdown(roots: &Roots, known: &Known<'_>) -> Ability {
     const UNPREDICTED: &str =
-        "whether fentry and kprobes load cannot be predicted from it, and iostrata does without";
+        "whether fentry loads cannot be predicted from it; it is for what has no tracepoint";
     let name = "kernel memory from eBPF (lockdown)";
     match probe::lockdown_mode(roots) {
         Some(mode) if mode == "confidentiality" => refused(

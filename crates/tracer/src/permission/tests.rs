@@ -52,7 +52,7 @@ fn an_unprivileged_user_is_told_how_to_get_each_stratum() {
         Gap::new("page cache", "tp_btf/b: EPERM"),
     ];
     let known = Known {
-        seen: &["syscalls"],
+        seen: &[by_tracepoints("syscalls")],
         missing: &missing,
         search_path: None,
     };
@@ -124,7 +124,7 @@ fn lockdown_refuses_only_when_confidential() {
         lockdown(
             &roots,
             &Known {
-                seen: &["syscalls"],
+                seen: &[by_tracepoints("syscalls")],
                 ..Known::default()
             }
         )
@@ -172,4 +172,11 @@ fn this_kernel_is_asked() {
         .filter(|name| name.ends_with("images"))
         .collect();
     assert_eq!(images, ["ext4 images", "xfs images", "btrfs images"]);
+}
+
+fn by_tracepoints(what: &str) -> Way {
+    Way {
+        what: what.to_owned(),
+        by: "tracepoints".to_owned(),
+    }
 }

@@ -10,9 +10,9 @@ use std::path::Path;
 use std::process::Command;
 
 use iostrata_core::evidence::{Cache, Evidence};
-use iostrata_core::observe::Stream;
-use iostrata_tracer::ebpf::EbpfObserver;
-use iostrata_tracer::kernel::cachestat;
+use iostrata_core::observe::{Observer as _, Stream};
+use iostrata_tracer::ebpf::{EbpfObserver, Limits};
+use iostrata_tracer::kernel::mincore;
 
 use crate::session::{charged, observe, workload};
 use crate::undisturbed::undisturbed;
@@ -26,7 +26,8 @@ fn cold(path: &Path) {
     let file = File::open(path).unwrap();
     rustix::fs::fsync(&file).unwrap();
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
-    let resident = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
+    // Of a file of one's own mincore tells the truth, and older kernels have no cachestat.
+    let resident = mincore(file.as_fd(), 0..BYTES as u64).unwrap();
     assert_eq!(
         resident, 0,
         "the file must be cold for the figures to be known"
@@ -34,10 +35,13 @@ fn cold(path: &Path) {
 }
 
 fn read(path: &Path, order: &str) -> Evidence {
-    let mut observer = EbpfObserver::open().unwrap();
+    read_by(&mut EbpfObserver::open().unwrap(), path, order)
+}
+
+fn read_by(observer: &mut EbpfObserver, path: &Path, order: &str) -> Evidence {
     let mut program = Command::new(workload("readback"));
     program.arg(path).arg(PAGES.to_string()).arg(order);
-    let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
+    let (seen, status) = observe(observer, Stream::default(), &mut program, || ());
     assert!(status.success());
     let disks = seen
         .raw
@@ -104,7 +108,7 @@ fn only_the_holes_of_a_file_are_missed() {
         for page in (0..PAGES).step_by(usize::try_from(EVERY).unwrap()) {
             assert_eq!(rustix::io::pread(&file, &mut [0; 1], page * 4096), Ok(1));
         }
-        let resident = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
+        let resident = mincore(file.as_fd(), 0..BYTES as u64).unwrap();
         assert_eq!(resident, PAGES / EVERY, "the holes must be known");
         let mut observer = EbpfObserver::open().unwrap();
         let mut program = Command::new("dd");
@@ -172,7 +176,7 @@ fn a_warm_read_asks_the_device_for_nothing() {
         std::fs::write(&path, vec![9_u8; BYTES]).unwrap();
         let file = File::open(&path).unwrap();
         rustix::fs::fsync(&file).unwrap();
-        let resident = cachestat(file.as_fd(), 0..u64::MAX).unwrap().cached_pages;
+        let resident = mincore(file.as_fd(), 0..BYTES as u64).unwrap();
         assert_eq!(
             resident, PAGES,
             "the file must be warm for the figures to be known"
@@ -185,4 +189,56 @@ fn a_warm_read_asks_the_device_for_nothing() {
         );
         assert_eq!(evidence.device.unwrap().reads.count, 0);
     });
+}
+
+/// All that newer kernels alone have a tracepoint for.
+const REPLACED: &[&str] = &[
+    "tp_btf/mm_filemap_get_pages",
+    "tp_btf/page_cache_sync_ra",
+    "tp_btf/page_cache_async_ra",
+    "tp_btf/mm_filemap_fault",
+    "tp_btf/mm_filemap_map_pages",
+];
+
+#[test]
+fn functions_count_what_tracepoints_do_or_the_stratum_is_missing() {
+    let functions = functions();
+    let missing = functions.missing();
+    let gap = missing.iter().find(|gap| gap.what == "page cache");
+    if let Some(gap) = gap {
+        // A locked-down kernel lets no program be attached to a function.
+        assert!(gap.why.contains("fexit/filemap_get_pages: "), "{gap:?}");
+        assert!(functions.ways().iter().all(|way| way.what != "page cache"));
+        return;
+    }
+    let ways = functions.ways();
+    let way = ways.iter().find(|way| way.what == "page cache").unwrap();
+    let expected = "tracepoints, and the functions filemap_get_pages, page_cache_sync_ra, \
+                    page_cache_async_ra, filemap_fault, ";
+    assert!(way.by.starts_with(expected), "{way:?}");
+    undisturbed(|| {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("data");
+        for order in ["random", "sequential"] {
+            cold(&path);
+            let cache = read_by(&mut self::functions(), &path, order).cache;
+            assert_eq!(cache.lookups_pages, Some(PAGES), "{order}");
+            let missed = cache.missed_pages.unwrap();
+            assert_eq!(missed + cache.prefetched_pages.unwrap(), PAGES, "{order}");
+            let expected = if order == "random" {
+                PAGES..=PAGES
+            } else {
+                1..=4
+            };
+            assert!(expected.contains(&missed), "{order}: {cache:?}");
+        }
+    });
+}
+
+fn functions() -> EbpfObserver {
+    let without = Limits {
+        without: REPLACED,
+        ..Limits::default()
+    };
+    EbpfObserver::with_limits(without).unwrap()
 }

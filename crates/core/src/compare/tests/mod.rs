@@ -50,6 +50,7 @@ fn environment() -> Environment {
         target: target(),
         backend: Backend::Ebpf,
         iostrata_version: "0.1.0".to_owned(),
+        ways: Vec::new(),
     }
 }
 

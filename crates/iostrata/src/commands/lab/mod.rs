@@ -14,7 +14,7 @@ use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
-use iostrata_tracer::ebpf::EbpfObserver;
+use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::machine;
 
 use self::planned::Planned;
@@ -45,7 +45,8 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let targets = choice.targets(&prepared)?;
     let (mut observer, unobserved_because) = open_observer();
     let backend = observer.as_ref().map_or(Backend::None, Observer::backend);
-    let environment = machine::environment(&options.dir, backend)?;
+    let mut environment = machine::environment(&options.dir, backend)?;
+    environment.ways = observer.as_ref().map_or_else(Vec::new, EbpfObserver::ways);
     let settings = RunSettings {
         rules: effort.rules(),
         effort,
@@ -171,7 +172,11 @@ fn measure(
 
 /// The observer, or why there is none.
 fn open_observer() -> (Option<EbpfObserver>, String) {
-    match EbpfObserver::open() {
+    let limits = Limits {
+        without: super::without(),
+        ..Limits::default()
+    };
+    match EbpfObserver::with_limits(limits) {
         Ok(observer) => (Some(observer), String::new()),
         Err(error) => {
             ui::say(&format!("no kernel evidence: {error}"));

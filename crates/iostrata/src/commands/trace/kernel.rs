@@ -148,6 +148,7 @@ fn finish(
     Run {
         observation,
         backend: Backend::Ebpf,
+        ways: observer.ways(),
         lower: None,
         recorded: None,
         ending,

@@ -12,7 +12,7 @@ mod stops;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{ExitCode, ExitStatus};
 
-use iostrata_core::environment::Backend;
+use iostrata_core::environment::{Backend, Way};
 use iostrata_core::observe::Observation;
 use iostrata_core::op::Gap;
 use iostrata_core::trace::{Lower, TraceResult};
@@ -40,6 +40,8 @@ use crate::ui::{self, Canvas};
 struct Run {
     observation: Observation,
     backend: Backend,
+    /// How the kernel told of it.
+    ways: Vec<Way>,
     /// The lower strata from outside, where their events were not seen.
     lower: Option<Lower>,
     /// `None` when the program goes on.

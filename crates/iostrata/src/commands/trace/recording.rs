@@ -9,6 +9,7 @@ use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::Limits;
 use iostrata_tracer::record::{Before, Recording, Unfinished};
 
+use super::super::without;
 use super::itself;
 use crate::cli::Trace;
 use crate::error::Failure;
@@ -19,10 +20,14 @@ pub(super) fn limits(options: &Trace) -> Limits {
     if options.record.is_some() {
         Limits {
             reads: options.record_reads,
+            without: without(),
             ..Limits::record()
         }
     } else {
-        Limits::trace()
+        Limits {
+            without: without(),
+            ..Limits::trace()
+        }
     }
 }
 

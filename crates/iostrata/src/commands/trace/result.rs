@@ -34,8 +34,10 @@ pub(super) fn assemble(
         (dirty_bytes, aftermath::residency(&seen, calls))
     });
     let (dirty_bytes, residency) = asked.unwrap_or_default();
+    let mut environment = machine::environment(Path::new("."), run.backend)?;
+    environment.ways = run.ways;
     let facts = Facts {
-        environment: machine::environment(Path::new("."), run.backend)?,
+        environment,
         command: command(options),
         adopted: options.pid,
         exit_code: run.status.and_then(|status| status.code()),

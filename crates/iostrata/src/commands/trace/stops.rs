@@ -121,6 +121,7 @@ fn run_of(outcome: Outcome, ending: Ending, started_ns: u64, stopped_ns: u64) ->
     let lived = seen.map_or_else(Lived::default, |seen| seen.lived);
     Run {
         backend: Backend::Ptrace,
+        ways: Vec::new(),
         lower: Some(outcome.lower),
         recorded: outcome.recorded,
         ending,

@@ -54,6 +54,7 @@ pub(super) fn result(action: Action, files: Vec<CacheFile>) -> CacheResult {
             },
             backend: Backend::None,
             iostrata_version: "0.1.0".to_owned(),
+            ways: Vec::new(),
         },
         action,
         paths: vec!["/data".to_owned()],

@@ -115,6 +115,7 @@ fn result() -> DoctorResult {
             target: stack.target("/mnt/x".to_owned()),
             backend: Backend::Ebpf,
             iostrata_version: "0.1.0".to_owned(),
+            ways: Vec::new(),
         },
         stack,
         settings: vec![

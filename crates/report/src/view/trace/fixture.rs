@@ -35,6 +35,7 @@ pub(crate) fn empty() -> TraceResult {
             },
             backend: Backend::Ebpf,
             iostrata_version: "0.1.0".to_owned(),
+            ways: Vec::new(),
         },
         command: vec![
             "./app".to_owned(),

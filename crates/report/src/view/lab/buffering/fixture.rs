@@ -302,6 +302,7 @@ pub(super) fn result() -> LabResult {
             target: host.clone(),
             backend: Backend::Ebpf,
             iostrata_version: "0.1.0".to_owned(),
+            ways: Vec::new(),
         },
         experiments: vec![Experiment::Buffering(BufferingResult {
             question: QUESTION.to_owned(),

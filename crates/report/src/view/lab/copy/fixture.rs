@@ -197,6 +197,7 @@ pub(super) fn result() -> LabResult {
             target: storage("ext4"),
             backend: Backend::Ebpf,
             iostrata_version: "0.1.0".to_owned(),
+            ways: Vec::new(),
         },
         experiments: vec![Experiment::Copy(experiment)],
     }

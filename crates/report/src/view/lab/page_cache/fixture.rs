@@ -169,6 +169,7 @@ pub(super) fn result(mut rows: Vec<PageCacheRow>) -> LabResult {
             target: storage,
             backend: Backend::Ebpf,
             iostrata_version: "0.1.0".to_owned(),
+            ways: Vec::new(),
         },
         experiments: vec![Experiment::PageCache(measured)],
     }

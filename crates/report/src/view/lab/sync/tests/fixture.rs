@@ -176,6 +176,7 @@ pub(super) fn result() -> LabResult {
             target: sync.targets[0].storage.clone(),
             backend: Backend::Ebpf,
             iostrata_version: "0.0.0".to_owned(),
+            ways: Vec::new(),
         },
         experiments: vec![Experiment::Sync(sync)],
     }

@@ -1,0 +1,342 @@
+//! Types of the running kernel, those of its modules included.
+//!
+//! A file system that is a module has its types in the module. They are numbered on from the
+//! kernel's own, and their names lie behind the kernel's (Documentation/bpf/btf.rst), so one
+//! description of all is those of the modules put behind the kernel's.
+
+use std::path::Path;
+
+use aya::{Btf, Endianness};
+
+use super::object::chain;
+
+/// Modules with types that programs read, or tracepoints they are attached to.
+pub(super) const MODULES: [&str; 4] = ["ext4", "xfs", "btrfs", "overlay"];
+
+/// The types that are read. Others of a module could have the name of one of the kernel's.
+const READ: [&str; 12] = [
+    "btrfs_inode",
+    "btrfs_root",
+    "btrfs_fs_info",
+    "xfs_trans",
+    "xfs_inode",
+    "xfs_mount",
+    "ovl_inode",
+    "ovl_entry",
+    "ovl_path",
+    "ovl_layer",
+    "ovl_fs",
+    "ovl_sb",
+];
+/// A tracepoint has a type of this name (`include/trace/bpf_probe.h`).
+pub(super) const TRACEPOINT: &str = "btf_trace_";
+
+const DIRECTORY: &str = "/sys/kernel/btf";
+
+/// Which of the modules are loaded.
+pub(super) fn loaded() -> Vec<&'static str> {
+    let is_loaded = |name: &&str| Path::new(DIRECTORY).join(name).exists();
+    MODULES.into_iter().filter(is_loaded).collect()
+}
+
+/// Of the kernel and these modules. Fails with the cause.
+pub(super) fn read(modules: &[&str]) -> Result<Btf, String> {
+    let read = |name: &str| {
+        let file = Path::new(DIRECTORY).join(name);
+        std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))
+    };
+    let mut all = read("vmlinux")?;
+    if !modules.is_empty() {
+        let mut whole = Whole::new(&all).ok_or_else(|| not_understood("vmlinux"))?;
+        for name in modules {
+            // One that was unloaded meanwhile has no files that could be read.
+            let Ok(bytes) = read(name) else { continue };
+            whole.add(&bytes).ok_or_else(|| not_understood(name))?;
+        }
+        all = whole.bytes();
+    }
+    Btf::parse(&all, Endianness::default()).map_err(|error| chain(&error))
+}
+
+fn not_understood(name: &str) -> String {
+    format!("{DIRECTORY}/{name}: its format is not understood")
+}
+
+/// `struct btf_header`, include/uapi/linux/btf.h.
+const HEADER_BYTES: usize = 24;
+const MAGIC: u16 = 0xeb9f;
+
+struct Parts<'a> {
+    types: &'a [u8],
+    names: &'a [u8],
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+fn index(bytes: &[u8], at: usize) -> Option<usize> {
+    usize::try_from(word(bytes, at)?).ok()
+}
+
+impl<'a> Parts<'a> {
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        let magic = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
+        let after = bytes.get(index(bytes, 4)?..).filter(|_| magic == MAGIC)?;
+        let part = |at: usize| {
+            let from = index(bytes, at)?;
+            after.get(from..from.checked_add(index(bytes, at + 4)?)?)
+        };
+        Some(Self {
+            types: part(8)?,
+            names: part(16)?,
+        })
+    }
+}
+
+/// One description, and where the kernel's own ends.
+struct Whole {
+    types: Vec<u8>,
+    names: Vec<u8>,
+    count: u32,
+    kernel_count: u32,
+    kernel_names: u32,
+}
+
+impl Whole {
+    fn new(kernel: &[u8]) -> Option<Self> {
+        let parts = Parts::of(kernel)?;
+        let mut count = 1; // number 0 is void
+        let mut left = parts.types;
+        while !left.is_empty() {
+            left = left.get(Kind::at(left)?.bytes..)?;
+            count += 1;
+        }
+        Some(Self {
+            types: parts.types.to_vec(),
+            names: parts.names.to_vec(),
+            count,
+            kernel_count: count,
+            kernel_names: u32::try_from(parts.names.len()).ok()?,
+        })
+    }
+
+    /// Puts a module's behind all others.
+    fn add(&mut self, module: &[u8]) -> Option<()> {
+        let parts = Parts::of(module)?;
+        let moved = Moved {
+            count: self.count - self.kernel_count,
+            names: u32::try_from(self.names.len()).ok()? - self.kernel_names,
+            kernel_count: self.kernel_count,
+            kernel_names: self.kernel_names,
+        };
+        self.names.extend(parts.names);
+        let mut left = parts.types;
+        while !left.is_empty() {
+            let kind = Kind::at(left)?;
+            let mut one = left.get(..kind.bytes)?.to_vec();
+            left = left.get(kind.bytes..)?;
+            for at in kind.names() {
+                moved.name(one.get_mut(at..at + 4)?)?;
+            }
+            for at in kind.types() {
+                moved.number(one.get_mut(at..at + 4)?)?;
+            }
+            if !self.is_read(word(&one, 0)?) {
+                one.get_mut(..4)?.fill(0);
+            }
+            self.types.extend(one);
+            self.count += 1;
+        }
+        Some(())
+    }
+
+    fn is_read(&self, name: u32) -> bool {
+        let from = usize::try_from(name).ok();
+        let rest = from.and_then(|from| self.names.get(from..));
+        let name = rest.and_then(|rest| rest.split(|byte| *byte == 0).next());
+        name.is_some_and(|name| {
+            name.starts_with(TRACEPOINT.as_bytes())
+                || READ.iter().any(|read| read.as_bytes() == name)
+        })
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let (types, names) = (length(&self.types), length(&self.names));
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.types.len() + self.names.len());
+        bytes.extend(MAGIC.to_ne_bytes());
+        bytes.extend([1, 0]); // version and flags
+        for field in [24, 0, types, types, names] {
+            bytes.extend(field.to_ne_bytes());
+        }
+        bytes.extend(self.types);
+        bytes.extend(self.names);
+        bytes
+    }
+}
+
+/// How far a module's own numbers and names are moved by the modules before it.
+struct Moved {
+    count: u32,
+    names: u32,
+    kernel_count: u32,
+    kernel_names: u32,
+}
+
+impl Moved {
+    fn name(&self, field: &mut [u8]) -> Option<()> {
+        shift(field, self.kernel_names, self.names)
+    }
+
+    fn number(&self, field: &mut [u8]) -> Option<()> {
+        shift(field, self.kernel_count, self.count)
+    }
+}
+
+fn shift(field: &mut [u8], from: u32, by: u32) -> Option<()> {
+    let value = word(field, 0)?;
+    if value >= from {
+        field.copy_from_slice(&value.checked_add(by)?.to_ne_bytes());
+    }
+    Some(())
+}
+
+/// One type: what it is, and how much follows (Documentation/bpf/btf.rst).
+struct Kind {
+    number: u32,
+    entries: usize,
+    bytes: usize,
+}
+
+/// Bytes of `struct btf_type`.
+const TYPE_BYTES: usize = 12;
+
+impl Kind {
+    fn at(bytes: &[u8]) -> Option<Self> {
+        let info = word(bytes, 4)?;
+        let (number, entries) = (info >> 24 & 0x1f, usize::try_from(info & 0xffff).ok()?);
+        let follows = match number {
+            1 | 14 | 17 => 4,
+            3 => 12,
+            4 | 5 | 15 | 19 => 12 * entries,
+            6 | 13 => 8 * entries,
+            2 | 7..=12 | 16 | 18 => 0,
+            _ => return None,
+        };
+        Some(Self {
+            number,
+            entries,
+            bytes: TYPE_BYTES + follows,
+        })
+    }
+
+    /// Where names are: its own, and those of its members, values or parameters.
+    fn names(&self) -> Vec<usize> {
+        let own = std::iter::once(0);
+        match self.number {
+            4 | 5 | 19 => own.chain(self.entries_at(12, 0)).collect(),
+            6 | 13 => own.chain(self.entries_at(8, 0)).collect(),
+            _ => own.collect(),
+        }
+    }
+
+    /// Where numbers of other types are.
+    fn types(&self) -> Vec<usize> {
+        match self.number {
+            2 | 8..=12 | 14 | 17 | 18 => vec![8],
+            3 => vec![TYPE_BYTES, TYPE_BYTES + 4],
+            4 | 5 => self.entries_at(12, 4).collect(),
+            13 => std::iter::once(8).chain(self.entries_at(8, 4)).collect(),
+            15 => self.entries_at(12, 0).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn entries_at(&self, bytes: usize, field: usize) -> impl Iterator<Item = usize> + use<> {
+        (0..self.entries).map(move |entry| TYPE_BYTES + entry * bytes + field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aya_obj::btf::BtfKind;
+
+    const INT: u32 = 1 << 24;
+    const STRUCT: u32 = 4 << 24;
+    const TYPEDEF: u32 = 8 << 24;
+
+    /// A description with these words for types.
+    fn description(types: &[u32], names: &[u8]) -> Vec<u8> {
+        let types: Vec<u8> = types.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap();
+        let mut bytes = MAGIC.to_ne_bytes().to_vec();
+        bytes.extend([1, 0]);
+        for field in [24, 0, length(&types), length(&types), length(names)] {
+            bytes.extend(field.to_ne_bytes());
+        }
+        [bytes, types, names.to_vec()].concat()
+    }
+
+    fn kernel() -> Vec<u8> {
+        // Number 1: `int`, of 4 bytes.
+        description(&[1, INT, 4, 32], b"\0int\0")
+    }
+
+    /// Number 2 is a structure of one `int`, number 3 a name for it.
+    fn module(names: &[u8]) -> Vec<u8> {
+        let second = u32::try_from(names.iter().position(|byte| *byte == 0).unwrap()).unwrap();
+        let kernel_names = 5;
+        let (structure, name) = (kernel_names, kernel_names + second + 1);
+        description(
+            &[structure, STRUCT | 1, 4, 1, 1, 0, name, TYPEDEF, 2],
+            names,
+        )
+    }
+
+    fn whole(modules: &[Vec<u8>]) -> Vec<u8> {
+        let mut whole = Whole::new(&kernel()).unwrap();
+        for module in modules {
+            whole.add(module).unwrap();
+        }
+        whole.bytes()
+    }
+
+    #[test]
+    fn types_of_modules_follow_the_kernels() {
+        let all = whole(&[
+            module(b"xfs_mount\0btf_trace_xfs_trans_alloc\0"),
+            module(b"btrfs_root\0btf_trace_btrfs_sync_fs\0"),
+        ]);
+        let btf = Btf::parse(&all, Endianness::default()).unwrap();
+        let number = |name, kind| btf.id_by_type_name_kind(name, kind).unwrap();
+        assert_eq!(number("int", BtfKind::Int), 1);
+        assert_eq!(number("xfs_mount", BtfKind::Struct), 2);
+        assert_eq!(number("btf_trace_xfs_trans_alloc", BtfKind::Typedef), 3);
+        assert_eq!(number("btrfs_root", BtfKind::Struct), 4);
+        assert_eq!(number("btf_trace_btrfs_sync_fs", BtfKind::Typedef), 5);
+        // The second module's name is for its own structure, which was number 2 there too.
+        let parts = Parts::of(&all).unwrap();
+        assert_eq!(word(parts.types, parts.types.len() - 4), Some(4));
+    }
+
+    #[test]
+    fn other_types_of_modules_have_no_name() {
+        let all = whole(&[module(b"mount\0current_time\0")]);
+        let btf = Btf::parse(&all, Endianness::default()).unwrap();
+        assert!(btf.id_by_type_name_kind("mount", BtfKind::Struct).is_err());
+    }
+
+    #[test]
+    fn what_is_cut_off_or_unknown_is_not_understood() {
+        let module = module(b"xfs_mount\0x\0");
+        for end in 0..module.len() {
+            let mut whole = Whole::new(&kernel()).unwrap();
+            assert!(whole.add(&module[..end]).is_none(), "{end}");
+        }
+        let unknown = description(&[5, 31 << 24, 0], b"x\0");
+        assert!(Whole::new(&kernel()).unwrap().add(&unknown).is_none());
+    }
+}

@@ -1,0 +1,336 @@
+//! How each event is come by on which kernel: the list of ways, the best first.
+//!
+//! A tracepoint is near to a promise; a function beside it may be renamed or inlined, and locked-down
+//! kernels let no program be attached to one. So the first way that the kernel takes whole is used.
+//! `since` names the Linux release that brought a way, with the file in its tree.
+
+use super::load::Stratum;
+
+/// What a program is attached to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hook {
+    /// A tracepoint whose arguments have types.
+    Tracepoint,
+    /// A tracepoint found by its name, also in a module; its arguments have no types.
+    Raw,
+    /// The entry of a function (fentry).
+    Entry,
+    /// Its return (fexit), with its arguments.
+    Exit,
+}
+
+impl Probe {
+    /// As others call it: `tp_btf/sys_enter`.
+    pub(super) fn name(&self) -> String {
+        let hook = match self.hook {
+            Hook::Tracepoint => "tp_btf",
+            Hook::Raw => "raw_tp",
+            Hook::Entry => "fentry",
+            Hook::Exit => "fexit",
+        };
+        format!("{hook}/{}", self.on)
+    }
+}
+
+/// One program, and the tracepoint or function it is attached to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Probe {
+    pub(super) program: &'static str,
+    pub(super) hook: Hook,
+    pub(super) on: &'static str,
+}
+
+/// Programs that give an event together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way {
+    pub(super) probes: &'static [Probe],
+    /// The release that brought it, and where in its tree.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for readers, and the test of the page")
+    )]
+    pub(super) since: &'static str,
+}
+
+/// Something that the kernel does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Event {
+    pub(super) stratum: Stratum,
+    pub(super) ways: &'static [Way],
+}
+
+const fn tracepoint(program: &'static str, on: &'static str) -> Probe {
+    probe(program, Hook::Tracepoint, on)
+}
+
+const fn entry(program: &'static str, on: &'static str) -> Probe {
+    probe(program, Hook::Entry, on)
+}
+
+const fn exit(program: &'static str, on: &'static str) -> Probe {
+    probe(program, Hook::Exit, on)
+}
+
+const fn raw(program: &'static str, on: &'static str) -> Probe {
+    probe(program, Hook::Raw, on)
+}
+
+const fn probe(program: &'static str, hook: Hook, on: &'static str) -> Probe {
+    Probe { program, hook, on }
+}
+
+/// Events that have had one tracepoint since before Linux 6.1.
+macro_rules! always {
+    ($stratum:ident, $program:literal, $tracepoint:literal) => {
+        Event {
+            stratum: Stratum::$stratum,
+            ways: &[Way {
+                probes: &[tracepoint($program, $tracepoint)],
+                since: "6.1 or before",
+            }],
+        }
+    };
+}
+
+/// The list. Programs are attached in this order, and whoever enters calls comes last.
+pub(super) const EVENTS: [Event; 19] = [
+    always!(Device, "queued", "block_bio_queue"),
+    always!(Device, "issued", "block_rq_issue"),
+    always!(Device, "completed", "block_rq_complete"),
+    // Pages that a read asks for.
+    Event {
+        stratum: Stratum::PageCache,
+        ways: &[
+            Way {
+                probes: &[tracepoint("looked_up", "mm_filemap_get_pages")],
+                since: "6.9, include/trace/events/filemap.h",
+            },
+            Way {
+                probes: &[exit("looked_up_at_exit", "filemap_get_pages")],
+                since: "6.3, mm/filemap.c: the length is an argument",
+            },
+            Way {
+                probes: &[exit("looked_up_by_iterator", "filemap_get_pages")],
+                since: "5.12, mm/filemap.c: the length is that of the iterator",
+            },
+        ],
+    },
+    // Pages that a read has to wait for.
+    Event {
+        stratum: Stratum::PageCache,
+        ways: &[
+            Way {
+                probes: &[tracepoint("missed", "page_cache_sync_ra")],
+                since: "6.18, include/trace/events/readahead.h",
+            },
+            Way {
+                probes: &[entry("missed_at_entry", "page_cache_sync_ra")],
+                since: "5.10, mm/readahead.c",
+            },
+        ],
+    },
+    // Pages that are brought in before anybody waits for them.
+    Event {
+        stratum: Stratum::PageCache,
+        ways: &[
+            Way {
+                probes: &[tracepoint("fetched_ahead", "page_cache_async_ra")],
+                since: "6.18, include/trace/events/readahead.h",
+            },
+            Way {
+                probes: &[entry("fetched_ahead_at_entry", "page_cache_async_ra")],
+                since: "5.18, mm/readahead.c: the folio is an argument",
+            },
+        ],
+    },
+    // A fault that looks a page up.
+    Event {
+        stratum: Stratum::PageCache,
+        ways: &[
+            Way {
+                probes: &[tracepoint("faulted", "mm_filemap_fault")],
+                since: "6.9, include/trace/events/filemap.h",
+            },
+            Way {
+                probes: &[entry("faulted_at_entry", "filemap_fault")],
+                since: "6.1 or before, mm/filemap.c",
+            },
+        ],
+    },
+    // Resident pages that are mapped around a fault.
+    Event {
+        stratum: Stratum::PageCache,
+        ways: &[
+            Way {
+                probes: &[tracepoint("mapped", "mm_filemap_map_pages")],
+                since: "6.9, include/trace/events/filemap.h",
+            },
+            Way {
+                probes: &[
+                    exit("found_to_map", "next_uptodate_folio"),
+                    exit("mapped_at_exit", "filemap_map_pages"),
+                ],
+                since: "6.5, mm/filemap.c",
+            },
+            Way {
+                probes: &[
+                    exit("found_to_map_before", "next_uptodate_page"),
+                    exit("mapped_at_exit", "filemap_map_pages"),
+                ],
+                since: "6.1 or before, mm/filemap.c",
+            },
+        ],
+    },
+    always!(PageCache, "filled", "mm_filemap_add_to_page_cache"),
+    always!(PageCache, "dirtied", "writeback_dirty_folio"),
+    always!(Blocked, "switched", "sched_switch"),
+    // Whoever is marked from its fork on is seen ending.
+    always!(Tasks, "exited", "sched_process_exit"),
+    always!(Tasks, "executed", "sched_process_exec"),
+    always!(Tasks, "forked", "sched_process_fork"),
+    // The kernel refuses the first where the event has but three arguments, and would take the
+    // second where it has four, to read the wrong one.
+    Event {
+        stratum: Stratum::Ring,
+        ways: &[
+            Way {
+                probes: &[tracepoint("ring_completed_old", "io_uring_complete")],
+                since: "5.19, include/trace/events/io_uring.h; until 6.15",
+            },
+            Way {
+                probes: &[tracepoint("ring_completed", "io_uring_complete")],
+                since: "6.16, include/trace/events/io_uring.h",
+            },
+        ],
+    },
+    Event {
+        stratum: Stratum::Ring,
+        ways: &[
+            Way {
+                probes: &[tracepoint("ring_submitted", "io_uring_submit_req")],
+                since: "6.4, include/trace/events/io_uring.h",
+            },
+            Way {
+                probes: &[tracepoint("ring_submitted", "io_uring_submit_sqe")],
+                since: "6.0, include/trace/events/io_uring.h: its first argument is the request",
+            },
+        ],
+    },
+    // Inodes whose change time is set: those whose names change.
+    Event {
+        stratum: Stratum::Names,
+        ways: &[
+            Way {
+                probes: &[
+                    tracepoint("touched_set", "inode_set_ctime_to_ts"),
+                    tracepoint("touched_exchanged", "ctime_ns_xchg"),
+                    tracepoint("touched_again", "ctime_xchg_skip"),
+                ],
+                since: "6.13, include/trace/events/timestamp.h",
+            },
+            Way {
+                probes: &[
+                    entry("touched_by_rename", "vfs_rename"),
+                    entry("touched_by_unlink", "vfs_unlink"),
+                    entry("touched_by_rmdir", "vfs_rmdir"),
+                    entry("touched_by_link", "vfs_link"),
+                    entry("touched_by_change", "notify_change"),
+                    entry("touched_by_setxattr", "vfs_setxattr"),
+                    entry("touched_by_removexattr", "vfs_removexattr"),
+                    entry("touched_by_name", "d_instantiate"),
+                    entry("touched_by_new_name", "d_instantiate_new"),
+                ],
+                since: "5.12, fs/namei.c, fs/dcache.c, fs/attr.c, fs/xattr.c",
+            },
+        ],
+    },
+    always!(Syscalls, "call_left", "sys_exit"),
+    always!(Syscalls, "call_entered", "sys_enter"),
+];
+
+/// Programs that see every change and every sync of a file system of one type.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Changes {
+    pub(super) filesystem: &'static str,
+    pub(super) ways: &'static [Way],
+}
+
+/// For each file system. Found by name, since these may be modules.
+pub(super) const CHANGES: [Changes; 3] = [
+    Changes {
+        filesystem: "ext4",
+        ways: &[
+            Way {
+                probes: &[
+                    raw("ext4_changed", "ext4_journal_start_inode"),
+                    raw("ext4_changed_whole", "ext4_journal_start_sb"),
+                    raw("ext4_synced", "ext4_sync_file_enter"),
+                    raw("ext4_synced_whole", "ext4_sync_fs"),
+                ],
+                since: "6.3, include/trace/events/ext4.h",
+            },
+            Way {
+                probes: &[
+                    raw("ext4_changed_whole", "ext4_journal_start"),
+                    raw("ext4_synced", "ext4_sync_file_enter"),
+                    raw("ext4_synced_whole", "ext4_sync_fs"),
+                ],
+                since: "6.1 or before, include/trace/events/ext4.h",
+            },
+        ],
+    },
+    Changes {
+        filesystem: "xfs",
+        ways: &[Way {
+            probes: &[
+                raw("xfs_changed", "xfs_trans_alloc"),
+                raw("xfs_synced", "xfs_file_fsync"),
+                raw("xfs_synced_whole", "xfs_fs_sync_fs"),
+            ],
+            since: "6.1 or before, fs/xfs/xfs_trace.h",
+        }],
+    },
+    Changes {
+        filesystem: "btrfs",
+        ways: &[Way {
+            probes: &[
+                raw("btrfs_changed", "btrfs_space_reservation"),
+                raw("btrfs_synced", "btrfs_sync_file"),
+                raw("btrfs_synced_whole", "btrfs_sync_fs"),
+            ],
+            since: "6.1 or before, include/trace/events/btrfs.h",
+        }],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two at one place would count everything twice.
+    #[test]
+    fn a_way_has_each_program_once_and_says_since_when() {
+        let of_changes = CHANGES.iter().flat_map(|of_one| of_one.ways);
+        for way in EVENTS.iter().flat_map(|event| event.ways).chain(of_changes) {
+            let major = way.since.split('.').next().unwrap();
+            assert!(major.parse::<u32>().is_ok(), "{}", way.since);
+            let mut programs: Vec<_> = way.probes.iter().map(|probe| probe.program).collect();
+            programs.sort_unstable();
+            programs.dedup();
+            assert_eq!(programs.len(), way.probes.len());
+        }
+    }
+
+    /// Locked-down kernels refuse functions; those have the tracepoints.
+    #[test]
+    fn tracepoints_come_before_functions() {
+        let by_function = |way: &Way| {
+            let is_function = |probe: &Probe| matches!(probe.hook, Hook::Entry | Hook::Exit);
+            way.probes.iter().any(is_function)
+        };
+        for event in &EVENTS {
+            assert!(event.ways.is_sorted_by_key(by_function));
+            assert!(!by_function(&event.ways[0]));
+        }
+    }
+}
