@@ -176,9 +176,9 @@ struct {
 	__type(value, struct call_value);
 } calls SEC(".maps");
 
-/* A new entry, 0 where there is no room. Of memory for such large ones a CPU has one ready; an
- * interrupt brings more at once (prefill_mem_cache, irq_work_raise, kernel/bpf/memalloc.c), but a task
- * that ends may need several. The key is on the stack. */
+/* A new entry, 0 where there is no room. Memory for large ones is refilled by an interrupt when one
+ * was taken (irq_work_raise, kernel/bpf/memalloc.c), so an attempt after one that found none may
+ * find some. The key is on the stack. */
 static __always_inline struct call_value *new_calls(struct call_key *key)
 {
 	for (int i = 0; i < 16; i++) {
