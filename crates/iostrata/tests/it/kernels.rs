@@ -68,8 +68,16 @@ fn where_ebpf_is_refused_ptrace_observes() {
         return;
     }
     for (call, error, why) in [
-        (EBPF, EPERM, "eBPF is not permitted to this user"),
-        (EBPF, ENOSYS, "Function not implemented"),
+        (
+            EBPF,
+            EPERM,
+            "a filter of system calls (seccomp) refuses bpf(2)",
+        ),
+        (
+            EBPF,
+            ENOSYS,
+            "a filter of system calls (seccomp) refuses bpf(2)",
+        ),
         (LOADING_PROGRAMS, EPERM, "refused the least eBPF program"),
     ] {
         let place = Place::new();

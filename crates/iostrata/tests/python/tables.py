@@ -107,6 +107,7 @@ def of_result(left, number, path, kind, result):
     expected |= {"kind": kind, "file": path}
     devices = json.loads(row.pop("target_devices"))
     assert devices == result["environment"]["target"]["devices"]
+    assert json.loads(row.pop("ways")) == result["environment"].get("ways", [])
     compare("results", row, expected, made=("file_hex",))
 
 
