@@ -72,7 +72,10 @@ fn a_log_without_them_is_incomplete() {
 fn a_32_bit_program_is_named_and_what_is_seen_beside_it_is_right() {
     let dir = place();
     let program = dir.path().join("i386");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/other_machines/i386.c");
+    let source = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../workloads/other_machines/i386.c"
+    );
     let mut compile = std::process::Command::new("cc");
     compile.args(["-m32", "-O1", "-static", "-nostdlib", "-ffreestanding"]);
     compile.args(["-fno-stack-protector", "-fno-pie", "-no-pie", "-o"]);

@@ -26,10 +26,10 @@ fn shapes(call: &str, program: &mut Command) -> Vec<Shape> {
 fn a_copy_byte_by_byte_is_sequential() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     let copies = format!(
-        "for i in $(seq {COPIES}); do dd if=/dev/zero of=$i bs=1 count={BYTES} status=none; done"
+        "cd $0; for i in $(seq {COPIES}); do dd if=/dev/zero of=$i bs=1 count={BYTES} status=none; done"
     );
     let mut program = Command::new("sh");
-    program.arg("-c").arg(copies).current_dir(dir.path());
+    program.arg("-c").arg(copies).arg(dir.path());
     let written = shapes("write", &mut program);
     assert_eq!(written.len() as u64, COPIES);
     for shape in written {
@@ -40,7 +40,8 @@ fn a_copy_byte_by_byte_is_sequential() {
 
 #[test]
 fn calls_in_turn_on_one_file_know_where_each_ended() {
-    const TURNS: &str = "import os
+    const TURNS: &str = "import os, sys
+os.chdir(sys.argv[1])
 file = os.open('file', os.O_RDWR | os.O_CREAT)
 for turn in range(100):
     os.lseek(file, 0, os.SEEK_END)
@@ -49,10 +50,10 @@ for turn in range(100):
     os.pread(file, 1, turn)
     os.pwrite(file, b'y', turn)
     os.fdatasync(file)";
-    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     for call in ["write", "pread64", "pwrite64"] {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let mut program = Command::new("python3");
-        program.args(["-c", TURNS]).current_dir(dir.path());
+        program.args(["-c", TURNS]).arg(dir.path());
         let known: Vec<(u64, u64)> = shapes(call, &mut program)
             .iter()
             .filter(|shape| shape.pairs > 50)
