@@ -92,7 +92,7 @@ fn what_ends_the_observation_of_an_adopted_process() {
         let observing = program.spawn().unwrap();
         wait_until_it_takes_signals(&observing);
         sleep(Duration::from_millis(700));
-        wait_for_more(&dir.path().join("log"), 8_000);
+        wait_for_more(&dir.path().join("log"), 40_000);
         kill_process(Pid::from_child(&observing), Signal::INT).unwrap();
         let output = observing.wait_with_output().unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -120,7 +120,7 @@ fn what_ends_a_program_and_reaches_iostrata_too() {
         let running = program.spawn().unwrap();
         wait_for(&dir.path().join("log"));
         sleep(Duration::from_millis(700));
-        wait_for_more(&dir.path().join("log"), 8_000);
+        wait_for_more(&dir.path().join("log"), 40_000);
         kill_process_group(Pid::from_child(&running), Signal::INT).unwrap();
         let output = running.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{output:?}");
