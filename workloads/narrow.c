@@ -1,23 +1,9 @@
-/* A 64-bit program that makes calls the 32-bit way: the kernel takes their numbers from another table
- * (arch/x86/entry/syscalls/syscall_32.tbl). Ten syncs, one write of five bytes, and its exit code says
+/* A 64-bit program that makes calls the 32-bit way. Ten syncs, one write of five bytes, and its exit code says
  * whether they were done. */
 #include <fcntl.h>
-
-#define FSYNC 118
-#define WRITE 4
+#include "other_machines/int80.h"
 
 static char text[] = "hello";
-
-static long call(long number, long first, long second, long third)
-{
-	long result;
-
-	asm volatile("int $0x80"
-		     : "=a"(result)
-		     : "a"(number), "b"(first), "c"(second), "d"(third)
-		     : "memory");
-	return result;
-}
 
 int main(void)
 {

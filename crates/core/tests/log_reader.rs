@@ -6,8 +6,8 @@ use std::io::Cursor;
 
 use iostrata_core::op::FileId;
 use iostrata_core::record::{
-    Begin, Change, Check, Completeness, End, Entry, Exceeded, Kind, Limits, Name, Operation, Paths,
-    Payload, Piece, Place, ReadError, Reader, Refused, Tree, Writer,
+    Change, Entry, Exceeded, Kind, Limits, Name, Paths, Payload, Piece, Place, ReadError, Reader,
+    Refused, Tree,
 };
 
 mod mutation;
@@ -162,7 +162,7 @@ fn operations_that_nobody_has_made_are_read_to_an_end() {
         "operations_that_nobody_has_made_are_read_to_an_end",
         |watch| {
             inputs(|random| {
-                let log = operations::write(Vec::new(), operations(random));
+                let log = operations::write(Vec::new(), &operations::chunk(), operations(random));
                 watch.input(|| read_all(&log, LOW)).ok();
             });
         },
@@ -177,37 +177,7 @@ const FILE: FileId = FileId {
 const ROOT: FileId = FileId { inode: 1, ..FILE };
 
 fn log(changes: impl IntoIterator<Item = Change>) -> Vec<u8> {
-    let begin = Begin {
-        command: vec![],
-        directory: vec![],
-        started_ns: 0,
-        reads: false,
-    };
-    let mut log = Writer::new(Vec::new(), &begin).unwrap();
-    log.store(&vec![7; 60_000], &mut Payload::default())
-        .unwrap();
-    for change in changes {
-        let mut operation = Operation {
-            id: 0,
-            process: 1,
-            thread: 1,
-            started_ns: 0,
-            took_ns: 0,
-            call: "call".into(),
-            outcome: Ok(0),
-            change,
-        };
-        log.operation(&mut operation).unwrap();
-    }
-    let end = End {
-        operations: 0,
-        stops: 0,
-        completeness: Completeness::Complete,
-        check: Check::Skipped {
-            because: String::new(),
-        },
-    };
-    log.finish(end).unwrap()
+    operations::write(Vec::new(), &vec![7; 60_000], changes)
 }
 
 fn wrote(offset: u64, pieces: usize, bytes: u32) -> Change {

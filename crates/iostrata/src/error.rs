@@ -31,6 +31,13 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// What catches signals needs a thread or a descriptor that there is not.
+    pub(crate) fn no_signals(error: &std::io::Error) -> Self {
+        Self::Cannot(format!(
+            "cannot catch signals: {error}; look at the limits of this user (ulimit -a)"
+        ))
+    }
+
     /// An experiment's failure in a step, such as `timing fsync 1 B on host`.
     pub(crate) fn during(step: &str, error: LabError) -> Self {
         match error {

@@ -405,7 +405,11 @@ fn what_nobody_has_made_is_rebuilt_or_refused() {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let (log, into) = (dir.path().join("log"), dir.path().join("into"));
         inputs(|random| {
-            fs::write(&log, operations::write(Vec::new(), operations(random))).unwrap();
+            fs::write(
+                &log,
+                operations::write(Vec::new(), &operations::chunk(), operations(random)),
+            )
+            .unwrap();
             let limits = Limits {
                 expanded_bytes: 1 << 24,
                 ..Limits::default()

@@ -296,8 +296,17 @@ pub(crate) fn operations(random: &mut Random) -> Vec<Change> {
         .collect()
 }
 
+/// What their payloads refer to.
+pub(crate) fn chunk() -> Vec<u8> {
+    (0..CHUNK).map(|at| (at % 251) as u8).collect()
+}
+
 /// A log of them.
-pub(crate) fn write<W: Write>(out: W, changes: Vec<Change>) -> W {
+pub(crate) fn write<W: Write>(
+    out: W,
+    chunk: &[u8],
+    changes: impl IntoIterator<Item = Change>,
+) -> W {
     let begin = Begin {
         command: Vec::new(),
         directory: Vec::new(),
@@ -305,8 +314,7 @@ pub(crate) fn write<W: Write>(out: W, changes: Vec<Change>) -> W {
         reads: false,
     };
     let mut log = Writer::new(out, &begin).unwrap();
-    let chunk: Vec<u8> = (0..CHUNK).map(|at| (at % 251) as u8).collect();
-    log.store(&chunk, &mut Payload::default()).unwrap();
+    log.store(chunk, &mut Payload::default()).unwrap();
     for change in changes {
         let mut operation = Operation {
             id: 0,

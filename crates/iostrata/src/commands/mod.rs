@@ -26,11 +26,7 @@ use crate::ui;
 /// Runs the command that was asked for.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if arguments.command.only_moves_data() {
-        signals::end_in_order().map_err(|error| {
-            Failure::Cannot(format!(
-                "cannot catch signals: {error}; look at the limits of this user (ulimit -a)"
-            ))
-        })?;
+        signals::end_in_order().map_err(|error| Failure::no_signals(&error))?;
     }
     match arguments.command {
         Command::Lab(options) => lab::run(&options),

@@ -11,11 +11,7 @@ use crate::ui;
 
 /// Rebuilds, and says what is missing before what was made.
 pub(crate) fn run(options: &Rebuild) -> Result<(), Failure> {
-    let interrupt = Interrupt::install().map_err(|error| {
-        Failure::Cannot(format!(
-            "cannot catch signals: {error}; look at the limits of this user (ulimit -a)"
-        ))
-    })?;
+    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
     let rebuilt = rebuild::rebuild(
         &options.log,
         &options.dir,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::ending::{Ended, Run, any_signal};
 use crate::ground::{OLD, check_files, check_kernel, check_text, is_json};
-use crate::place::{Place, entries, run};
+use crate::place::{Place, enlarged, entries, run};
 use crate::seeded::Seeded;
 use crate::trials::{Failure, Fault, Outcome, holds};
 
@@ -163,19 +163,6 @@ impl Files {
         check_files(place, &expected, |_| false)?;
         Ok("killed; the next run removed a directory")
     }
-}
-
-/// The same with many files.
-fn enlarged(small: &[u8]) -> String {
-    let mut result: serde_json::Value = serde_json::from_slice(small).unwrap();
-    let files = result["files"].as_array_mut().unwrap();
-    let one = files[0].clone();
-    for number in 0..1_000 {
-        let mut file = one.clone();
-        file["path"] = format!("/srv/{number}").into();
-        files.push(file);
-    }
-    result.to_string() + "\n"
 }
 
 /// What is written to `out`.

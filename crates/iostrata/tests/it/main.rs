@@ -26,6 +26,9 @@ mod results;
 mod rules;
 mod running;
 mod saved;
+#[path = "../attack/seeded.rs"]
+#[expect(dead_code, reason = "shared with the attack")]
+mod seeded;
 mod sharing;
 mod shells;
 mod sync;

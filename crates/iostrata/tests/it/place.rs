@@ -252,3 +252,16 @@ pub(crate) fn with_path(mut command: Command, option: &str, path: impl AsRef<OsS
     command.arg(option).arg(path);
     command
 }
+
+/// A saved result of trace with many files: it takes a while to read and to write.
+pub(crate) fn enlarged(small: &[u8]) -> String {
+    let mut result: serde_json::Value = serde_json::from_slice(small).unwrap();
+    let files = result["files"].as_array_mut().unwrap();
+    let one = files[0].clone();
+    for number in 0..1_000 {
+        let mut file = one.clone();
+        file["path"] = format!("/srv/{number}").into();
+        files.push(file);
+    }
+    result.to_string() + "\n"
+}

@@ -13,21 +13,10 @@ use iostrata_core::record::{Change, Entry, Reader};
 use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::place::{Outcome, Place, entries, is_root, run, with_own_mounts};
+use crate::place::{Outcome, Place, enlarged, entries, is_root, run, with_own_mounts};
+use crate::seeded::Seeded;
 
 const OLD: &str = "an older result\n";
-
-/// Numbers by a seed (xorshift64*).
-struct Seeded(u64);
-
-impl Seeded {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
-    }
-}
 
 /// A result of trace that takes a while to read and to write.
 fn large_result(place: &Place) -> PathBuf {
@@ -37,16 +26,8 @@ fn large_result(place: &Place) -> PathBuf {
         .arg(&small)
         .args(["--", "/bin/sh", "-c", "echo x > f; /bin/rm f"]);
     run(command).expect(0);
-    let mut result: serde_json::Value = serde_json::from_slice(&fs::read(&small).unwrap()).unwrap();
-    let files = result["files"].as_array_mut().unwrap();
-    let one = files[0].clone();
-    for number in 0..1_000 {
-        let mut file = one.clone();
-        file["path"] = format!("/srv/{number}").into();
-        files.push(file);
-    }
     let path = place.path("large.json");
-    fs::write(&path, result.to_string()).unwrap();
+    fs::write(&path, enlarged(&fs::read(&small).unwrap())).unwrap();
     path
 }
 
@@ -348,7 +329,7 @@ fn a_recording_that_is_killed_can_be_read_up_to_there() {
     }
     let place = Place::new();
     let log = place.path("log");
-    let mut seeded = Seeded(7);
+    let mut seeded = Seeded::new(7, "", 0);
     for _ in 0..5 {
         let mut command = place.iostrata("trace --record");
         command.arg(&log).args([

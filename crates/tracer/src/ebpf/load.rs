@@ -9,14 +9,13 @@ use aya_obj::btf::BtfKind;
 use iostrata_core::op::Gap;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::permission::grant;
+use crate::permission::{filtered, grant};
 use crate::stack::Roots;
 
 use super::object::{OpenError, chain};
 use super::types::TRACEPOINT;
 use super::ways::{CHANGES, EVENTS, Hook, Probe, Way};
 use super::{Limits, calls, casts, moments, told};
-use crate::permission::filtered;
 
 /// The committed object; `make bpf` rebuilds it from `bpf/`.
 static OBJECT: &[u8] = include_bytes_aligned!("iostrata.bpf.o");
@@ -219,22 +218,23 @@ fn load_first<'a>(
 ) -> Result<&'a Way, String> {
     let mut refused = Vec::new();
     for way in ways {
-        let of_way = || -> Result<(), String> {
-            for probe in way.probes {
-                let name = probe.name();
-                if limits.without.contains(&name.as_str()) {
-                    return Err(format!("{name}: not to be used"));
-                }
-                load_one(ebpf, probe, btf).map_err(|why| format!("{name}: {why}"))?;
-            }
-            Ok(())
-        };
-        match { of_way }() {
+        match load_way(ebpf, way, btf, limits) {
             Ok(()) => return Ok(way),
             Err(why) => refused.push(why),
         }
     }
     Err(refused.join("; "))
+}
+
+fn load_way(ebpf: &mut Ebpf, way: &Way, btf: &Btf, limits: &Limits) -> Result<(), String> {
+    for probe in way.probes {
+        let name = probe.name();
+        if limits.without.contains(&name.as_str()) {
+            return Err(format!("{name}: not to be used"));
+        }
+        load_one(ebpf, probe, btf).map_err(|why| format!("{name}: {why}"))?;
+    }
+    Ok(())
 }
 
 /// Whether a file system of this type is mounted, in whatever namespace. Of others nothing has to be

@@ -248,24 +248,7 @@ mod changed;
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::PathBuf;
-
     use super::*;
-
-    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
-        let directory = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path: PathBuf = directory.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        let roots = Roots {
-            proc: directory.path().join("proc"),
-            sys: directory.path().join("sys"),
-        };
-        (directory, roots)
-    }
 
     const GUEST: (&str, &str) = (
         "proc/cpuinfo",
@@ -274,13 +257,13 @@ mod tests {
 
     #[test]
     fn a_guest_is_named_by_its_hypervisor() {
-        let (_kept, roots) = tree(&[GUEST, ("sys/class/dmi/id/sys_vendor", "QEMU\n")]);
+        let (_kept, roots) = Roots::with(&[GUEST, ("sys/class/dmi/id/sys_vendor", "QEMU\n")]);
         assert_eq!(
             hypervisor(&roots, || Some("KVM".into())).as_deref(),
             Some("KVM, QEMU")
         );
         assert_eq!(hypervisor(&roots, || None).as_deref(), Some("QEMU"));
-        let (_kept, roots) = tree(&[GUEST]);
+        let (_kept, roots) = Roots::with(&[GUEST]);
         assert_eq!(
             hypervisor(&roots, || None).as_deref(),
             Some("hypervisor not named")
@@ -289,7 +272,7 @@ mod tests {
 
     #[test]
     fn hardware_is_not_a_guest() {
-        let (_kept, roots) = tree(&[
+        let (_kept, roots) = Roots::with(&[
             ("proc/cpuinfo", "flags\t\t: fpu\n"),
             ("sys/class/dmi/id/sys_vendor", "Dell Inc.\n"),
         ]);
@@ -298,12 +281,12 @@ mod tests {
 
     #[test]
     fn a_guest_without_the_cpu_flag_is_told_by_its_firmware() {
-        let (_kept, roots) = tree(&[
+        let (_kept, roots) = Roots::with(&[
             ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n"),
             ("sys/class/dmi/id/product_name", "t4g.small\n"),
         ]);
         assert_eq!(hypervisor(&roots, || None).as_deref(), Some("Amazon EC2"));
-        let (_kept, roots) = tree(&[
+        let (_kept, roots) = Roots::with(&[
             ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n"),
             ("sys/class/dmi/id/product_name", "m7g.metal\n"),
         ]);
@@ -312,23 +295,23 @@ mod tests {
 
     #[test]
     fn containers_leave_marks() {
-        let (kept, roots) = tree(&[("proc/1/cgroup", "0::/kubepods/pod1\n")]);
+        let (kept, roots) = Roots::with(&[("proc/1/cgroup", "0::/kubepods/pod1\n")]);
         assert_eq!(
             container(&roots, kept.path()).as_deref(),
             Some("control group of kubepods")
         );
-        let (kept, roots) = tree(&[("proc/1/cgroup", "0::/\n"), ("run/.containerenv", "")]);
+        let (kept, roots) = Roots::with(&[("proc/1/cgroup", "0::/\n"), ("run/.containerenv", "")]);
         assert_eq!(
             container(&roots, kept.path()).as_deref(),
             Some("/run/.containerenv")
         );
-        let (kept, roots) = tree(&[("proc/1/cgroup", "0::/init.scope\n")]);
+        let (kept, roots) = Roots::with(&[("proc/1/cgroup", "0::/init.scope\n")]);
         assert_eq!(container(&roots, kept.path()), None);
     }
 
     #[test]
     fn memory_is_in_bytes() {
-        let (_kept, roots) = tree(&[(
+        let (_kept, roots) = Roots::with(&[(
             "proc/meminfo",
             "MemTotal:       24684096 kB\nMemTotalX: 1 kB\n",
         )]);

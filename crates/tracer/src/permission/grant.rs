@@ -104,7 +104,6 @@ fn setcap(program: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::roots_with;
     use super::*;
 
     const ALL: &str = "CapBnd:\t000001ffffffffff\n";
@@ -115,7 +114,7 @@ mod tests {
             ("proc/thread-self/status", status),
             ("proc/sys/kernel/cap_last_cap", last_capability),
         ];
-        let (kept, roots) = roots_with(&files);
+        let (kept, roots) = Roots::with(&files);
         let number = if status.contains("Inside") {
             "5"
         } else {

@@ -2,20 +2,6 @@ use std::fs;
 
 use super::*;
 
-pub(super) fn roots_with(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
-    let directory = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        let path = directory.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    let roots = Roots {
-        proc: directory.path().join("proc"),
-        sys: directory.path().join("sys"),
-    };
-    (directory, roots)
-}
-
 const REMEDY: &str = "become root";
 
 fn grant() -> Grant {
@@ -27,7 +13,7 @@ fn grant() -> Grant {
 
 #[test]
 fn capabilities_are_those_in_effect() {
-    let (_kept, roots) = roots_with(&[(
+    let (_kept, roots) = Roots::with(&[(
         "proc/thread-self/status",
         "CapPrm:\tffff\nCapEff:\t000000c000000000\n",
     )]);
@@ -46,7 +32,7 @@ fn capabilities_are_those_in_effect() {
 
 #[test]
 fn an_unprivileged_user_is_told_how_to_get_each_stratum() {
-    let (_kept, roots) = roots_with(&[("sys/kernel/btf/vmlinux", "")]);
+    let (_kept, roots) = Roots::with(&[("sys/kernel/btf/vmlinux", "")]);
     let missing = [
         Gap::new("page cache", "tp_btf/a: EPERM"),
         Gap::new("page cache", "tp_btf/b: EPERM"),
@@ -65,7 +51,7 @@ fn an_unprivileged_user_is_told_how_to_get_each_stratum() {
 
 #[test]
 fn a_remedy_is_told_once() {
-    let (_kept, roots) = roots_with(&[("sys/kernel/btf/vmlinux", "")]);
+    let (_kept, roots) = Roots::with(&[("sys/kernel/btf/vmlinux", "")]);
     let missing = [Gap::new("page cache", format!("eBPF is refused; {REMEDY}"))];
     let known = Known {
         missing: &missing,
@@ -78,7 +64,7 @@ fn a_remedy_is_told_once() {
 
 #[test]
 fn root_is_not_told_to_become_root() {
-    let (_kept, roots) = roots_with(&[("sys/kernel/btf/vmlinux", "")]);
+    let (_kept, roots) = Roots::with(&[("sys/kernel/btf/vmlinux", "")]);
     let root = Capabilities(u64::MAX);
     assert_eq!(remedy("tp_btf/a: not there", root, &grant(), &roots), None);
     assert_eq!(
@@ -90,32 +76,32 @@ fn root_is_not_told_to_become_root() {
         ),
         Some(GAIN_SYMBOLS)
     );
-    let (_kept, bare) = roots_with(&[]);
+    let (_kept, bare) = Roots::with(&[]);
     assert_eq!(remedy("no types", root, &grant(), &bare), Some(NEED_TYPES));
 }
 
 #[test]
 fn hidden_symbols_are_zeros() {
-    let (_kept, roots) = roots_with(&[
+    let (_kept, roots) = Roots::with(&[
         ("proc/kallsyms", "0000000000000000 T _text\n"),
         ("proc/sys/kernel/kptr_restrict", "2\n"),
     ]);
     let hidden = symbols(&roots);
     assert!(!hidden.available);
     assert!(hidden.why.ends_with("kptr_restrict=2"));
-    let (_kept, roots) = roots_with(&[("proc/kallsyms", "ffffffff81000000 T _text\n")]);
+    let (_kept, roots) = Roots::with(&[("proc/kallsyms", "ffffffff81000000 T _text\n")]);
     assert!(symbols(&roots).available);
 }
 
 #[test]
 fn lockdown_refuses_only_when_confidential() {
     let of = |modes: &str| {
-        let (_kept, roots) = roots_with(&[("sys/kernel/security/lockdown", modes)]);
+        let (_kept, roots) = Roots::with(&[("sys/kernel/security/lockdown", modes)]);
         lockdown(&roots, &Known::default()).available
     };
     assert!(of("none [integrity] confidentiality\n"));
     assert!(!of("none integrity [confidentiality]\n"));
-    let (_kept, roots) = roots_with(&[]);
+    let (_kept, roots) = Roots::with(&[]);
     assert!(
         !lockdown(&roots, &Known::default()).available,
         "nothing is claimed that was not seen"
@@ -134,7 +120,7 @@ fn lockdown_refuses_only_when_confidential() {
 
 #[test]
 fn ptrace_scope_binds_those_without_the_capability() {
-    let scope = |value: &str| roots_with(&[("proc/sys/kernel/yama/ptrace_scope", value)]);
+    let scope = |value: &str| Roots::with(&[("proc/sys/kernel/yama/ptrace_scope", value)]);
     let (_kept, restricted) = scope("1\n");
     assert!(!attach(&restricted, Capabilities(0)).available);
     assert!(attach(&restricted, Capabilities(u64::MAX)).available);

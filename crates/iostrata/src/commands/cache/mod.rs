@@ -39,11 +39,7 @@ pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
     let output = Named::output("--json", files.json.as_deref());
     outputs::check(inputs.chain(output))?;
     let destination = files.json.clone().map(Destination::open).transpose()?;
-    let interrupt = Interrupt::install().map_err(|error| {
-        Failure::Cannot(format!(
-            "cannot catch signals: {error}; look at the limits of this user (ulimit -a)"
-        ))
-    })?;
+    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
     let stop = || interrupt.check().is_err();
     let mut survey = Survey::of(&files.paths, files.cross, action, &stop)?;
     match &options.action {

@@ -38,8 +38,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let mut choice = Choice::from_options(options, effort, &planned)?;
     let page = Page::open(&options.html, options.json.as_deref())?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
-    let interrupt = Interrupt::install()
-        .map_err(|error| Failure::Cannot(format!("cannot catch signals: {error}")))?;
+    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
     let prepared = choice.prepare(&options.dir, &planned, &interrupt)?;
     choice.explain();
     let targets = choice.targets(&prepared)?;
