@@ -59,13 +59,13 @@ fn ends_at(number: libc::c_long) -> bool {
     if child == 0 {
         make(number);
     }
+    if child < 0 {
+        return false; // -1 stands for any child, such as the program
+    }
     let mut status = 0;
     // SAFETY: waits for the child that was just made, and writes to a live integer.
     let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
-    child > 0
-        && waited == child
-        && libc::WIFSIGNALED(status)
-        && libc::WTERMSIG(status) == libc::SIGSYS
+    waited == child && libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSYS
 }
 
 fn make(number: libc::c_long) -> ! {
