@@ -107,20 +107,33 @@ fn a_transfer_is_judged_by_the_one_before_it_in_the_same_thread() {
     assert_eq!((shape.furthest_bytes, shape.sizes[2]), (15, 2));
 }
 
-#[test]
-fn a_pair_is_forgotten_when_another_takes_its_slot() {
+/// Writes to `FILE` and in turn to as many other files, whose inodes are equal modulo 64.
+fn in_turn_with(others: u64) -> u64 {
     let mut tally = Tally::new(100);
-    tally.call(write(0, 0, 10));
-    // Inodes that are equal modulo 8 share a slot.
-    let other = FileId { inode: 48, ..FILE };
-    tally.call(Ended {
-        file: Some(other),
-        ..write(1, 0, 10)
-    });
-    tally.call(write(2, 10, 10));
+    for round in 0..3 {
+        tally.call(write(round, round * 10, 10));
+        for number in 1..=others {
+            let inode = FILE.inode + number * 64;
+            tally.call(Ended {
+                file: Some(FileId { inode, ..FILE }),
+                ..write(round, round * 10, 10)
+            });
+        }
+    }
     let tallied = tally.finish();
     let of_file = tallied.rows.iter().find(|row| row.file == Some(FILE));
-    assert_eq!(of_file.unwrap().shape.as_ref().unwrap().pairs, 0);
+    of_file.unwrap().shape.as_ref().unwrap().pairs
+}
+
+#[test]
+fn of_eight_files_in_turn_it_is_known_where_each_was_left() {
+    assert_eq!(in_turn_with(1), 2);
+    assert_eq!(in_turn_with(7), 2);
+}
+
+#[test]
+fn of_more_the_one_used_longest_ago_is_forgotten() {
+    assert_eq!(in_turn_with(8), 0);
 }
 
 #[test]

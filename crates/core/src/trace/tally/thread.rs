@@ -4,8 +4,8 @@ use super::Ended;
 use crate::op::FileId;
 use crate::trace::{Direction, Event, Step, Task};
 
-/// Pairs of call and file whose last transfer is remembered for each thread. The kernel
-/// side has as many (`SLOTS`, `bpf/maps.h`), found the same way.
+/// Pairs of call and file whose last transfer is remembered for each thread; a further one takes
+/// the place of the one used longest ago. The kernel side has as many (`SLOTS`, `bpf/maps.h`).
 const SLOTS: usize = 8;
 
 /// First number of the rows of files that were read from (`SOURCE_BASE`, `bpf/wire.h`).
@@ -30,14 +30,8 @@ struct Slot {
     number: u32,
     file: Option<FileId>,
     end: Option<u64>,
-}
-
-impl Slot {
-    fn index(number: u32, file: Option<FileId>) -> usize {
-        let inode = file.map_or(0, |file| file.inode);
-        let hash = u64::from(number ^ (number >> 3)) ^ inode;
-        usize::try_from(hash % SLOTS as u64).unwrap_or(0)
-    }
+    /// The thread's calls until then.
+    used: u64,
 }
 
 /// Writes that follow each other in one file.
@@ -60,7 +54,7 @@ struct Run {
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) task: Task,
-    slots: [Option<Slot>; SLOTS],
+    slots: Vec<Slot>,
     run: Option<Run>,
 }
 
@@ -74,7 +68,7 @@ impl Thread {
                 started_ns,
                 ..Task::default()
             },
-            slots: [None; SLOTS],
+            slots: Vec::with_capacity(SLOTS),
             run: None,
         }
     }
@@ -82,11 +76,11 @@ impl Thread {
     /// Adds the call to the thread's sums, and remembers where its transfer ended. Returns
     /// where the transfer before it had ended.
     pub(super) fn account(&mut self, ended: &Ended) -> Option<u64> {
+        let previous_end = self.slot(ended.number, ended.file).end;
         self.task.calls += 1;
         if ended.file.is_some() {
             self.task.time_ns = self.task.time_ns.saturating_add(ended.took_ns());
         }
-        let previous_end = self.slot(ended.number, ended.file).end;
         let Ok(bytes) = ended.outcome else {
             return previous_end;
         };
@@ -107,17 +101,31 @@ impl Thread {
         previous_end
     }
 
-    /// The slot of this call and file; what another pair had left there is forgotten.
+    /// The slot of this call and file; what was in the one used longest ago is forgotten for it.
     fn slot(&mut self, number: u32, file: Option<FileId>) -> &mut Slot {
-        let empty = Slot {
+        let is_its = |slot: &Slot| (slot.number, slot.file) == (number, file);
+        let fresh = Slot {
             number,
             file,
             end: None,
+            used: self.task.calls,
         };
-        let slot = self.slots[Slot::index(number, file)].get_or_insert(empty);
-        if (slot.number, slot.file) != (number, file) {
-            *slot = empty;
-        }
+        let index = match self.slots.iter().position(is_its) {
+            Some(index) => index,
+            None if self.slots.len() < SLOTS => {
+                self.slots.push(fresh);
+                self.slots.len() - 1
+            }
+            None => {
+                let ages = self.slots.iter().enumerate();
+                let oldest = ages.min_by_key(|(_, slot)| slot.used);
+                let index = oldest.map_or(0, |(index, _)| index);
+                self.slots[index] = fresh;
+                index
+            }
+        };
+        let slot = &mut self.slots[index];
+        slot.used = self.task.calls;
         slot
     }
 
