@@ -98,7 +98,7 @@ fn below(dir: &Path, observation: &Observation) -> Seen {
                     count: row.count,
                     errors: row.errors,
                     moved_bytes: row.returned,
-                    shape: row.shape.clone().map(without_pairs),
+                    shape: row.shape.clone(),
                 };
                 Some((key, row))
             })
@@ -152,17 +152,6 @@ fn purposes(seen: &iostrata_core::trace::Seen) -> BTreeMap<Purpose, (u64, u64)> 
         *sum = (sum.0 + moment.count, sum.1 + moment.bytes);
     }
     sums
-}
-
-/// Which predecessors are remembered depends on the inode number (`slot_of`, `bpf/calls.h`),
-/// which is another in each run.
-fn without_pairs(shape: Shape) -> Shape {
-    Shape {
-        pairs: 0,
-        sequential: 0,
-        backward: 0,
-        ..shape
-    }
 }
 
 /// Takes out what differs from run to run: times and processes.
