@@ -23,13 +23,18 @@ use clap::Parser as _;
 /// Hidden subcommand under which the program runs an experiment's work as a child.
 const WORKLOAD: &str = "__workload";
 
+/// Hidden subcommand under which the program waits for the end of a lab, to remove what is left.
+const GUARD: &str = "__guard";
+
 fn main() -> ExitCode {
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == WORKLOAD)
-    {
+    let first = std::env::args_os().nth(1).unwrap_or_default();
+    if first == WORKLOAD {
         return u8::try_from(iostrata_lab::engine::child_main())
             .map_or(ExitCode::FAILURE, ExitCode::from);
+    }
+    if first == GUARD {
+        iostrata_lab::scratch::guard_main();
+        return ExitCode::SUCCESS;
     }
     iostrata_tracer::memory::share();
     // Tests have parts of it fail.

@@ -87,6 +87,14 @@ pub(crate) fn check_files(
     Ok(left)
 }
 
+/// Waits until what a killed `lab` left is removed, or nobody is going to do so.
+pub(crate) fn wait_for_the_guard(place: &Place) {
+    let last = Instant::now() + Duration::from_secs(20);
+    while !entries(&place.dir()).is_empty() && Instant::now() < last {
+        sleep(Duration::from_millis(10));
+    }
+}
+
 /// A text is the old one, or whole as `is_whole` says. After success it is whole.
 pub(crate) fn check_text(
     path: &Path,

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use iostrata_lab::scratch::Scratch;
 
 use crate::ending::{Ended, Run};
-use crate::ground::{OLD, check_files, check_kernel, check_text, is_json};
+use crate::ground::{OLD, check_files, check_kernel, check_text, is_json, wait_for_the_guard};
 use crate::place::{Place, run};
 use crate::seeded::Seeded;
 use crate::trials::{Failure, Fault, Outcome, Trials, holds, variable};
@@ -147,7 +147,10 @@ fn limited(seeded: &mut Seeded, result: &str) -> Outcome {
     })?;
     // A log is kept as far as it was written.
     let expected = [out, place.path("home/log")];
-    // `lab` removes nothing after an end that it is not told of; its next run does.
+    // The process that watches over what `lab` made has the same limit.
+    if ended.status.signal().is_some() {
+        wait_for_the_guard(&place);
+    }
     let is_scratch = |path: &Path| {
         let name = path.file_name().unwrap().to_string_lossy();
         ended.status.signal().is_some() && name.starts_with(".iostrata-")

@@ -41,6 +41,7 @@ impl Session {
             .unwrap();
         let plan = Plan {
             dir: home.path(),
+            enter: false,
             host_bytes: 0,
             images: Some(Images {
                 kinds: &[ImageKind::Ext4],
@@ -48,7 +49,7 @@ impl Session {
                 mounts: &mounts,
             }),
         };
-        let prepared = prepare(&plan, &Interrupt::never()).unwrap();
+        let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
         mount_bind(prepared.images()[0].path(), SEEN_AS).unwrap();
         for own in ["bin", "tmp"] {
             std::fs::create_dir(home.path().join(own)).unwrap();

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
 use rustix::mount::{MountFlags, mount, mount_remount};
 use serde_json::Value;
 
-use crate::place::{Place, entries, is_root, run, with_own_mounts, with_path};
+use crate::place::{Place, entries, is_root, run, until, with_own_mounts, with_path};
 use crate::running::Running;
 
 const QUICK: &str = "lab --quick --fs host --mode flush,fsync --size 1 --count 50";
@@ -200,5 +200,48 @@ fn two_runs_in_one_directory_do_not_disturb_each_other() {
         assert_eq!(counts.collect::<Vec<_>>(), [50, 50]);
         assert_eq!(outcome.stderr, "");
     }
+    place.assert_nothing_left();
+}
+
+/// What a directory's owner may do meanwhile: another directory stands in the place of ours.
+fn exchanged(dir: &Path, stolen: &Path) -> Option<PathBuf> {
+    let mut found = entries(dir).into_iter();
+    let scratch = found.find(|path| path.join("host").is_dir())?;
+    fs::rename(&scratch, stolen).ok()?;
+    for below in ["host", "ext4"] {
+        fs::create_dir_all(scratch.join(below)).unwrap();
+        fs::set_permissions(scratch.join(below), fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    Some(scratch)
+}
+
+#[test]
+fn a_directory_that_its_owner_exchanges_is_not_gone_to() {
+    if !is_root("working in the directory of another user") {
+        return;
+    }
+    let place = Place::new();
+    drop(place.iostrata_of_nobody(""));
+    let options = "lab buffering --quick --fs host,ext4 --mode flush,fsync --size 1 --count 50";
+    let mut command = place.iostrata(options);
+    command.args(["--json", "../result.json"]);
+    let running = Running::start(&place, "run", command);
+    let stolen = place.path("stolen");
+    let planted = until("there is no scratch directory", || {
+        exchanged(&place.dir(), &stolen)
+    });
+    let outcome = running.finish().expect(0);
+    outcome.says(&["could not be removed: somebody renamed it; it is empty"]);
+    let result: Value =
+        serde_json::from_slice(&fs::read(place.path("result.json")).unwrap()).unwrap();
+    let rows = result["experiments"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    assert_eq!(entries(&stolen), Vec::<PathBuf>::new());
+    let found = entries(&planted);
+    assert_eq!(found.len(), 2, "{found:?}");
+    for planted in found {
+        assert_eq!(entries(&planted), Vec::<PathBuf>::new());
+    }
+    fs::remove_dir_all(planted).unwrap();
     place.assert_nothing_left();
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
 use crate::place::{Place, entries, is_root, run, script, until};
@@ -123,23 +123,44 @@ fn a_signal_that_is_ignored_stays_ignored() {
     place.assert_nothing_left();
 }
 
+/// Kills a lab with images and all, and its guard before it if that is so asked.
+fn killed_outright(place: &Place, with_guard: bool) {
+    let options = ENDLESS.replace("host", "host,ext4,xfs,btrfs");
+    let running = Running::start(place, "run", place.iostrata(&options));
+    running.any_workload();
+    // The first process may be one that ends at once; until there is one that stays.
+    until("two processes and their mounts were not seen", || {
+        (place.in_use().1 >= 5).then_some(())
+    });
+    assert_eq!(place.in_use().0, 3);
+    if with_guard {
+        kill_process(running.guard(), Signal::KILL).unwrap();
+    }
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().signal, Some(9));
+    place.assert_kernel_is_clean();
+}
+
 #[test]
-fn killed_outright_only_the_scratch_directory_stays_for_the_next_run() {
+fn killed_outright_nothing_stays() {
     if !is_root("mounting images") {
         return;
     }
     let place = Place::new();
-    let options = ENDLESS.replace("host", "host,ext4,xfs,btrfs");
-    let running = Running::start(&place, "run", place.iostrata(&options));
-    running.any_workload();
-    // The first process may be one that ends at once; until there is one that stays.
-    until("two processes and their mounts were not seen", || {
-        (place.in_use().1 >= 4).then_some(())
+    killed_outright(&place, false);
+    until("the scratch directory stays", || {
+        entries(&place.dir()).is_empty().then_some(())
     });
-    assert_eq!(place.in_use().0, 3);
-    running.signal(Signal::KILL);
-    assert_eq!(running.finish().signal, Some(9));
-    place.assert_kernel_is_clean();
+    place.assert_nothing_left();
+}
+
+#[test]
+fn killed_with_its_guard_only_the_scratch_directory_stays_for_the_next_run() {
+    if !is_root("mounting images") {
+        return;
+    }
+    let place = Place::new();
+    killed_outright(&place, true);
     let left = entries(&place.dir());
     assert_eq!(left.len(), 1, "{left:?}");
     for image in ["ext4", "xfs", "btrfs"] {

@@ -93,6 +93,14 @@ impl<'p> Running<'p> {
         })
     }
 
+    /// The process that removes what it leaves when it is killed.
+    #[track_caller]
+    pub(crate) fn guard(&self) -> Pid {
+        let children = self.children().into_iter();
+        let mut guards = children.filter(|process| is_run_as(*process, b"__guard"));
+        guards.next().unwrap()
+    }
+
     fn children(&self) -> Vec<Pid> {
         let parent = self.child.id().to_string();
         let processes = entries(Path::new("/proc")).into_iter();
@@ -118,6 +126,11 @@ fn parent_of(process: &Path) -> Option<String> {
 }
 
 fn is_workload(process: Pid) -> bool {
+    is_run_as(process, b"__workload")
+}
+
+/// Whether this hidden command is what it was started with.
+fn is_run_as(process: Pid, command: &[u8]) -> bool {
     let line = fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero()));
-    line.is_ok_and(|line| line.ends_with(b"\0__workload\0"))
+    line.is_ok_and(|line| line.ends_with(&[b"\0", command, b"\0"].concat()))
 }

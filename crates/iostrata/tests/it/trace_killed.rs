@@ -1,15 +1,25 @@
 //! iostrata is killed while it traces: the program goes on.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
+use iostrata_lab::scratch::ImageKind;
 use rustix::process::Signal;
 
-use crate::place::{Place, until};
+use crate::cache::with_images;
+use crate::place::{Place, entries, is_root, until};
 use crate::running::Running;
 
 /// Writes 200 lines in some seconds, by a program of its own for each pause.
 const PROGRAM: &str = "for line in $(seq 200); do echo $line; sleep 0.01; done >> \"$0\"";
+
+/// Has a saving that can be measured.
+const SYNCED: &str = "import os
+log = os.open('log', os.O_WRONLY | os.O_CREAT)
+for record in range(500):
+    os.write(log, b'x' * 100)
+    os.fsync(log)";
 
 fn lines(text: &str) -> Vec<usize> {
     text.lines().map(|line| line.parse().unwrap()).collect()
@@ -57,4 +67,30 @@ fn the_programs_code_is_passed_on_through_both_processes() {
         assert_eq!(outcome.code, Some(code), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("/bin/sh"), "{}", outcome.stderr);
     }
+}
+
+/// On btrfs a file without a name is synced for nothing, so what is measured there has one.
+#[test]
+fn what_is_measured_with_a_name_is_removed_when_iostrata_is_killed() {
+    if !is_root("mounting an image") {
+        return;
+    }
+    let place = Place::new();
+    with_images(&place, &[ImageKind::Btrfs], |prepared| {
+        let dir = prepared.images()[0].path();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iostrata"));
+        command.current_dir(dir).args(["trace", "--"]);
+        command.args(["python3", "-c", SYNCED]);
+        let iostrata = Running::start(&place, "killed", command);
+        let measured = || {
+            let is_there = |path: &PathBuf| path.join("replay").exists();
+            entries(dir).into_iter().find(is_there)
+        };
+        until("nothing is measured", measured);
+        iostrata.signal(Signal::KILL);
+        assert_eq!(iostrata.finish().signal, Some(9));
+        until("what was measured stays", || {
+            (entries(dir) == [dir.join("log")]).then_some(())
+        });
+    });
 }

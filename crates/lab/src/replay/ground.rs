@@ -1,13 +1,14 @@
 //! What a replay is done with: a file without a name, or one in a scratch directory.
 
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{FsWord, Mode, OFlags, fstatfs, openat};
 
 use super::job::ReplayFile;
 use super::plan::{Plan, Way};
-use crate::scratch::{Leftover, Scratch, ScratchError, check_room};
+use crate::engine::Launcher;
+use crate::scratch::{Guard, Leftover, Scratch, ScratchError, check_room};
 
 const FILE: &str = "replay";
 
@@ -24,8 +25,8 @@ const ALIKE: [FsWord; 3] = [0xEF53, 0x5846_5342, 0x0102_1994];
 pub(super) enum Ground {
     /// Nothing has a name, so that nothing is left even of a run that is killed.
     Nameless(OwnedFd),
-    /// Of a run that is killed a file is left, which the next one removes.
-    Scratch(Scratch),
+    /// The guard removes the file of a run that is killed.
+    Scratch(Scratch, Option<Guard>),
 }
 
 impl Ground {
@@ -34,9 +35,15 @@ impl Ground {
         directory: &Path,
         opened: OwnedFd,
         plan: &Plan,
+        guard: Option<&Launcher>,
     ) -> Result<Self, ScratchError> {
         if !is_nameless(opened.as_fd(), plan) {
-            return Scratch::create_in(opened, directory, plan.most_bytes()).map(Self::Scratch);
+            let here = format!("/proc/self/fd/{}", opened.as_raw_fd());
+            // Without one, the next run removes what is left.
+            let mut guard = guard.and_then(|guard| Guard::start(guard, Path::new(&here)).ok());
+            let bytes = plan.most_bytes();
+            let scratch = Scratch::create_in(opened, directory, bytes, guard.as_mut())?;
+            return Ok(Self::Scratch(scratch, guard));
         }
         check_room(opened.as_fd(), directory, plan.most_bytes())?;
         Ok(Self::Nameless(opened))
@@ -45,7 +52,7 @@ impl Ground {
     pub(super) fn directory(&self) -> BorrowedFd<'_> {
         match self {
             Self::Nameless(directory) => directory.as_fd(),
-            Self::Scratch(scratch) => scratch.as_fd(),
+            Self::Scratch(scratch, _) => scratch.as_fd(),
         }
     }
 
@@ -55,14 +62,18 @@ impl Ground {
             Self::Nameless(_) => ReplayFile::Nameless {
                 directory: ".".into(),
             },
-            Self::Scratch(_) => ReplayFile::Named { path: FILE.into() },
+            Self::Scratch(..) => ReplayFile::Named { path: FILE.into() },
         }
     }
 
     pub(super) fn close(self) -> Result<(), Leftover> {
         match self {
             Self::Nameless(_) => Ok(()),
-            Self::Scratch(scratch) => scratch.close(),
+            Self::Scratch(scratch, guard) => {
+                let closed = scratch.close();
+                drop(guard);
+                closed
+            }
         }
     }
 }

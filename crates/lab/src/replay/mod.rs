@@ -59,6 +59,15 @@ pub struct Wanted<'a> {
     pub device: Option<u32>,
 }
 
+/// What is started for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Programs<'a> {
+    /// Does the work.
+    pub work: &'a Launcher,
+    /// Ends up in [`crate::scratch::guard_main`], if there is one.
+    pub guard: Option<&'a Launcher>,
+}
+
 /// A measured saving.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
@@ -106,7 +115,7 @@ pub struct Replays {
 /// not answer can make it longer.
 ///
 /// `stop` is asked all the time and ends it.
-pub fn replay(wanted: &[Wanted<'_>], launcher: &Launcher, stop: &dyn Fn() -> bool) -> Replays {
+pub fn replay(wanted: &[Wanted<'_>], programs: Programs<'_>, stop: &dyn Fn() -> bool) -> Replays {
     let end_ns = monotonic_ns() + LIMIT_S * SECOND_NS;
     let mut replays = Replays::default();
     for (number, one) in wanted.iter().enumerate() {
@@ -119,7 +128,7 @@ pub fn replay(wanted: &[Wanted<'_>], launcher: &Launcher, stop: &dyn Fn() -> boo
                 match share_ns(left_ns, wanted.len() - number) {
                     Some(given_ns) => {
                         let leftovers = &mut replays.leftovers;
-                        in_scratch(one, given_ns, launcher, stop, leftovers)
+                        in_scratch(one, given_ns, programs, stop, leftovers)
                     }
                     None => Err(NotReplayed::NoTimeLeft { limit_s: LIMIT_S }),
                 }
@@ -139,21 +148,22 @@ fn share_ns(left_ns: u64, waiting: usize) -> Option<u64> {
 fn in_scratch(
     wanted: &Wanted<'_>,
     given_ns: u64,
-    launcher: &Launcher,
+    programs: Programs<'_>,
     stop: &dyn Fn() -> bool,
     leftovers: &mut Vec<Leftover>,
 ) -> Result<Measurement, NotReplayed> {
     let deadline_ns = monotonic_ns() + given_ns - REMOVAL_NS;
     let plan = Plan::new(&wanted.remedy).map_err(|error| NotReplayed::Refused(error.message))?;
     let (directory, opened) = place::find(wanted.directory, wanted.device)?;
-    let ground = Ground::prepare(&directory, opened, &plan).map_err(NotReplayed::from_scratch)?;
+    let ground = Ground::prepare(&directory, opened, &plan, programs.guard)
+        .map_err(NotReplayed::from_scratch)?;
     let job = Job::Replay(ReplayJob {
         remedy: wanted.remedy,
         file: ground.file(),
         deadline_ns,
     });
     let is_over = || stop() || monotonic_ns() > deadline_ns + PATIENCE_NS;
-    let report = perform(&job, &ground, launcher, &is_over);
+    let report = perform(&job, &ground, programs.work, &is_over);
     leftovers.extend(ground.close().err());
     let given_s = given_ns as f64 / SECOND_NS as f64;
     let report =

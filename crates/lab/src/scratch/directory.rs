@@ -12,11 +12,12 @@ use rustix::fs::{
     fstatvfs, mkdirat, openat,
 };
 use rustix::io::Errno;
-use rustix::process::getpid;
+use rustix::process::{fchdir, geteuid, getpid};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::error::{Leftover, ScratchError};
-use super::removal::{open_directory, remove_stale, remove_tree};
+use super::guard::Guard;
+use super::removal::{open_directory, remove_own, remove_stale, remove_tree};
 
 /// All scratch directories are called this and [`RANDOM_BYTES`] in lower-case hexadecimal.
 pub(super) const PREFIX: &str = ".iostrata-";
@@ -42,6 +43,8 @@ pub struct Scratch {
     directory: OwnedFd,
     name: String,
     path: PathBuf,
+    /// Where the process was before it [entered](Self::enter).
+    left: Option<OwnedFd>,
     removed: bool,
     lock: File,
     /// Given back before removing, which is possible then however many files are open.
@@ -54,12 +57,21 @@ impl Scratch {
     /// `needed_bytes` is the most that will be in it at one time; 5 % more must be
     /// free. Scratch directories that killed runs left in `dir` are removed first.
     pub fn create(dir: &Path, needed_bytes: u64) -> Result<Self, ScratchError> {
+        Self::create_guarded(dir, needed_bytes, None)
+    }
+
+    /// The same; `guard` removes it if this process is killed.
+    pub(crate) fn create_guarded(
+        dir: &Path,
+        needed_bytes: u64,
+        guard: Option<&mut Guard>,
+    ) -> Result<Self, ScratchError> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let parent = openat(CWD, dir, flags, Mode::empty())
             .map_err(|errno| ScratchError::access(dir, errno))?;
         // Absolute, because the working directory may change.
         let dir = fs::canonicalize(dir).map_err(|error| ScratchError::io("find", dir, error))?;
-        Self::create_in(parent, &dir, needed_bytes)
+        Self::create_in(parent, &dir, needed_bytes, guard)
     }
 
     /// The same in a directory that is open. Who uses [`Self::as_fd`] alone is sure of that one;
@@ -68,6 +80,7 @@ impl Scratch {
         parent: OwnedFd,
         dir: &Path,
         needed_bytes: u64,
+        mut guard: Option<&mut Guard>,
     ) -> Result<Self, ScratchError> {
         check_room(parent.as_fd(), dir, needed_bytes)?;
         let reserve = (0..RESERVED).map(|_| parent.try_clone());
@@ -76,6 +89,9 @@ impl Scratch {
             .map_err(|error| ScratchError::io("use", dir, error))?;
         for _ in 0..ATTEMPTS {
             let name = random_name().map_err(|errno| ScratchError::io("name", dir, errno))?;
+            if let Some(guard) = &mut guard {
+                guard.watch(&name);
+            }
             let made = make(parent.as_fd(), &name);
             let (directory, lock) = match made {
                 Ok(made) => made,
@@ -86,11 +102,13 @@ impl Scratch {
                 Err(errno) => return Err(ScratchError::access(dir, errno)),
             };
             let path = dir.join(&name);
+            check_owner(parent.as_fd(), directory.as_fd(), dir)?;
             let mut scratch = Self {
                 parent,
                 directory,
                 name,
                 path,
+                left: None,
                 removed: false,
                 lock,
                 reserve: std::mem::take(&mut reserve),
@@ -101,9 +119,30 @@ impl Scratch {
         Err(ScratchError::io("make a directory in", dir, Errno::EXIST))
     }
 
-    /// Absolute path.
+    /// Absolute path, as it was when the directory was made.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Makes it the working directory of this process, and of those started from now on, until it
+    /// is removed. Who owns a directory above may rename this one and put another in its place:
+    /// paths from here lead here all the same.
+    pub(crate) fn enter(&mut self) -> Result<(), ScratchError> {
+        let io = |errno| ScratchError::io("enter", &self.path, errno);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let left = openat(CWD, ".", flags, Mode::empty()).map_err(io)?;
+        fchdir(&self.directory).map_err(io)?;
+        self.left = Some(left);
+        Ok(())
+    }
+
+    /// How a path in it is given to the kernel: from the working directory where that is this
+    /// one, else the absolute path.
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
+        match self.left {
+            Some(_) => Path::new(".").join(name),
+            None => self.path.join(name),
+        }
     }
 
     /// Free bytes for this user on the file system of the directory.
@@ -140,9 +179,17 @@ impl Scratch {
             return Ok(());
         }
         self.reserve.clear();
-        remove_tree(self.parent.as_fd(), &self.name).map_err(|cause| Leftover {
+        if let Some(left) = self.left.take() {
+            // One that is gone by now is no place to go back to.
+            _ = fchdir(left);
+        }
+        let removed = remove_own(self.parent.as_fd(), &self.name, &self.directory);
+        removed.map_err(|cause| Leftover {
             path: self.path.clone(),
-            cause: cause.to_string(),
+            cause: match cause {
+                Errno::STALE => "somebody renamed it; it is empty".to_owned(),
+                cause => cause.to_string(),
+            },
         })
     }
 }
@@ -195,6 +242,30 @@ pub(crate) fn check_room(
     check_writable(directory, path)?;
     remove_stale(directory);
     check_space(directory, path, needed_bytes)
+}
+
+/// Whether the directory that was made is the one that was opened, if others might have put one of
+/// theirs in its place: then it has to be this user's, which not all file systems can say.
+fn check_owner(
+    parent: BorrowedFd<'_>,
+    directory: BorrowedFd<'_>,
+    path: &Path,
+) -> Result<(), ScratchError> {
+    let examined = |errno| ScratchError::io("examine", path, errno);
+    let (above, made) = (
+        fstat(parent).map_err(examined)?,
+        fstat(directory).map_err(examined)?,
+    );
+    let own = geteuid().as_raw();
+    let is_trusted = above.st_uid == 0 || above.st_uid == own;
+    // Writable by others, and not sticky.
+    let is_open_to_others = above.st_mode & 0o022 != 0 && above.st_mode & 0o1000 == 0;
+    if (is_trusted && !is_open_to_others) || made.st_uid == own {
+        return Ok(());
+    }
+    Err(ScratchError::NotOwn {
+        path: path.to_owned(),
+    })
 }
 
 fn check_writable(directory: BorrowedFd<'_>, path: &Path) -> Result<(), ScratchError> {

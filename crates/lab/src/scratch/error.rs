@@ -34,6 +34,17 @@ pub enum ScratchError {
         /// What was named.
         path: PathBuf,
     },
+    /// What is made there does not belong to who made it.
+    #[error(
+        "cannot trust {}: what is made there does not belong to this user, and others could put \
+         something else in its place; run iostrata as the owner of the directory, or choose one of \
+         your own with --dir",
+        path.display()
+    )]
+    NotOwn {
+        /// What was named.
+        path: PathBuf,
+    },
     /// Nobody can write there.
     #[error(
         "cannot write in {}: its file system is mounted read-only; choose another directory \

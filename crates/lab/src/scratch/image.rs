@@ -67,7 +67,7 @@ impl Image {
         kind: ImageKind,
         device: LoopDevice,
     ) -> Result<Self, ScratchError> {
-        let path = scratch.path().join(kind.name());
+        let path = scratch.place(kind.name());
         mkdirat(scratch.as_fd(), kind.name(), Mode::RWXU)
             .map_err(|errno| ScratchError::io("make the directory", &path, errno))?;
         let backing_cached = !device.direct_io() || is_in_memory(scratch)?;
@@ -97,7 +97,8 @@ impl Image {
         self.kind
     }
 
-    /// Absolute path of its root directory.
+    /// Path of its root directory: absolute, or from the working directory
+    /// ([`super::Plan::enter`]).
     pub fn path(&self) -> &Path {
         &self.path
     }

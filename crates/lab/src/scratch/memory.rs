@@ -28,7 +28,7 @@ impl Tmpfs {
         bytes: u64,
         _private: &PrivateMounts,
     ) -> Result<Self, ScratchError> {
-        let path = scratch.path().join(TMPFS);
+        let path = scratch.place(TMPFS);
         mkdirat(scratch.as_fd(), TMPFS, Mode::RWXU)
             .map_err(|errno| ScratchError::io("make the directory", &path, errno))?;
         let data = std::ffi::CString::new(format!("size={bytes},mode=700"))
@@ -41,7 +41,7 @@ impl Tmpfs {
         })
     }
 
-    /// Absolute path of its root directory.
+    /// Path of its root directory, as [`super::Image::path`].
     pub fn path(&self) -> &Path {
         &self.path
     }

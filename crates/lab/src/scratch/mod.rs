@@ -5,10 +5,12 @@
 //! removes. After SIGKILL the kernel does the same for mounts (they live in a
 //! [private namespace](isolate)), loop devices (they release themselves) and image
 //! files (they lose their name before anything is written to them); the directories
-//! that remain, with what was in `host`, are removed by the next run in the same place.
+//! that remain, with what was in `host`, are removed by the [guard](Guard), or where that was
+//! killed too, by the next run in the same place.
 
 mod directory;
 mod error;
+mod guard;
 mod image;
 mod kind;
 mod memory;
@@ -24,6 +26,7 @@ use rustix::fs::{Mode, mkdirat};
 pub use directory::Scratch;
 pub(crate) use directory::check_room;
 pub use error::{Leftover, ScratchError};
+pub use guard::{Guard, guard_main};
 pub use image::Image;
 pub use kind::ImageKind;
 pub use memory::{TMPFS, Tmpfs};
@@ -53,6 +56,10 @@ pub fn find_mkfs(kind: ImageKind) -> Result<(), ScratchError> {
 pub struct Plan<'a> {
     /// The user's directory.
     pub dir: &'a Path,
+    /// Whether this process goes into the scratch directory, and out of it when that is removed.
+    /// All paths are from there then, and lead there whoever renames a directory above. Programs
+    /// of one thread can do so: the working directory is that of all.
+    pub enter: bool,
     /// Most bytes that will be at one time in the scratch directory itself.
     pub host_bytes: u64,
     /// File systems to make, if any.
@@ -116,7 +123,11 @@ impl Prepared {
 ///
 /// Space for all of it, with 5 % to spare, must be free, although image files
 /// take only what is written to them.
-pub fn prepare(plan: &Plan<'_>, interrupt: &Interrupt) -> Result<Prepared, ScratchError> {
+pub fn prepare(
+    plan: &Plan<'_>,
+    guard: Option<&mut Guard>,
+    interrupt: &Interrupt,
+) -> Result<Prepared, ScratchError> {
     // Everything that can be known to be missing is found before anything is written.
     let mut bytes = plan.host_bytes;
     let mut to_make = Vec::new();
@@ -127,8 +138,11 @@ pub fn prepare(plan: &Plan<'_>, interrupt: &Interrupt) -> Result<Prepared, Scrat
             to_make.push((kind, image_bytes, mkfs::find(kind)?));
         }
     }
-    let scratch = Scratch::create(plan.dir, bytes)?;
-    let host = scratch.path().join(HOST);
+    let mut scratch = Scratch::create_guarded(plan.dir, bytes, guard)?;
+    if plan.enter {
+        scratch.enter()?;
+    }
+    let host = scratch.place(HOST);
     mkdirat(scratch.as_fd(), HOST, Mode::RWXU)
         .map_err(|errno| ScratchError::io("make the directory", &host, errno))?;
     let mut prepared = Prepared {

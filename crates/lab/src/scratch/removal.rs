@@ -6,7 +6,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fstat, openat, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat,
+};
 use rustix::io::Errno;
 use rustix::path::Arg;
 use rustix::process::geteuid;
@@ -28,7 +30,7 @@ pub(super) fn remove_stale(parent: BorrowedFd<'_>) {
     }
 }
 
-fn is_scratch_name(name: &CStr) -> bool {
+pub(super) fn is_scratch_name(name: &CStr) -> bool {
     let Some(random) = name.to_bytes().strip_prefix(PREFIX.as_bytes()) else {
         return false;
     };
@@ -36,7 +38,8 @@ fn is_scratch_name(name: &CStr) -> bool {
     random.len() == 2 * RANDOM_BYTES && random.iter().all(lower_hex)
 }
 
-fn remove_if_stale(parent: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+/// Removes one, unless its run lives or it is none of ours.
+pub(super) fn remove_if_stale(parent: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
     let directory = open_directory(parent, name)?;
     if fstat(&directory)?.st_uid != geteuid().as_raw() {
         return Err(Errno::PERM);
@@ -77,10 +80,28 @@ pub(super) fn open_directory(parent: BorrowedFd<'_>, name: impl Arg) -> Result<O
 /// directory can be told to be ours.
 pub(super) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg + Copy) -> Result<(), Errno> {
     let directory = open_directory(parent, name)?;
-    let device = fstat(&directory)?.st_dev;
-    empty(&directory, device, Some(LOCK))?;
-    gone(unlinkat(&directory, LOCK, AtFlags::empty()))?;
-    // Without its lock file, another run may take it for stale and remove it first.
+    remove_own(parent, name, &directory)
+}
+
+/// The same for a directory that is open. Fails with `STALE` where others have renamed it: it is
+/// empty then, and what has its name now is not touched.
+pub(super) fn remove_own(
+    parent: BorrowedFd<'_>,
+    name: impl Arg + Copy,
+    directory: &OwnedFd,
+) -> Result<(), Errno> {
+    let own = fstat(directory)?;
+    empty(directory, own.st_dev, Some(LOCK))?;
+    gone(unlinkat(directory, LOCK, AtFlags::empty()))?;
+    let named = match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        // Another run may have taken it for stale, which it is without its lock file.
+        Err(Errno::NOENT) if fstat(directory)?.st_nlink == 0 => return Ok(()),
+        Err(Errno::NOENT) => return Err(Errno::STALE),
+        named => named?,
+    };
+    if (named.st_dev, named.st_ino) != (own.st_dev, own.st_ino) {
+        return Err(Errno::STALE);
+    }
     gone(unlinkat(parent, name, AtFlags::REMOVEDIR))
 }
 

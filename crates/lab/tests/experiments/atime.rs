@@ -62,10 +62,11 @@ fn measure(kinds: &[ImageKind], selection: &Selection, observed: bool) -> AtimeR
     };
     let plan = Plan {
         dir: base.path(),
+        enter: false,
         host_bytes: 1 << 20,
         images: Some(images),
     };
-    let mut prepared = prepare(&plan, &Interrupt::never()).unwrap();
+    let mut prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
     prepared.add_tmpfs(128 << 20, &mounts).unwrap();
     let mut observer = observed.then(|| EbpfObserver::open().unwrap());
     let settings = RunSettings {

@@ -245,10 +245,11 @@ fn with_images(kinds: &[ImageKind], test: impl FnOnce(&[Image])) {
     };
     let plan = Plan {
         dir: dir.path(),
+        enter: false,
         host_bytes: 1 << 20,
         images: Some(images),
     };
-    let prepared = prepare(&plan, &Interrupt::never()).unwrap();
+    let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
     test(prepared.images());
     assert!(prepared.close().is_empty(), "everything is removed");
 }

@@ -38,10 +38,11 @@ fn observed_run(modes: &[Mode]) -> BufferingResult {
     };
     let plan = Plan {
         dir: dir.path(),
+        enter: false,
         host_bytes: 64 << 20,
         images: Some(images),
     };
-    let prepared = prepare(&plan, &Interrupt::never()).unwrap();
+    let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
     let selection = Selection {
         modes: modes.to_vec(),
         sizes_bytes: vec![1],

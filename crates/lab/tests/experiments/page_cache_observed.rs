@@ -43,6 +43,7 @@ fn observed_run() -> PageCacheResult {
     let planned = selection.plan().unwrap();
     let plan = Plan {
         dir: dir.path(),
+        enter: false,
         host_bytes: 0,
         images: Some(Images {
             kinds: &[ImageKind::Ext4],
@@ -51,7 +52,7 @@ fn observed_run() -> PageCacheResult {
         }),
     };
     assert!(needed_bytes(&planned.cases) < 64 << 20);
-    let prepared = prepare(&plan, &Interrupt::never()).unwrap();
+    let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
     let settings = RunSettings {
         rules: Rules {
             min_runs: 1,

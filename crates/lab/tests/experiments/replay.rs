@@ -8,9 +8,11 @@ use std::path::Path;
 
 use iostrata_core::observe::{Observer as _, Stream};
 use iostrata_core::trace::Remedy;
-use iostrata_lab::engine::{Job, Report, observed_file};
+use iostrata_lab::engine::{Job, Launcher, Report, observed_file};
 use iostrata_lab::interrupt::Interrupt;
-use iostrata_lab::replay::{Measurement, NotReplayed, ReplayFile, ReplayJob, Wanted, replay};
+use iostrata_lab::replay::{
+    Measurement, NotReplayed, Programs, ReplayFile, ReplayJob, Wanted, replay,
+};
 use iostrata_lab::scratch::{ImageKind, Images, Plan, isolate, prepare};
 use iostrata_tracer::ebpf::EbpfObserver;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
@@ -42,6 +44,10 @@ fn never() -> bool {
     false
 }
 
+fn programs(work: &Launcher) -> Programs<'_> {
+    Programs { work, guard: None }
+}
+
 fn wanted(remedy: Remedy, directory: &Path) -> Wanted<'_> {
     Wanted {
         remedy,
@@ -53,7 +59,7 @@ fn wanted(remedy: Remedy, directory: &Path) -> Wanted<'_> {
 /// One measurement; nothing may be left.
 fn one(remedy: Remedy, directory: &Path) -> Result<Measurement, NotReplayed> {
     let before = fs::read_dir(directory).map_or(0, Iterator::count);
-    let replays = replay(&[wanted(remedy, directory)], &launcher(), &never);
+    let replays = replay(&[wanted(remedy, directory)], programs(&launcher()), &never);
     assert!(replays.leftovers.is_empty(), "{:?}", replays.leftovers);
     let after = fs::read_dir(directory).map_or(0, Iterator::count);
     assert_eq!(before, after, "nothing is left in {}", directory.display());
@@ -107,6 +113,7 @@ fn sharing_a_sync_is_faster_on_a_file_system_with_a_journal() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     let plan = Plan {
         dir: dir.path(),
+        enter: false,
         host_bytes: 0,
         images: Some(Images {
             kinds: &[ImageKind::Ext4, ImageKind::Btrfs],
@@ -114,7 +121,7 @@ fn sharing_a_sync_is_faster_on_a_file_system_with_a_journal() {
             mounts: &mounts,
         }),
     };
-    let prepared = prepare(&plan, &Interrupt::never()).unwrap();
+    let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
     for image in prepared.images() {
         let measured = one(fsync_each(50), image.path()).unwrap();
         let replayed = measured.replayed;
@@ -181,7 +188,7 @@ fn all_together_are_bounded_and_equal_ones_are_measured_once() {
         .collect();
     all.push(all[0]);
     let begun = clock_gettime(ClockId::Monotonic).tv_sec;
-    let replays = replay(&all, &launcher(), &never);
+    let replays = replay(&all, programs(&launcher()), &never);
     // Not how fast it is: that there is an end, with room for a machine that is busy.
     assert!(clock_gettime(ClockId::Monotonic).tv_sec - begun < 30);
     let measured = replays.measured;
@@ -220,7 +227,11 @@ fn no_room_and_a_disk_that_fills_are_reasons() {
         while asked.get() > 1 && (&hog).write_all(&[1; 4096]).is_ok() {}
         false
     };
-    let replays = replay(&[wanted(BYTEWISE, dir.path())], &launcher(), &stop);
+    let replays = replay(
+        &[wanted(BYTEWISE, dir.path())],
+        programs(&launcher()),
+        &stop,
+    );
     let refused = replays.measured[0].clone().unwrap_err();
     assert!(matches!(refused, NotReplayed::Full(_)), "{refused}");
 }
@@ -248,7 +259,7 @@ fn a_directory_that_is_gone_is_a_reason_unless_the_file_system_is_known() {
         device: Some(observed_file(dir.path()).unwrap().device),
         ..wanted(BYTEWISE, &gone)
     };
-    let replays = replay(&[known], &launcher(), &never);
+    let replays = replay(&[known], programs(&launcher()), &never);
     assert_eq!(replays.measured[0].as_ref().unwrap().directory, dir.path());
 }
 
@@ -261,7 +272,7 @@ fn an_interruption_ends_it_and_leaves_nothing() {
         asked.get() > 2
     };
     let all = [BYTEWISE, fsync_each(1000)].map(|remedy| wanted(remedy, dir.path()));
-    let replays = replay(&all, &launcher(), &stop);
+    let replays = replay(&all, programs(&launcher()), &stop);
     assert_eq!(replays.measured[1], Err(NotReplayed::Interrupted));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
@@ -280,7 +291,7 @@ fn a_measurement_has_no_name_while_it_runs() {
         false
     };
     let all = [BYTEWISE, fsync_each(1000)].map(|remedy| wanted(remedy, dir.path()));
-    let replays = replay(&all, &launcher(), &stop);
+    let replays = replay(&all, programs(&launcher()), &stop);
     assert!(replays.measured.iter().all(Result::is_ok), "{replays:?}");
     assert!(asked.get() > 0);
     assert_eq!(seen.get(), 0, "whoever is killed now leaves nothing");

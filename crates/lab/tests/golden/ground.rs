@@ -65,10 +65,11 @@ pub(crate) fn count(kind: ImageKind, mode: &[&str]) -> Counted {
     };
     let plan = Plan {
         dir: base.path(),
+        enter: false,
         host_bytes: 0,
         images: Some(images),
     };
-    let prepared = prepare(&plan, &Interrupt::never()).unwrap();
+    let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
     let root = prepared.images()[0].path();
     let disks = inspect(root, &Roots::default()).unwrap().charged_disks();
 

@@ -53,10 +53,11 @@ fn measured(kind: Option<ImageKind>, kinds: &[(Call, Write)], writers: &[u64]) -
     });
     let plan = Plan {
         dir: base.path(),
+        enter: false,
         host_bytes: 128 << 20,
         images,
     };
-    let prepared = prepare(&plan, &Interrupt::never()).unwrap();
+    let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
     let target = match prepared.images() {
         [image] => target(image.kind().name(), image.path(), true),
         _ => target("host", prepared.host(), false),

@@ -35,10 +35,11 @@ fn prepare(
     });
     let plan = Plan {
         dir,
+        enter: false,
         host_bytes: 0,
         images,
     };
-    scratch::prepare(&plan, &Interrupt::never())
+    scratch::prepare(&plan, None, &Interrupt::never())
 }
 
 /// Asks other tools than the code under test.

@@ -150,6 +150,7 @@ fn play(role: Role) {
     let dir = PathBuf::from(env::var_os(DIR).unwrap());
     let plan = Plan {
         dir: &dir,
+        enter: false,
         host_bytes: 0,
         images: Some(Images {
             kinds: &kinds,
@@ -157,7 +158,7 @@ fn play(role: Role) {
             mounts: &mounts,
         }),
     };
-    match scratch::prepare(&plan, &interrupt) {
+    match scratch::prepare(&plan, None, &interrupt) {
         Ok(prepared) => act(role, &prepared, &interrupt),
         Err(error) => say(format_args!("error {error}")),
     }

@@ -4,12 +4,16 @@ mod duration;
 mod planned;
 mod targets;
 
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
 use clap::ValueEnum as _;
 use iostrata_core::environment::Backend;
 use iostrata_core::lab::{Experiment, LabResult, SCHEMA};
 use iostrata_core::observe::Observer;
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
+use iostrata_lab::scratch::Guard;
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 use iostrata_report::html::Drawn;
@@ -21,12 +25,12 @@ use self::planned::Planned;
 use self::targets::Choice;
 use super::html::{self, Page};
 use super::{deliver, json, read_back};
-use crate::WORKLOAD;
 use crate::cli::{ExperimentName, Lab};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::ui::{self, Canvas};
+use crate::{GUARD, WORKLOAD};
 
 /// Runs experiments, saves the result and draws what was saved.
 pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
@@ -34,17 +38,21 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let json = Named::output("--json", options.json.as_deref());
     outputs::check(json.into_iter().chain(html::named(&options.html)))?;
     let planned = plan(options, effort)?;
+    let mut guard = guard(&options.dir);
     // First of all: mounts become private to this process before it has threads.
     let mut choice = Choice::from_options(options, effort, &planned)?;
     let page = Page::open(&options.html, options.json.as_deref())?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
-    let prepared = choice.prepare(&options.dir, &planned, &interrupt)?;
+    // The working directory is the scratch directory from then on.
+    let dir = std::path::absolute(&options.dir);
+    let dir = dir.as_deref().unwrap_or(&options.dir);
+    let prepared = choice.prepare(&options.dir, &planned, guard.as_mut(), &interrupt)?;
     choice.explain();
     let targets = choice.targets(&prepared)?;
     let (mut observer, unobserved_because) = open_observer();
     let backend = observer.as_ref().map_or(Backend::None, Observer::backend);
-    let mut environment = machine::environment(&options.dir, backend)?;
+    let mut environment = machine::environment(dir, backend)?;
     environment.ways = observer.as_ref().map_or_else(Vec::new, EbpfObserver::ways);
     let settings = RunSettings {
         rules: effort.rules(),
@@ -68,6 +76,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     for leftover in prepared.close() {
         ui::say(&format!("warning: {leftover}"));
     }
+    drop(guard);
     let rows = experiments.iter().map(Experiment::rows).sum();
     let interrupted = || {
         interrupt
@@ -85,6 +94,23 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     };
     finish(options, destination, page, &result)?;
     outcome
+}
+
+/// Who removes the scratch directory if this process is killed. Without it the next run does so.
+fn guard(dir: &Path) -> Option<Guard> {
+    let started = Guard::start(&Launcher::this_program(GUARD), dir);
+    let why = started.as_ref().err().map(io::Error::kind);
+    // That the directory cannot be used is said by who uses it.
+    let is_dir = !matches!(why, Some(ErrorKind::NotFound | ErrorKind::NotADirectory));
+    if let Err(error) = started.as_ref()
+        && is_dir
+    {
+        ui::say(&format!(
+            "warning: no process watches over the scratch directory ({error}); if this run is killed, \
+             the next one in the same place removes it"
+        ));
+    }
+    started.ok()
 }
 
 /// Saves the result, then draws what was saved. One that cannot be written does not keep the

@@ -5,7 +5,7 @@ use std::path::Path;
 use iostrata_core::Gap;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{
-    self, Image, ImageKind, Images, Plan, Prepared, ScratchError, TMPFS, Tmpfs,
+    self, Guard, Image, ImageKind, Images, Plan, Prepared, ScratchError, TMPFS, Tmpfs,
 };
 use iostrata_lab::session::Effort;
 use iostrata_lab::target::Target;
@@ -143,10 +143,12 @@ impl Choice {
         &mut self,
         dir: &Path,
         planned: &[Planned],
+        mut guard: Option<&mut Guard>,
         interrupt: &Interrupt,
     ) -> Result<Prepared, Failure> {
         loop {
-            let error = match self.try_to_prepare(dir, planned, interrupt) {
+            let guard = guard.as_deref_mut();
+            let error = match self.try_to_prepare(dir, planned, guard, interrupt) {
                 Ok(prepared) => return Ok(prepared),
                 Err(error) => error,
             };
@@ -177,6 +179,7 @@ impl Choice {
         &self,
         dir: &Path,
         planned: &[Planned],
+        guard: Option<&mut Guard>,
         interrupt: &Interrupt,
     ) -> Result<Prepared, ScratchError> {
         // The largest counts: each experiment removes its files.
@@ -201,10 +204,11 @@ impl Choice {
         let host_bytes = if self.host { needed_bytes } else { 1 << 20 };
         let plan = Plan {
             dir,
+            enter: true,
             host_bytes,
             images,
         };
-        let mut prepared = scratch::prepare(&plan, interrupt)?;
+        let mut prepared = scratch::prepare(&plan, guard, interrupt)?;
         if let Some(mounts) = self.mounts.as_ref().filter(|_| self.tmpfs) {
             prepared.add_tmpfs(on_images.saturating_mul(2), mounts)?;
         }
@@ -265,8 +269,15 @@ fn host(dir: &Path) -> Result<Target, Failure> {
         backing_cached: false,
         disks: under.charged_disks(),
         device_path: device,
-        storage: under.target(dir.to_string_lossy().into_owned()),
+        storage: under.target(shown(dir)),
     })
+}
+
+/// The absolute path, for people.
+fn shown(dir: &Path) -> String {
+    let absolute = std::fs::canonicalize(dir);
+    let shown = absolute.as_deref().unwrap_or(dir);
+    shown.to_string_lossy().into_owned()
 }
 
 fn image(image: &Image) -> Result<Target, Failure> {
@@ -281,7 +292,7 @@ fn image(image: &Image) -> Result<Target, Failure> {
         backing_cached: image.backing_cached(),
         disks: under.charged_disks(),
         device_path: Some(image.device().path().to_owned()),
-        storage: under.target(dir.to_string_lossy().into_owned()),
+        storage: under.target(shown(&dir)),
         dir,
     })
 }
@@ -294,7 +305,7 @@ fn memory(tmpfs: &Tmpfs) -> Result<Target, Failure> {
         backing_cached: false,
         disks: under.charged_disks(),
         device_path: None,
-        storage: under.target(tmpfs.path().to_string_lossy().into_owned()),
+        storage: under.target(shown(tmpfs.path())),
         dir: tmpfs.path().to_owned(),
     })
 }

@@ -8,10 +8,10 @@ use iostrata_core::op::{FileId, Gap};
 use iostrata_core::rules::{self, Bound};
 use iostrata_core::trace::{Cited, Draft, TraceResult, worth_s};
 use iostrata_lab::engine::Launcher;
-use iostrata_lab::replay::{Wanted, replay};
+use iostrata_lab::replay::{Programs, Wanted, replay};
 
-use crate::WORKLOAD;
 use crate::ui;
+use crate::{GUARD, WORKLOAD};
 
 /// Lets the rules look at the run, and measures the savings they promise by doing the same
 /// work both ways, unless they are to stay `computed`. `stop` ends the measuring alone.
@@ -50,7 +50,11 @@ pub(super) fn find(
             })
         })
         .collect();
-    let replays = replay(&wanted, &Launcher::this_program(WORKLOAD), stop);
+    let programs = Programs {
+        work: &Launcher::this_program(WORKLOAD),
+        guard: Some(&Launcher::this_program(GUARD)),
+    };
+    let replays = replay(&wanted, programs, stop);
     for leftover in &replays.leftovers {
         ui::say(&format!("warning: {leftover}"));
     }

@@ -69,12 +69,13 @@ fn stored(path: &Path, bytes: usize) -> File {
 }
 
 /// Runs `test` with the file systems in a thread with its own mounts.
-fn with_images(place: &Place, kinds: &[ImageKind], test: impl FnOnce(&Prepared) + Send) {
+pub(crate) fn with_images(place: &Place, kinds: &[ImageKind], test: impl FnOnce(&Prepared) + Send) {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let mounts = scratch::isolate().unwrap();
             let plan = Plan {
                 dir: &place.dir(),
+                enter: false,
                 host_bytes: 0,
                 images: Some(Images {
                     kinds,
@@ -82,7 +83,7 @@ fn with_images(place: &Place, kinds: &[ImageKind], test: impl FnOnce(&Prepared) 
                     mounts: &mounts,
                 }),
             };
-            let prepared = scratch::prepare(&plan, &Interrupt::never()).unwrap();
+            let prepared = scratch::prepare(&plan, None, &Interrupt::never()).unwrap();
             test(&prepared);
             assert!(prepared.close().is_empty());
         });

@@ -125,7 +125,10 @@ impl Language {
 
     /// Variables for the compiler: nothing is written outside `dir`, nothing is downloaded.
     pub(super) fn compile_environment(self, dir: &Path) -> Vec<(OsString, OsString)> {
-        let inside = |name: &str| dir.join(name).into_os_string();
+        // Go's programs work elsewhere. The name of the working directory may lead elsewhere by now.
+        let here = format!("/proc/{}/cwd", std::process::id());
+        let absolute = Path::new(&here).join(dir);
+        let inside = |name: &str| absolute.join(name).into_os_string();
         let mut variables: Vec<(OsString, OsString)> = vec![("TMPDIR".into(), dir.into())];
         if self != Self::Go {
             return variables;
@@ -133,7 +136,7 @@ impl Language {
         variables.extend([
             ("GOCACHE".into(), inside("go-cache")),
             ("GOPATH".into(), inside("go-path")),
-            ("GOTMPDIR".into(), dir.as_os_str().to_owned()),
+            ("GOTMPDIR".into(), absolute.as_os_str().to_owned()),
         ]);
         let fixed = [
             ("GOENV", "off"),

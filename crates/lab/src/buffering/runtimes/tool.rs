@@ -16,7 +16,8 @@ pub(super) enum Trouble {
     Stop(EngineError),
 }
 
-/// Runs a command in `dir` and gives its standard output, without white space around it.
+/// Runs a command whose outputs go to files in `dir`, and gives the standard one, without white
+/// space around it.
 pub(super) fn output(
     argv: &[OsString],
     environment: &[(OsString, OsString)],
@@ -33,7 +34,6 @@ pub(super) fn output(
     command
         .args(arguments)
         .envs(environment.iter().map(|(name, value)| (name, value)))
-        .current_dir(dir)
         .stdin(Stdio::null())
         .stdout(File::create(&out).map_err(unusable)?)
         .stderr(File::create(&err).map_err(unusable)?);

@@ -42,9 +42,16 @@ impl Launcher {
         }
     }
 
+    /// The command, with its arguments.
+    pub(crate) fn command(&self) -> process::Command {
+        let mut command = process::Command::new(&self.program);
+        command.args(&self.arguments);
+        command
+    }
+
     /// Starts a process and waits until it has prepared `job`.
     pub fn start(&self, job: &Job, stop: &dyn Fn() -> bool) -> Result<Workload, EngineError> {
-        self.start_as(process::Command::new(&self.program), job, stop)
+        start_as(self.command(), job, stop)
     }
 
     /// The same with this very directory as working directory, wherever its path leads by now.
@@ -54,37 +61,33 @@ impl Launcher {
         job: &Job,
         stop: &dyn Fn() -> bool,
     ) -> Result<Workload, EngineError> {
-        let mut command = process::Command::new(&self.program);
+        let mut command = self.command();
         // The child changes to it before it executes anything: it still has the descriptor.
         command.current_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()));
-        self.start_as(command, job, stop)
+        start_as(command, job, stop)
     }
+}
 
-    fn start_as(
-        &self,
-        mut command: process::Command,
-        job: &Job,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Workload, EngineError> {
-        command
-            .args(&self.arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut process = Process::start(&mut command).map_err(|source| EngineError::Start {
-            program: self.program.display().to_string(),
-            source,
-        })?;
-        let (stdin, stdout) = (process.child().stdin.take(), process.child().stdout.take());
-        let mut workload = Workload {
-            process,
-            stdin,
-            stdout: stdout.map(BufReader::new),
-        };
-        workload.send(job, "take its job")?;
-        match workload.receive("prepare", stop)? {
-            Message::Ready => Ok(workload),
-            other => Err(unexpected(other)),
-        }
+fn start_as(
+    mut command: process::Command,
+    job: &Job,
+    stop: &dyn Fn() -> bool,
+) -> Result<Workload, EngineError> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut process = Process::start(&mut command).map_err(|source| EngineError::Start {
+        program: command.get_program().display().to_string(),
+        source,
+    })?;
+    let (stdin, stdout) = (process.child().stdin.take(), process.child().stdout.take());
+    let mut workload = Workload {
+        process,
+        stdin,
+        stdout: stdout.map(BufReader::new),
+    };
+    workload.send(job, "take its job")?;
+    match workload.receive("prepare", stop)? {
+        Message::Ready => Ok(workload),
+        other => Err(unexpected(other)),
     }
 }
 
