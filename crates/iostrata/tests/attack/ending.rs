@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::thread::{sleep, spawn};
@@ -105,8 +106,7 @@ impl Run {
     pub(crate) fn end(mut self) -> Result<Ended, Failure> {
         let begun = Instant::now();
         loop {
-            let resident = resident_kib(self.pid());
-            self.resident_kib = self.resident_kib.max(resident.unwrap_or_default());
+            self.resident_kib = self.resident_kib.max(most_resident_kib(self.pid()));
             if let Some(status) = self.child.try_wait().unwrap() {
                 return Ok(Ended {
                     status,
@@ -201,6 +201,19 @@ fn catches(pid: u32, signal: Signal) -> bool {
         mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
     };
     has("SigCgt:") || has("SigBlk:")
+}
+
+/// The most that any process of iostrata had: of this one and what it has started.
+fn most_resident_kib(pid: u32) -> u64 {
+    let exe = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    if exe != Path::new(env!("CARGO_BIN_EXE_iostrata")) {
+        return 0;
+    }
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let children = children.unwrap_or_default();
+    let children = children.split(' ').filter_map(|pid| pid.parse().ok());
+    let own = resident_kib(pid).unwrap_or_default();
+    children.map(most_resident_kib).fold(own, u64::max)
 }
 
 fn resident_kib(pid: u32) -> Option<u64> {

@@ -2,13 +2,15 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::os::unix::fs::chown;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use rustix::mount::{MountFlags, mount};
 use rustix::process::{Signal, kill_process};
 
-use crate::place::{Place, entries, is_root, with_own_mounts};
+use crate::place::{Outcome, Place, entries, is_root, with_own_mounts};
 use crate::running::Running;
 
 /// Far more than a test waits for.
@@ -73,4 +75,49 @@ fn a_workload_that_is_killed_on_an_image() {
     kill_process(running.any_workload(), Signal::KILL).unwrap();
     running.finish().expect(3).says(&["killed by signal 9"]);
     place.assert_nothing_left();
+}
+
+/// Of a user who may have as many processes and threads, and has no others.
+fn with_threads(place: &Place, most: u32) -> Outcome {
+    // Makes the place that user's.
+    drop(place.iostrata_of_nobody(""));
+    let usual = place.iostrata("");
+    let mut command = Command::new("/usr/bin/prlimit");
+    command.arg(format!("--nproc={most}:{most}"));
+    let user = "/usr/bin/setpriv --reuid 54323 --regid 54323 --clear-groups";
+    command.args(user.split(' ')).arg(place.path("iostrata"));
+    command.args("lab sync --quick --fs host --writers 4".split(' '));
+    for own in [place.dir(), place.path("home")] {
+        chown(own, Some(54_323), Some(54_323)).unwrap();
+    }
+    let environment = usual
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    command.env_clear().envs(environment);
+    command.current_dir(place.dir()).stdin(Stdio::null());
+    Running::start(place, "limited", command).finish()
+}
+
+#[test]
+fn writers_that_cannot_all_be_started_are_not_waited_for() {
+    if !is_root("becoming a user without other processes") {
+        return;
+    }
+    let mut told = 0;
+    for most in 3..9 {
+        let place = Place::new();
+        let outcome = with_threads(&place, most);
+        if outcome
+            .stderr
+            .contains("cannot start a thread for each writer")
+        {
+            told += 1;
+            outcome.expect(3);
+        }
+        place.assert_nothing_left();
+    }
+    assert!(
+        told > 0,
+        "no number of threads is enough for some of the writers"
+    );
 }

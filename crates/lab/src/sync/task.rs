@@ -1,7 +1,8 @@
 //! The timed work of a case, as the workload process does it.
 
+use std::io;
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::{PoisonError, RwLock, mpsc};
 use std::thread;
 
 use iostrata_core::sync::Bucket;
@@ -65,26 +66,42 @@ impl SyncTask {
 
 /// Each writer in a thread of its own; the clock starts when all of them are there.
 fn together(writers: &mut [Writer], limit: Limit) -> Result<(Stopwatch, Vec<Stretch>), Failure> {
-    let start = &Barrier::new(writers.len() + 1);
+    // Whether they are to work; held back until all are there, or one cannot be.
+    let gate = &RwLock::new(false);
+    let mut closed = gate.write().unwrap_or_else(PoisonError::into_inner);
+    let (arrived, arrivals) = mpsc::channel();
     thread::scope(|scope| {
-        let threads: Vec<_> = writers
-            .iter_mut()
-            .map(|writer| {
-                scope.spawn(move || {
-                    start.wait();
-                    writer.work(limit)
-                })
-            })
-            .collect();
+        let mut threads = Vec::new();
+        for writer in writers {
+            let arrived = arrived.clone();
+            let work = move || {
+                arrived.send(()).ok();
+                let is_open = *gate.read().unwrap_or_else(PoisonError::into_inner);
+                is_open.then(|| writer.work(limit))
+            };
+            let started = thread::Builder::new().spawn_scoped(scope, work);
+            threads.push(started.map_err(|error| no_thread(&error))?);
+        }
+        for _ in &threads {
+            arrivals.recv().ok();
+        }
         let watch = Stopwatch::start();
-        start.wait();
-        let ended = threads.into_iter().map(|thread| {
-            let outcome = thread.join();
-            outcome.unwrap_or_else(|_| Err(Failure::job("a writer panicked")))
+        *closed = true;
+        drop(closed);
+        let ended = threads.into_iter().map(|thread| match thread.join() {
+            Ok(Some(outcome)) => outcome,
+            Ok(None) | Err(_) => Err(Failure::job("a writer did not work")),
         });
         let stretches: Result<Vec<_>, _> = ended.collect();
         Ok((watch?, stretches?))
     })
+}
+
+fn no_thread(error: &io::Error) -> Failure {
+    Failure::job(format!(
+        "cannot start a thread for each writer: {error}; ask for fewer (--writers), or raise the limit \
+         (ulimit -u)"
+    ))
 }
 
 #[cfg(test)]
