@@ -1,6 +1,8 @@
 //! Programs whose I/O is known to the unit.
 
-use crate::traced::{calls, file, place, strace, trace, workload};
+use iostrata_core::trace::{FileRow, TraceResult};
+
+use crate::traced::{calls, file, iostrata, place, strace, trace, workload};
 
 #[test]
 fn appends_with_fsync() {
@@ -82,4 +84,34 @@ fn names_that_are_no_text() {
         .unwrap();
     assert!(odd.path_hex.as_ref().unwrap().ends_with("61ff62"));
     assert_eq!(odd.writes.bytes, 1);
+}
+
+/// Which file a store into a mapping went to is told by `/proc/PID/maps`, all of which is read.
+#[test]
+fn a_mapping_beside_one_whose_name_is_no_text() {
+    const MAPS: &str = "import mmap, os
+for name in (b'plain', b'\\xff\\xfe'):
+    file = os.open(name, os.O_RDWR | os.O_CREAT)
+    os.ftruncate(file, 4096)
+    kept = mmap.mmap(file, 4096)
+    kept[0] = 7
+    kept.flush()";
+    let dir = place();
+    let saved = dir.path().join("result.json");
+    let options = ["--backend", "ptrace", "--json", saved.to_str().unwrap()];
+    let mut program = iostrata(&options, &["python3", "-c", MAPS]);
+    let output = program.current_dir(dir.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let result: TraceResult = serde_json::from_slice(&std::fs::read(&saved).unwrap()).unwrap();
+    let hex = |file: &&FileRow| {
+        file.path_hex
+            .as_deref()
+            .is_some_and(|hex| hex.ends_with("fffe"))
+    };
+    let no_text = result.files.iter().find(hex).unwrap();
+    for file in [file(&result, "plain"), no_text] {
+        let history = file.history.as_ref().unwrap();
+        assert!(history.mapping_synced, "{}", file.path);
+        assert_eq!(history.mapped_to_write.count, 1, "{}", file.path);
+    }
 }

@@ -45,12 +45,18 @@ fn programs_that_cannot_be_run() {
         (dir.path().to_str().unwrap(), 126, "cannot run"),
         (broken.to_str().unwrap(), 126, "cannot run"),
     ];
+    let log = dir.path().join("operations");
+    let recording = ["--record", log.to_str().unwrap()];
     for (program, code, says) in cases {
-        let output = iostrata(&[], &[program]).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{program}: {text}");
-        assert!(text.contains(says) && text.lines().count() == 1, "{text}");
-        assert!(output.stdout.is_empty());
+        for backend in ["ebpf", "ptrace"] {
+            let options = [&["--backend", backend][..], &recording].concat();
+            let output = iostrata(&options, &[program]).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(code), "{program}: {text}");
+            assert!(text.contains(says) && text.lines().count() == 1, "{text}");
+            assert!(output.stdout.is_empty());
+            assert!(!log.exists(), "nothing was recorded by {backend}");
+        }
     }
 }
 

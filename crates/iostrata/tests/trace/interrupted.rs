@@ -108,6 +108,36 @@ fn what_ends_the_observation_of_an_adopted_process() {
     }
 }
 
+/// As with nohup(1).
+#[test]
+fn a_signal_that_is_ignored_does_not_end_the_observation() {
+    for backend in ["ebpf", "ptrace"] {
+        let dir = place();
+        let endless = Endless::start(dir.path());
+        let json = dir.path().join("result.json");
+        let mut program = Command::new("sh");
+        program
+            .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
+            .arg(env!("CARGO_BIN_EXE_iostrata"))
+            .args(["trace", "--no-measure", "--backend", backend, "-p"])
+            .arg(endless.0.id().to_string())
+            .arg("-o")
+            .arg(&json);
+        let mut observing = program.stdout(Stdio::null()).spawn().unwrap();
+        wait_until_it_takes_signals(&observing);
+        sleep(Duration::from_millis(700));
+        wait_for_more(&dir.path().join("log"), 40_000);
+        for _ in 0..3 {
+            kill_process(Pid::from_child(&observing), Signal::HUP).unwrap();
+            wait_for_more(&dir.path().join("log"), 5_000);
+            assert!(observing.try_wait().unwrap().is_none(), "{backend}");
+        }
+        kill_process(Pid::from_child(&observing), Signal::INT).unwrap();
+        assert!(observing.wait().unwrap().success());
+        assert!(saved(&json).syscalls.iter().any(|row| row.name == "write"));
+    }
+}
+
 #[test]
 fn what_ends_a_program_and_reaches_iostrata_too() {
     for backend in ["ebpf", "ptrace"] {
