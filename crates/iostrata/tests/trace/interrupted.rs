@@ -1,5 +1,6 @@
 //! Ctrl-C ends an observation, or the measuring of savings, and no finding is lost by that.
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -45,17 +46,11 @@ fn wait_for_more(log: &Path, bytes: u64) {
     }
 }
 
-/// `proc_pid_status(5)`
-fn wait_until_it_takes_signals(process: &Child) {
-    let caught = || -> Option<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).ok()?;
-        let mut lines = status.lines();
-        let caught = lines.find_map(|line| line.strip_prefix("SigCgt:"))?;
-        u64::from_str_radix(caught.trim(), 16).ok()
-    };
-    while caught().is_none_or(|caught| caught & 1 << (Signal::INT.as_raw() - 1) == 0) {
-        sleep(Duration::from_millis(5));
-    }
+/// What it says afterwards is lost.
+fn wait_until_it_observes(observing: &mut Child) {
+    let says = BufReader::new(observing.stderr.take().unwrap());
+    let mut words = says.lines().map(Result::unwrap);
+    assert!(words.any(|line| line.starts_with("observing process ")));
 }
 
 fn saved(path: &Path) -> TraceResult {
@@ -89,9 +84,8 @@ fn what_ends_the_observation_of_an_adopted_process() {
             .arg("-o")
             .arg(&json);
         program.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let observing = program.spawn().unwrap();
-        wait_until_it_takes_signals(&observing);
-        sleep(Duration::from_millis(700));
+        let mut observing = program.spawn().unwrap();
+        wait_until_it_observes(&mut observing);
         wait_for_more(&dir.path().join("log"), 40_000);
         kill_process(Pid::from_child(&observing), Signal::INT).unwrap();
         let output = observing.wait_with_output().unwrap();
@@ -123,9 +117,9 @@ fn a_signal_that_is_ignored_does_not_end_the_observation() {
             .arg(endless.0.id().to_string())
             .arg("-o")
             .arg(&json);
-        let mut observing = program.stdout(Stdio::null()).spawn().unwrap();
-        wait_until_it_takes_signals(&observing);
-        sleep(Duration::from_millis(700));
+        program.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut observing = program.spawn().unwrap();
+        wait_until_it_observes(&mut observing);
         wait_for_more(&dir.path().join("log"), 40_000);
         for _ in 0..3 {
             kill_process(Pid::from_child(&observing), Signal::HUP).unwrap();
@@ -149,7 +143,6 @@ fn what_ends_a_program_and_reaches_iostrata_too() {
         program.stdout(Stdio::piped()).stderr(Stdio::piped());
         let running = program.spawn().unwrap();
         wait_for(&dir.path().join("log"));
-        sleep(Duration::from_millis(700));
         wait_for_more(&dir.path().join("log"), 40_000);
         kill_process_group(Pid::from_child(&running), Signal::INT).unwrap();
         let output = running.wait_with_output().unwrap();

@@ -150,11 +150,13 @@ pub(super) fn wait_for_others<E>(
 /// Until nothing of an adopted process is left, the time is over, or the user has seen
 /// enough.
 pub(super) fn wait_until_enough<E>(
+    pid: u32,
     ending: &Ending,
     limit: Option<Duration>,
     mut alive: impl FnMut() -> Result<u64, E>,
 ) -> Result<(), E> {
     let begun = Instant::now();
+    ui::say(&format!("observing process {pid}; Ctrl-C ends that"));
     loop {
         failure::stage("main.enough");
         let enough = limit.is_some_and(|limit| begun.elapsed() >= limit);

@@ -116,7 +116,7 @@ pub(super) fn adopt(
     let started_ns = now_ns();
     let mut failed = Vec::new();
     or_missing(LATER, &mut failed, || {
-        ending::wait_until_enough(&ending, limit, || observer.alive())
+        ending::wait_until_enough(pid, &ending, limit, || observer.alive())
     });
     Ok(finish(
         observer,

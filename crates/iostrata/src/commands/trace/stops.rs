@@ -89,7 +89,7 @@ pub(super) fn adopt(pid: u32, limit: Option<Duration>, held: Held) -> Result<Run
     let mut failed = Vec::new();
     let alive = || Ok::<_, Infallible>(session.alive());
     or_missing(LATER, &mut failed, || {
-        ending::wait_until_enough(&ending, limit, alive)
+        ending::wait_until_enough(pid, &ending, limit, alive)
     });
     finish(session, ending, started_ns, failed)
 }
