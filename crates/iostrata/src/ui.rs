@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iostrata_lab::engine::{Progress, Step};
+use iostrata_lab::error::LabError;
 use iostrata_report::printable;
 
 use crate::error::Failure;
@@ -84,8 +85,9 @@ impl Canvas {
 
 /// A bar on standard error; nothing when that is not a terminal.
 pub(crate) struct Bar {
-    bar: ProgressBar,
+    drawn: ProgressBar,
     label: String,
+    failed: Option<(String, LabError)>,
 }
 
 impl Bar {
@@ -94,9 +96,15 @@ impl Bar {
         let style = ProgressStyle::with_template("{bar:20} {pos}/{len}  {eta} left  {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self {
-            bar,
+            drawn: bar,
             label: String::new(),
+            failed: None,
         }
+    }
+
+    /// What failed without losing the result, and at which step; the first of several.
+    pub(crate) fn failed(self) -> Option<(String, LabError)> {
+        self.failed
     }
 
     /// The last step that was started; empty before the first.
@@ -108,16 +116,20 @@ impl Bar {
 impl Progress for Bar {
     fn step(&mut self, step: &Step<'_>) {
         step.label.clone_into(&mut self.label);
-        self.bar.set_length(step.total as u64);
-        self.bar.set_position(step.done as u64);
-        self.bar.set_message(self.label.clone());
+        self.drawn.set_length(step.total as u64);
+        self.drawn.set_position(step.done as u64);
+        self.drawn.set_message(self.label.clone());
     }
 
     fn line(&mut self, text: &str) {
-        self.bar.suspend(|| say(text));
+        self.drawn.suspend(|| say(text));
+    }
+
+    fn failed(&mut self, error: LabError) {
+        self.failed.get_or_insert((self.label.clone(), error));
     }
 
     fn finished(&mut self) {
-        self.bar.finish_and_clear();
+        self.drawn.finish_and_clear();
     }
 }

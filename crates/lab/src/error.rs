@@ -77,6 +77,11 @@ impl LabError {
         matches!(self, Self::Usage(_))
     }
 
+    /// Whether nothing that was measured can be believed.
+    pub(crate) fn spoils_all(&self) -> bool {
+        matches!(self, Self::Differs { .. })
+    }
+
     pub(crate) fn io(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::Io {
             doing: doing.into(),

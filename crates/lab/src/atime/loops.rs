@@ -1,22 +1,20 @@
 //! The loops: files made, read by workload processes, timed and observed.
 
-use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use iostrata_core::Gap;
 use iostrata_core::atime::{AtimeRow, Loop, LoopCase, LoopRow, Mount, Reading};
-use iostrata_core::lab::{Interference, Row};
 use iostrata_core::timing::{Sample, Timing};
 
 use super::matrix::options;
 use super::mounts::remount;
-use super::observed::{Observed, observe};
+use super::observed::observe;
 use super::settings::{Chosen, FILE_BYTES};
 use super::workload::file_name;
-use crate::engine::{EngineError, Job, LoopReport, ReadLoopJob, Report, XorShift};
+use crate::engine::{EngineError, Job, LoopReport, ReadLoopJob, Report, Rules, XorShift};
 use crate::error::LabError;
-use crate::session::{Session, Timed, sync_file_system, time, until_stopped};
+use crate::session::{self, Observed, Session, Timed, measure, sync_file_system};
 use crate::target::Target;
 
 /// A loop under a mount option on a target.
@@ -28,13 +26,6 @@ pub(super) struct Item<'a> {
     pub(super) mount: Mount,
     /// Files, and reads in all.
     pub(super) size: (u64, u64),
-}
-
-/// What the loops gave.
-#[derive(Default)]
-pub(super) struct Looped {
-    pub(super) rows: Vec<AtimeRow>,
-    pub(super) warm_ups: usize,
 }
 
 impl<'a> Item<'a> {
@@ -62,17 +53,6 @@ impl<'a> Item<'a> {
             }
         }
         Ok(items)
-    }
-
-    /// For progress: `one_file under relatime on ext4`.
-    pub(super) fn label(&self) -> String {
-        let (files, mount) = (self.files.as_str(), self.mount.as_str());
-        let second = if self.reading == Reading::Second {
-            ", second reading"
-        } else {
-            ""
-        };
-        format!("{files}{second} under {mount} on {}", self.target.name)
     }
 
     pub(super) fn case(&self) -> LoopCase {
@@ -105,31 +85,49 @@ impl<'a> Item<'a> {
         // The user's own mount stays as it is; `options` has read it.
         Ok(())
     }
+}
 
-    /// One timed run.
-    fn run(&self, session: &Session<'_>) -> Result<LoopReport, LabError> {
+impl session::Item for Item<'_> {
+    /// Of each run with the sync after it.
+    type Taken = Vec<Sample>;
+    type Found = ();
+    type Row = AtimeRow;
+
+    /// `one_file under relatime on ext4`.
+    fn label(&self) -> String {
+        let (files, mount) = (self.files.as_str(), self.mount.as_str());
+        let second = if self.reading == Reading::Second {
+            ", second reading"
+        } else {
+            ""
+        };
+        format!("{files}{second} under {mount} on {}", self.target.name)
+    }
+
+    fn run(
+        &self,
+        session: &mut Session<'_>,
+        with_sync: &mut Vec<Sample>,
+    ) -> Result<Sample, LabError> {
         self.mount()?;
         let mut workload = session.start(&self.job())?;
         // What setting the times left to write back is not the loop's.
         sync_file_system(&self.target.dir)?;
-        let report = expect_loop(&workload.go(session.stop)?)?;
+        let LoopReport { reading, sync } = expect_loop(&workload.go(session.stop)?)?;
         workload.exit()?;
-        Ok(report)
+        with_sync.push(sum(reading.sample, sync.sample));
+        Ok(reading.sample)
     }
 
-    fn row(&self, timed: Timed, with_sync: &[Sample], observed: Observed) -> AtimeRow {
-        let row = Row {
-            case: self.case(),
-            target: self.target.name.clone(),
-            timing: timed.timing,
-            evidence: observed.evidence,
-            interference: Interference {
-                other_requests: observed.other_requests,
-                ..timed.interference
-            },
-            notes: observed.notes,
-        };
-        let mut row = LoopRow::new(row, Timing::from_samples(with_sync));
+    fn observe(&self, session: &mut Session<'_>, _: &[AtimeRow]) -> Result<Observed, LabError> {
+        observe(session, self)
+    }
+
+    fn row(&self, timed: Timed, with_sync: Vec<Sample>, observed: Observed, _: &Rules) -> AtimeRow {
+        let row = observed.row(self.case(), self.target, timed);
+        // The first is the warm-up.
+        let with_sync = Timing::from_samples(with_sync.get(1..).unwrap_or_default());
+        let mut row = LoopRow::new(row, with_sync);
         if !self.target.image && row.sectors.take().is_some() {
             let why =
                 "inodes are written without naming their file, and others write to the same disk";
@@ -147,39 +145,17 @@ pub(super) fn expect_loop(report: &Report) -> Result<LoopReport, EngineError> {
     }
 }
 
-/// Times and observes the items; `steps_after` come after them.
+/// Times and observes the items, and says how many runs were warm-ups.
 pub(super) fn loops(
     session: &mut Session<'_>,
     items: &[Item<'_>],
     interrupted: &mut bool,
-) -> Result<Looped, LabError> {
+) -> Result<(Vec<AtimeRow>, usize), LabError> {
     if items.is_empty() || *interrupted {
-        return Ok(Looped::default());
+        return Ok((Vec::new(), 0));
     }
     let _files = Files::make(session, items)?;
-    let labels: Vec<String> = items.iter().map(Item::label).collect();
-    // The first of each is the warm-up, as the pass has it.
-    let with_sync = RefCell::new(vec![Vec::new(); items.len()]);
-    let pass = time(session, &labels, items.len(), |session, index| {
-        let LoopReport { reading, sync } = items[index].run(session)?;
-        with_sync.borrow_mut()[index].push(sum(reading.sample, sync.sample));
-        Ok(reading.sample)
-    })?;
-    *interrupted |= pass.interrupted;
-    let mut looped = Looped {
-        warm_ups: pass.warm_ups,
-        ..Looped::default()
-    };
-    let timed = items.iter().zip(pass.items).zip(with_sync.into_inner());
-    for ((item, timed), with_sync) in timed.filter(|((_, timed), _)| timed.enough) {
-        let stop = session.stop;
-        let observed = until_stopped(stop, interrupted, || observe(session, item))?;
-        let observed = observed.unwrap_or_else(Observed::interrupted);
-        looped
-            .rows
-            .push(item.row(timed, with_sync.get(1..).unwrap_or_default(), observed));
-    }
-    Ok(looped)
+    measure(session, items, 0, interrupted)
 }
 
 fn sum(reading: Sample, sync: Sample) -> Sample {

@@ -11,7 +11,7 @@ use super::programs::{Able, prepare};
 use super::settings::Chosen;
 use super::tree::Tree;
 use crate::error::LabError;
-use crate::session::{Session, until_stopped};
+use crate::session::{Session, unless_failed};
 use crate::target::Target;
 
 const HOUR_S: i64 = 3600;
@@ -37,8 +37,7 @@ pub(super) fn matrix(
         return Ok(matrix);
     }
     for target in targets {
-        let stop = session.stop;
-        until_stopped(stop, interrupted, || {
+        unless_failed(session, interrupted, |session| {
             of_target(session, chosen, target, &mut matrix)
         })?;
     }

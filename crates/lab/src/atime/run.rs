@@ -10,7 +10,7 @@ use super::settings::{Chosen, check};
 use super::{aged, caveats};
 use crate::engine::{Ledger, Progress};
 use crate::error::LabError;
-use crate::session::{RunSettings, Session, until_stopped};
+use crate::session::{RunSettings, Session, unless_failed};
 use crate::target::Target;
 
 /// Runs `lab atime` on `targets`.
@@ -62,12 +62,14 @@ pub fn run(
     let mut filled = matrix(&mut session, chosen, targets, &mut interrupted)?;
     if rule_of_a_day(chosen, targets) {
         session.ledger.step("relatime's rule of a day");
-        until_stopped(stop, &mut interrupted, || tried(&session, &mut filled))?;
+        unless_failed(&mut session, &mut interrupted, |session| {
+            tried(session, &mut filled)
+        })?;
     }
-    let looped = loops(&mut session, &items, &mut interrupted)?;
+    let (looped, warm_up_runs) = loops(&mut session, &items, &mut interrupted)?;
     missing.extend(filled.missing);
     let mut rows = filled.rows;
-    rows.extend(looped.rows);
+    rows.extend(looped);
     let mut result = AtimeResult {
         question: atime::QUESTION.to_owned(),
         targets: targets.iter().map(Target::measured).collect(),
@@ -83,7 +85,7 @@ pub fn run(
             } else {
                 (chosen.rules.min_runs, chosen.rules.max_runs)
             },
-            warm_up_runs: looped.warm_ups,
+            warm_up_runs,
             interrupted,
             planned_rows,
         },

@@ -2,14 +2,15 @@
 
 use std::cell::Cell;
 
-use iostrata_core::buffering::Case;
+use iostrata_core::buffering::{BufferingRow, Case, MemoryChange, Mode};
 use iostrata_core::bytes;
 use iostrata_core::timing::Sample;
 
+use super::observed::observe;
 use super::settings::null_records;
-use crate::engine::{Job, NullJob, WriteJob};
+use crate::engine::{Job, NullJob, Rules, WriteJob};
 use crate::error::LabError;
-use crate::session::{RunFile, Session};
+use crate::session::{self, Observed, RunFile, Session, Timed, wide};
 use crate::target::Target;
 
 /// A case on a target.
@@ -19,9 +20,13 @@ pub(super) struct Item<'a> {
     pub(super) case: Case,
 }
 
-impl Item<'_> {
-    /// For progress: `fsync 1 B on ext4`.
-    pub(super) fn label(&self) -> String {
+impl session::Item for Item<'_> {
+    type Taken = ();
+    type Found = Option<MemoryChange>;
+    type Row = BufferingRow;
+
+    /// `fsync 1 B on ext4`.
+    fn label(&self) -> String {
         let Case {
             mode, size_bytes, ..
         } = self.case;
@@ -33,6 +38,40 @@ impl Item<'_> {
         )
     }
 
+    /// A new file, written and removed.
+    fn run(&self, session: &mut Session<'_>, (): &mut ()) -> Result<Sample, LabError> {
+        let file = self.file();
+        let work = session.work(&self.job(&file))?;
+        file.remove()?;
+        Ok(work.sample)
+    }
+
+    fn observe(
+        &self,
+        session: &mut Session<'_>,
+        _: &[BufferingRow],
+    ) -> Result<Observed<Self::Found>, LabError> {
+        observe(session, self)
+    }
+
+    fn row(
+        &self,
+        timed: Timed,
+        (): (),
+        mut observed: Observed<Self::Found>,
+        rules: &Rules,
+    ) -> BufferingRow {
+        observed.notes.extend(wide(timed.timing.as_ref(), rules));
+        if self.case.mode == Mode::SyncFileRange {
+            let why = "not durable: neither metadata nor a device flush is asked for";
+            observed.notes.push(why.to_owned());
+        }
+        let memory = observed.found.take();
+        BufferingRow::new(observed.row(self.case, self.target, timed), memory)
+    }
+}
+
+impl Item<'_> {
     /// The file of the next run.
     pub(super) fn file(&self) -> RunFile {
         let Case {
@@ -41,16 +80,11 @@ impl Item<'_> {
         RunFile::new(&self.target.dir, &format!("{}-{size_bytes}", mode.as_str()))
     }
 
-    /// One run of it: a new file, written and removed.
-    pub(super) fn run(&self, session: &Session<'_>) -> Result<Sample, LabError> {
-        let file = self.file();
-        let job = Job::Write(WriteJob {
+    pub(super) fn job(&self, file: &RunFile) -> Job {
+        Job::Write(WriteJob {
             case: self.case,
             path: file.path().into(),
-        });
-        let work = session.work(&job)?;
-        file.remove()?;
-        Ok(work.sample)
+        })
     }
 }
 

@@ -1,18 +1,16 @@
 //! The experiment from end to end.
 
 use iostrata_core::Gap;
-use iostrata_core::buffering::{self, BufferingResult, BufferingRow, Case, Method, Timeline};
-use iostrata_core::lab::{Interference, Row};
+use iostrata_core::buffering::{self, BufferingResult, Case, Method, Timeline};
 use iostrata_core::observe::Observer;
 
 use super::item::{Item, own_cost_ns};
-use super::observed::{Observed, observe};
 use super::runtimes::{self, Language};
 use super::timeline::timeline;
 use super::{caveats, settings};
 use crate::engine::{Ledger, Progress, Rules};
 use crate::error::LabError;
-use crate::session::{Pass, RunSettings, Session, Timed, time, until_stopped};
+use crate::session::{RunSettings, Session, measure, unless_failed};
 use crate::target::Target;
 
 /// Runs that measure the loop itself.
@@ -47,19 +45,11 @@ pub fn run<'a>(
 
     let smallest = cases.iter().map(|case| case.size_bytes).min().unwrap_or(1);
     let own_cost_ns = own_cost_ns(&mut session, smallest)?;
-    let labels: Vec<String> = items.iter().map(Item::label).collect();
-    let pass = time(
-        &mut session,
-        &labels,
-        steps.after_timing,
-        |session, index| items[index].run(session),
-    )?;
-    let mut interrupted = pass.interrupted;
-    let warm_up_runs = pass.warm_ups;
-    let rows = rows(&mut session, &items, pass, &mut interrupted)?;
+    let mut interrupted = false;
+    let (rows, warm_up_runs) = measure(&mut session, &items, steps.after, &mut interrupted)?;
     let mut missing = session.gaps();
     let timelines = timelines(&mut session, cases, targets, &mut missing, &mut interrupted)?;
-    let table = until_stopped(stop, &mut interrupted, || runtimes::table(&mut session))?;
+    let table = unless_failed(&mut session, &mut interrupted, runtimes::table)?;
     let table = table.unwrap_or_default();
     missing.extend(table.missing);
 
@@ -88,10 +78,11 @@ pub fn run<'a>(
     Ok(result)
 }
 
-/// Steps of the passes, for the time left.
+/// Steps for the time left.
 struct Steps {
-    timing: usize,
-    after_timing: usize,
+    passes: usize,
+    /// After the passes.
+    after: usize,
 }
 
 impl Steps {
@@ -105,64 +96,14 @@ impl Steps {
         let modes = timeline_modes(cases).len();
         let languages = if observed { Language::ALL.len() } else { 0 };
         Self {
-            timing: NULL_RUNS + items * (1 + run.rules.max_runs),
-            after_timing: items + targets.len() * modes + languages,
+            passes: NULL_RUNS + items * (2 + run.rules.max_runs),
+            after: targets.len() * modes + languages,
         }
     }
 
     fn all(&self) -> usize {
-        self.timing + self.after_timing
+        self.passes + self.after
     }
-}
-
-/// Observes every item that was timed often enough and makes its row.
-fn rows(
-    session: &mut Session<'_>,
-    items: &[Item<'_>],
-    pass: Pass,
-    interrupted: &mut bool,
-) -> Result<Vec<BufferingRow>, LabError> {
-    let mut rows = Vec::new();
-    for (item, timed) in items
-        .iter()
-        .zip(pass.items)
-        .filter(|(_, timed)| timed.enough)
-    {
-        let stop = session.stop;
-        let observed = until_stopped(stop, interrupted, || observe(session, item))?;
-        let observed = observed.unwrap_or_else(Observed::interrupted);
-        rows.push(row(item, timed, observed, &session.run.rules));
-    }
-    Ok(rows)
-}
-
-fn row(item: &Item<'_>, timed: Timed, observed: Observed, rules: &Rules) -> BufferingRow {
-    let mut notes = observed.notes;
-    if let Some(timing) = &timed.timing {
-        let width = timing.relative_width();
-        if width > rules.target_width {
-            notes.push(format!(
-                "after {} runs the interval is still {:.0} % of the median wide",
-                timing.samples_s.len(),
-                width * 100.0
-            ));
-        }
-    }
-    if item.case.mode == buffering::Mode::SyncFileRange {
-        notes.push("not durable: neither metadata nor a device flush is asked for".to_owned());
-    }
-    let row = Row {
-        case: item.case,
-        target: item.target.name.clone(),
-        timing: timed.timing,
-        evidence: observed.evidence,
-        interference: Interference {
-            other_requests: observed.other_requests,
-            ..timed.interference
-        },
-        notes,
-    };
-    BufferingRow::new(row, observed.memory)
 }
 
 fn timelines(
@@ -175,9 +116,10 @@ fn timelines(
     let mut timelines = Vec::new();
     for target in targets {
         for mode in timeline_modes(cases) {
-            let stop = session.stop;
-            let step = || timeline(session, target, mode);
-            let Some((timeline, gap)) = until_stopped(stop, interrupted, step)? else {
+            let done = unless_failed(session, interrupted, |session| {
+                timeline(session, target, mode)
+            })?;
+            let Some((timeline, gap)) = done else {
                 return Ok(timelines);
             };
             timelines.push(timeline);

@@ -1,15 +1,20 @@
 //! What is measured: a copy on a target, or a yardstick.
 
+use std::cell::Cell;
+
 use iostrata_core::bytes;
 use iostrata_core::copy::{Case, Destination, Measure, Source};
+use iostrata_core::lab::Row;
 use iostrata_core::timing::Sample;
 
 use super::methods::CopyJob;
+use super::observed::observe;
 use super::source::{SourceFile, make_existing};
+use super::states::States;
 use super::yardsticks::YardstickJob;
-use crate::engine::{Job, Residency};
+use crate::engine::{Job, Residency, Rules};
 use crate::error::LabError;
-use crate::session::{RunFile, Session};
+use crate::session::{self, Observed, RunFile, Session, Timed};
 use crate::target::Target;
 
 /// A case on a target.
@@ -18,11 +23,17 @@ pub(super) struct Item<'a> {
     pub(super) target: &'a Target,
     pub(super) source: &'a SourceFile,
     pub(super) case: Case,
+    /// Copies that were compared with their sources.
+    pub(super) verified: &'a Cell<u64>,
 }
 
-impl Item<'_> {
-    /// For progress: `read_write 64 KiB, cold, durable, on host`.
-    pub(super) fn label(&self) -> String {
+impl session::Item for Item<'_> {
+    type Taken = States;
+    type Found = Option<Residency>;
+    type Row = Row<Case>;
+
+    /// `read_write 64 KiB, cold, durable, on host`.
+    fn label(&self) -> String {
         let case = &self.case;
         let mut text = case.method.as_str().to_owned();
         if let Some(buffer) = case.buffer_bytes {
@@ -37,19 +48,39 @@ impl Item<'_> {
         format!("{text}, on {}", self.target.name)
     }
 
-    /// One copy, compared with its source and removed, and the state that the source was in.
-    pub(super) fn run(
-        &self,
-        session: &Session<'_>,
-    ) -> Result<(Sample, Option<Residency>), LabError> {
+    /// One copy, compared with its source and removed.
+    fn run(&self, session: &mut Session<'_>, taken: &mut States) -> Result<Sample, LabError> {
         let state = self.source.prepare(self.case.source, self.target)?;
         let copy = self.destination(session)?;
         let work = session.work(&self.job(&copy))?;
         self.verify(&copy, session)?;
         copy.remove()?;
-        Ok((work.sample, state))
+        taken.add(&self.case, state.as_ref());
+        Ok(work.sample)
     }
 
+    fn observe(
+        &self,
+        session: &mut Session<'_>,
+        _: &[Row<Case>],
+    ) -> Result<Observed<Self::Found>, LabError> {
+        observe(session, self)
+    }
+
+    fn row(
+        &self,
+        timed: Timed,
+        mut taken: States,
+        mut observed: Observed<Self::Found>,
+        _: &Rules,
+    ) -> Row<Case> {
+        taken.add(&self.case, observed.found.as_ref());
+        observed.notes.extend(taken.notes(&self.case));
+        observed.row(self.case, self.target, timed)
+    }
+}
+
+impl Item<'_> {
     /// The file that the next copy makes, or goes over.
     pub(super) fn destination(&self, session: &Session<'_>) -> Result<RunFile, LabError> {
         let copy = RunFile::new(&self.target.dir, "copy");
@@ -71,6 +102,7 @@ impl Item<'_> {
     /// reporting.
     pub(super) fn verify(&self, copy: &RunFile, session: &Session<'_>) -> Result<(), LabError> {
         if self.source.is_copied_to(copy.path(), session.stop)? {
+            self.verified.set(self.verified.get() + 1);
             return Ok(());
         }
         Err(LabError::Differs {

@@ -3,45 +3,23 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use iostrata_core::Gap;
 use iostrata_core::evidence::{Charge, Evidence, RawEvidence, assemble};
 use iostrata_core::observe::Stream;
 
 use super::item::Item;
 use crate::engine::{KernelFile, Residency, observed_file, residency};
 use crate::error::LabError;
-use crate::session::{Session, evidence, expect_work, settle, sync_file_system, unobserved};
-
-/// What the evidence pass gave for one item.
-#[derive(Default)]
-pub(super) struct Observed {
-    pub(super) evidence: Evidence,
-    /// Requests of others on the same disks.
-    pub(super) other_requests: Option<u64>,
-    /// The source's state before the copy, where it is known.
-    pub(super) state: Option<Residency>,
-}
-
-impl Observed {
-    /// Of an item that was not observed any more.
-    pub(super) fn interrupted() -> Self {
-        let why = "the run was interrupted before this row was observed";
-        Self {
-            evidence: Evidence {
-                missing: vec![Gap::new("kernel evidence", why)],
-                ..Evidence::default()
-            },
-            ..Self::default()
-        }
-    }
-}
+use crate::session::{Observed, Session, expect_work, settle, sync_file_system};
 
 /// The call that the stopwatch makes before and after the copy.
 const OWN_CALL: &str = "getrusage";
 
 /// Copies once under the observer; without one, takes what any process can see.
-pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Observed, LabError> {
-    session.ledger.step(&format!("observing {}", item.label()));
+/// Finds the state of the source before the copy, where it is known.
+pub(super) fn observe(
+    session: &mut Session<'_>,
+    item: &Item<'_>,
+) -> Result<Observed<Option<Residency>>, LabError> {
     let target = item.target;
     let copy = item.destination(session)?;
     let mut workload = session.start(&item.job(&copy))?;
@@ -66,23 +44,12 @@ pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Obse
     item.verify(&copy, session)?;
     copy.remove()?;
 
-    let mut observed = match observation {
-        Some(observation) => {
-            let raw = &observation.raw;
-            let (mut evidence, other_requests) = evidence(raw, target, &[source, made]);
-            let [input, output] = pipes;
-            all_calls(&mut evidence, raw, &[input?, output?]);
-            Observed {
-                evidence,
-                other_requests,
-                ..Observed::default()
-            }
-        }
-        None => Observed {
-            evidence: unobserved(&work, &session.run.unobserved_because),
-            ..Observed::default()
-        },
-    };
+    let observation = observation.as_ref();
+    let mut observed = Observed::of(session, target, &[source, made], &work, observation);
+    if let Some(observation) = observation {
+        let [input, output] = pipes;
+        all_calls(&mut observed.evidence, &observation.raw, &[input?, output?]);
+    }
     let bytes = |seen: &Residency| seen.resident_bytes();
     let cache = &mut observed.evidence.cache;
     cache.resident_before_bytes = state.as_ref().map(bytes);
@@ -90,7 +57,7 @@ pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Obse
         .as_ref()
         .filter(|_| target.unknown_cache().is_none())
         .map(bytes);
-    observed.state = state;
+    observed.found = state;
     Ok(observed)
 }
 

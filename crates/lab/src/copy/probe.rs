@@ -1,14 +1,17 @@
 //! What cannot be done here is found before anything is timed: each method once, with a
 //! small file, and one eviction.
 
+use std::cell::Cell;
+
 use iostrata_core::Gap;
 use iostrata_core::copy::{Case, Measure, Method, Source};
 
 use super::item::{Item, YardstickItem};
 use super::source::SourceFile;
+use super::states::States;
 use crate::engine::{EngineError, FailureKind};
 use crate::error::LabError;
-use crate::session::Session;
+use crate::session::{Item as _, Session};
 use crate::target::Target;
 
 /// Bytes of the file that is tried: not a whole number of blocks.
@@ -49,8 +52,10 @@ impl Abilities {
                 target,
                 source: &source,
                 case,
+                verified: &Cell::default(),
             };
-            if let Some(why) = refusal(item.run(session).map(drop))? {
+            let tried = item.run(session, &mut States::default());
+            if let Some(why) = refusal(tried.map(drop))? {
                 found.refused.push((method, why));
             }
         }

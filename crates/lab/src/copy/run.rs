@@ -1,14 +1,14 @@
 //! The experiment from end to end.
 
+use std::cell::Cell;
+
 use iostrata_core::Gap;
 use iostrata_core::copy::{
     self, Case, CopyResult, CopyRow, Measure, Method, Procedure, Source, Yardstick,
 };
-use iostrata_core::lab::{Interference, Row};
 use iostrata_core::observe::Observer;
 
 use super::item::{Item, YardstickItem};
-use super::observed::{Observed, observe};
 use super::probe::Abilities;
 use super::settings::{self, Cases};
 use super::source::SourceFile;
@@ -16,7 +16,7 @@ use super::states::States;
 use super::{caveats, needed_bytes};
 use crate::engine::{Ledger, Progress};
 use crate::error::LabError;
-use crate::session::{Pass, RunSettings, Session, Timed, time, until_stopped};
+use crate::session::{Item as _, RunSettings, Session, observe_all, time, until_stopped};
 use crate::target::{Target, check_room};
 
 /// Runs `lab copy` on `targets`.
@@ -55,13 +55,10 @@ pub fn run(
         Ground::prepare(&mut session, cases, targets)
     })?;
     let ground = ground.unwrap_or_default();
-    let items = ground.items();
-    let measured = measure(
-        &mut session,
-        &items,
-        &ground.yardsticks(&items),
-        interrupted,
-    )?;
+    let verified = Cell::new(0);
+    let items = ground.items(&verified);
+    let yardsticks = ground.yardsticks(&items);
+    let measured = measure(&mut session, &items, &yardsticks, &mut interrupted)?;
     let mut missing = session.gaps();
     missing.extend(ground.gaps());
     let mut result = CopyResult {
@@ -75,8 +72,8 @@ pub fn run(
         method: Procedure {
             timing_runs: (run.rules.min_runs, run.rules.max_runs),
             warm_up_runs: measured.warm_up_runs,
-            verified_copies: measured.verified_copies,
-            interrupted: measured.interrupted,
+            verified_copies: verified.get(),
+            interrupted,
             planned_rows: planned_rows - ground.left_out,
         },
     };
@@ -129,7 +126,7 @@ impl<'a> Ground<'a> {
         Ok(ground)
     }
 
-    fn items(&self) -> Vec<Item<'_>> {
+    fn items<'b>(&'b self, verified: &'b Cell<u64>) -> Vec<Item<'b>> {
         let mut items = Vec::new();
         for place in &self.places {
             for case in &place.cases {
@@ -140,6 +137,7 @@ impl<'a> Ground<'a> {
                         target: place.target,
                         source,
                         case: *case,
+                        verified,
                     });
                 }
             }
@@ -208,50 +206,41 @@ impl<'a> Ground<'a> {
 }
 
 /// What both passes gave.
+#[derive(Default)]
 struct Measurements {
     rows: Vec<CopyRow>,
     yardsticks: Vec<Yardstick>,
     warm_up_runs: usize,
-    verified_copies: u64,
-    interrupted: bool,
 }
 
+/// Yardsticks are timed in turns with the copies that are set beside them.
 fn measure(
     session: &mut Session<'_>,
     items: &[Item<'_>],
     yardsticks: &[YardstickItem<'_>],
-    interrupted: bool,
+    interrupted: &mut bool,
 ) -> Result<Measurements, LabError> {
-    if interrupted {
-        return Ok(Measurements {
-            rows: Vec::new(),
-            yardsticks: Vec::new(),
-            warm_up_runs: 0,
-            verified_copies: 0,
-            interrupted,
-        });
+    if *interrupted {
+        return Ok(Measurements::default());
     }
     let labels: Vec<String> = items
         .iter()
         .map(Item::label)
         .chain(yardsticks.iter().map(YardstickItem::label))
         .collect();
-    let mut states = vec![States::default(); items.len()];
-    let mut verified_copies = 0;
-    let Pass {
-        items: mut timed,
-        warm_ups,
-        mut interrupted,
-    } = time(session, &labels, items.len(), |session, index| {
-        let Some(item) = items.get(index) else {
-            return yardsticks[index - items.len()].run(session);
-        };
-        let (sample, state) = item.run(session)?;
-        states[index].add(&item.case, state.as_ref());
-        verified_copies += 1;
-        Ok(sample)
-    })?;
-    let of_yardsticks = timed.split_off(items.len());
+    let mut states: Vec<States> = items.iter().map(|_| States::default()).collect();
+    let mut pass = time(
+        session,
+        &labels,
+        items.len(),
+        |session, index| match items.get(index) {
+            Some(item) => item.run(session, &mut states[index]),
+            None => yardsticks[index - items.len()].run(session),
+        },
+    )?;
+    *interrupted |= pass.interrupted;
+    let warm_up_runs = pass.warm_ups;
+    let of_yardsticks = pass.items.split_off(items.len());
     let yardsticks: Vec<Yardstick> = yardsticks
         .iter()
         .zip(of_yardsticks)
@@ -266,46 +255,11 @@ fn measure(
             ))
         })
         .collect();
-    let mut rows = Vec::new();
-    let enough = items
-        .iter()
-        .zip(timed)
-        .zip(states)
-        .filter(|((_, timed), _)| timed.enough);
-    for ((item, timed), mut states) in enough {
-        let stop = session.stop;
-        let observed = until_stopped(stop, &mut interrupted, || observe(session, item))?;
-        verified_copies += u64::from(observed.is_some());
-        let observed = observed.unwrap_or_else(Observed::interrupted);
-        states.add(&item.case, observed.state.as_ref());
-        rows.push(row(item, timed, observed, &states, &yardsticks));
-    }
+    let rows = observe_all(session, items, pass, states, interrupted)?;
+    let rows = rows.into_iter().map(|row| CopyRow::new(row, &yardsticks));
     Ok(Measurements {
-        rows,
+        rows: rows.collect(),
         yardsticks,
-        warm_up_runs: warm_ups,
-        verified_copies,
-        interrupted,
+        warm_up_runs,
     })
-}
-
-fn row(
-    item: &Item<'_>,
-    timed: Timed,
-    observed: Observed,
-    states: &States,
-    yardsticks: &[Yardstick],
-) -> CopyRow {
-    let row = Row {
-        case: item.case,
-        target: item.target.name.clone(),
-        timing: timed.timing,
-        evidence: observed.evidence,
-        interference: Interference {
-            other_requests: observed.other_requests,
-            ..timed.interference
-        },
-        notes: states.notes(&item.case),
-    };
-    CopyRow::new(row, yardsticks)
 }

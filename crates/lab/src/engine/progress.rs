@@ -1,5 +1,7 @@
 //! How far a run is, for whoever shows it.
 
+use crate::error::LabError;
+
 /// One step of a run that is about to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step<'a> {
@@ -19,6 +21,9 @@ pub trait Progress {
     /// A line of what is being measured, for a user who asked to watch.
     fn line(&mut self, text: &str);
 
+    /// Something failed. What was measured before is in the result, which says what it lacks.
+    fn failed(&mut self, error: LabError);
+
     /// No step will follow.
     fn finished(&mut self);
 }
@@ -30,6 +35,7 @@ pub struct Silent;
 impl Progress for Silent {
     fn step(&mut self, _: &Step<'_>) {}
     fn line(&mut self, _: &str) {}
+    fn failed(&mut self, _: LabError) {}
     fn finished(&mut self) {}
 }
 
@@ -62,6 +68,11 @@ impl<'a> Ledger<'a> {
         self.to.line(text);
     }
 
+    /// Passes a failure on.
+    pub(crate) fn failed(&mut self, error: LabError) {
+        self.to.failed(error);
+    }
+
     /// Says how many steps are still to come.
     pub fn remaining(&mut self, steps: usize) {
         self.total = self.done + steps;
@@ -88,6 +99,10 @@ mod tests {
 
         fn line(&mut self, text: &str) {
             self.0.push((text.to_owned(), 0, 0));
+        }
+
+        fn failed(&mut self, error: LabError) {
+            self.0.push((error.to_string(), 0, 0));
         }
 
         fn finished(&mut self) {

@@ -5,14 +5,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_core::bytes;
-use iostrata_core::page_cache::{Case, Parse, Reader, State};
+use iostrata_core::page_cache::{Case, PageCacheRow, Parse, Reader, State};
 use iostrata_core::timing::Sample;
 
 use super::job::{FileStep, ReadFileJob, ReadFileReport};
+use super::observed::observe;
+use super::rows::row;
 use super::settings::{Plan, copies};
-use crate::engine::{EngineError, Job, Report, Residency, Workload, evict, residency, warm};
+use crate::engine::{EngineError, Job, Report, Residency, Rules, Workload, evict, residency, warm};
 use crate::error::LabError;
-use crate::session::Session;
+use crate::session::{self, Item as _, Observed, Session, Timed};
 use crate::target::Target;
 
 /// How often a pause looks whether an end was asked for.
@@ -64,9 +66,14 @@ impl Taken {
     }
 }
 
-impl Item<'_> {
-    /// For progress: `cold read 1 MiB on host`.
-    pub(super) fn label(&self) -> String {
+impl session::Item for Item<'_> {
+    type Taken = Vec<Taken>;
+    /// `None` when it was not observed any more.
+    type Found = Option<Found>;
+    type Row = PageCacheRow;
+
+    /// `cold read 1 MiB on host`.
+    fn label(&self) -> String {
         let case = self.case;
         let parser = match case.parse {
             Parse::None => String::new(),
@@ -81,6 +88,35 @@ impl Item<'_> {
         )
     }
 
+    fn run(&self, session: &mut Session<'_>, taken: &mut Vec<Taken>) -> Result<Sample, LabError> {
+        let run = self.read_through(session)?;
+        let sample = run.first.work.sample;
+        taken.push(run);
+        Ok(sample)
+    }
+
+    fn observe(
+        &self,
+        session: &mut Session<'_>,
+        _: &[PageCacheRow],
+    ) -> Result<Observed<Self::Found>, LabError> {
+        observe(session, self)
+    }
+
+    fn row(
+        &self,
+        timed: Timed,
+        taken: Vec<Taken>,
+        observed: Observed<Self::Found>,
+        rules: &Rules,
+    ) -> PageCacheRow {
+        // The first is the warm-up.
+        let taken = taken.get(1..).unwrap_or_default();
+        row(self, timed.interference, taken, observed, rules)
+    }
+}
+
+impl Item<'_> {
     /// Reads of the file in one run.
     fn reads(&self) -> u32 {
         match (self.case.reader, self.case.parse) {
@@ -149,8 +185,8 @@ impl Item<'_> {
         Ok(seen.resident_bytes())
     }
 
-    /// One timing run: the state, the reads, and the copy where one belongs to it.
-    pub(super) fn run(&self, session: &mut Session<'_>) -> Result<Taken, LabError> {
+    /// The state, the reads, and the copy where one belongs to it.
+    fn read_through(&self, session: &mut Session<'_>) -> Result<Taken, LabError> {
         let reads = self.reads();
         let mut steps = vec![FileStep::Read; usize::try_from(reads).unwrap_or(1)];
         if copies(&self.case) {

@@ -1,27 +1,28 @@
 //! Rows made of the timing runs and the observed one.
 
 use iostrata_core::evidence::Evidence;
-use iostrata_core::lab::{Interference, Row};
+use iostrata_core::lab::Interference;
 use iostrata_core::page_cache::{Case, Figures, PageCacheRow, SeriesRead, State};
 use iostrata_core::timing::{Sample, Timing};
 
 use super::item::{Again, Found, Item, Taken};
-use super::observed::Observed;
 use super::random::Latencies;
 use crate::engine::Rules;
+use crate::session::{Observed, Timed, wide};
 
 /// The row of an item. Its state is what the observed run found, or the last timing run
 /// where none was observed; timing runs in another state are left out.
 pub(super) fn row(
     item: &Item<'_>,
-    taken: &[Taken],
-    observed: Observed,
     interference: Interference,
+    taken: &[Taken],
+    mut observed: Observed<Option<Found>>,
     rules: &Rules,
 ) -> PageCacheRow {
     let asked_state = item.case.state;
     let found = observed
         .found
+        .take()
         .or_else(|| Some(taken.last()?.found.clone()))
         .unwrap_or(Found {
             state: asked_state,
@@ -43,20 +44,20 @@ pub(super) fn row(
         .first()
         .or(taken.first().as_ref())
         .map(|taken| &taken.first);
-    let row = Row {
-        case: Case {
-            state: found.state,
-            ..item.case
-        },
-        target: item.target.name.clone(),
-        timing,
-        evidence: observed.evidence,
-        interference: Interference {
-            other_requests: observed.other_requests,
-            ..interference
-        },
-        notes,
+    observed.notes = notes;
+    let case = Case {
+        state: found.state,
+        ..item.case
     };
+    let row = observed.row(
+        case,
+        item.target,
+        Timed {
+            timing,
+            interference,
+            enough: true,
+        },
+    );
     PageCacheRow {
         row,
         asked_state,
@@ -96,16 +97,7 @@ fn notes(
             found.state.as_str()
         ));
     }
-    if let Some(timing) = timing {
-        let width = timing.relative_width();
-        if width > rules.target_width {
-            notes.push(format!(
-                "after {} runs the interval is still {:.0} % of the median wide",
-                timing.samples_s.len(),
-                width * 100.0
-            ));
-        }
-    }
+    notes.extend(wide(timing, rules));
     notes
 }
 
@@ -258,8 +250,8 @@ mod tests {
             found: found.map(|state| taken(state, 0.0).found),
             ..Observed::default()
         };
-        let rules = Effort::Quick.rules();
-        row(&item, runs, observed, Interference::default(), &rules)
+        let interference = Interference::default();
+        row(&item, interference, runs, observed, &Effort::Quick.rules())
     }
 
     #[test]

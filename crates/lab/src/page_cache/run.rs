@@ -6,19 +6,18 @@ use std::path::Path;
 use iostrata_core::Gap;
 use iostrata_core::buffering::Method;
 use iostrata_core::observe::Observer;
-use iostrata_core::page_cache::{self, Case, PageCacheResult, PageCacheRow, Reader};
+use iostrata_core::page_cache::{self, Case, PageCacheResult, Reader};
 
 use super::caveats::caveats;
-use super::item::{Item, Taken, read};
+use super::content::Content;
+use super::item::{Item, read};
 use super::job::FileStep;
-use super::observed::{Observed, observe};
 use super::possible::Refused;
 use super::room::check;
 use super::settings::{Plan, files};
-use super::{content::Content, rows::row};
 use crate::engine::{Ledger, Progress, Rules};
 use crate::error::LabError;
-use crate::session::{Pass, RunFile, RunSettings, Session, time, until_stopped};
+use crate::session::{RunFile, RunSettings, Session, measure, until_stopped};
 use crate::target::Target;
 
 /// Runs that measure the loop itself.
@@ -59,10 +58,7 @@ pub fn run<'a>(
     let made = make_files(&mut session, plan, targets, &mut interrupted)?;
     let (items, mut missing) = items(plan, targets, &made)?;
     let own_cost_ns = own_cost_ns(&mut session, &items, &mut interrupted)?;
-    let (pass, taken) = timed(&mut session, &items)?;
-    interrupted |= pass.interrupted;
-    let warm_up_runs = pass.warm_ups;
-    let mut rows = observed_rows(&mut session, &items, pass, &taken, &mut interrupted)?;
+    let (mut rows, warm_up_runs) = measure(&mut session, &items, 0, &mut interrupted)?;
     missing.extend(session.gaps());
     for (index, figures) in page_cache::figures(&rows).into_iter().enumerate() {
         rows[index].figures = figures;
@@ -89,7 +85,9 @@ pub fn run<'a>(
     };
     result.answers = page_cache::answers(&result);
     for made in made {
-        made.file.remove()?;
+        if let Err(error) = made.file.remove() {
+            session.ledger.failed(error);
+        }
     }
     Ok(result)
 }
@@ -194,44 +192,4 @@ fn own_cost_ns(
         least_s.set(least_s.get().min(real_s));
     }
     Ok(Some(least_s.get() * 1e9 / reads as f64))
-}
-
-/// The timing pass, and every run of each item that counts.
-fn timed(
-    session: &mut Session<'_>,
-    items: &[Item<'_>],
-) -> Result<(Pass, Vec<Vec<Taken>>), LabError> {
-    let labels: Vec<String> = items.iter().map(Item::label).collect();
-    let mut taken: Vec<Vec<Taken>> = vec![Vec::new(); items.len()];
-    let pass = time(session, &labels, items.len(), |session, index| {
-        let run = items[index].run(session)?;
-        let sample = run.first.work.sample;
-        taken[index].push(run);
-        Ok(sample)
-    })?;
-    for runs in &mut taken {
-        // The first run of each is the warm-up.
-        runs.drain(..runs.len().min(1));
-    }
-    Ok((pass, taken))
-}
-
-/// Observes every item that was timed often enough and makes its row.
-fn observed_rows(
-    session: &mut Session<'_>,
-    items: &[Item<'_>],
-    pass: Pass,
-    taken: &[Vec<Taken>],
-    interrupted: &mut bool,
-) -> Result<Vec<PageCacheRow>, LabError> {
-    let mut rows = Vec::new();
-    let all = items.iter().zip(pass.items).zip(taken);
-    for ((item, timed), taken) in all.filter(|((_, timed), _)| timed.enough) {
-        let stop = session.stop;
-        let observed = until_stopped(stop, interrupted, || observe(session, item))?;
-        let observed = observed.unwrap_or_else(Observed::interrupted);
-        let rules = &session.run.rules;
-        rows.push(row(item, taken, observed, timed.interference, rules));
-    }
-    Ok(rows)
 }

@@ -1,6 +1,7 @@
 //! One run of an experiment: the observer, the launcher, the passes and the files.
 
 mod charge;
+mod passes;
 mod timed;
 mod unobserved;
 
@@ -19,6 +20,7 @@ use crate::error::LabError;
 pub(crate) use charge::evidence;
 #[cfg(test)]
 pub(crate) use charge::tests::target;
+pub(crate) use passes::{Item, Observed, measure, observe_all, other_calls, wide};
 pub(crate) use timed::{Pass, Timed, time};
 pub(crate) use unobserved::unobserved;
 
@@ -171,6 +173,24 @@ pub(crate) fn until_stopped<T>(
     }
     *interrupted = true;
     Ok(None)
+}
+
+/// The same for what is done beside rows that there are: a failure does not lose them, and is
+/// told with the result, which lacks this.
+pub(crate) fn unless_failed<'a, T>(
+    session: &mut Session<'a>,
+    interrupted: &mut bool,
+    work: impl FnOnce(&mut Session<'a>) -> Result<T, LabError>,
+) -> Result<Option<T>, LabError> {
+    let stop = session.stop;
+    match until_stopped(stop, interrupted, || work(session)) {
+        Err(error) if !error.spoils_all() => {
+            session.ledger.failed(error);
+            *interrupted = true;
+            Ok(None)
+        }
+        outcome => outcome,
+    }
 }
 
 /// The report of a job that only works.

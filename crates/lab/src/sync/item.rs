@@ -4,13 +4,15 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use iostrata_core::bytes;
-use iostrata_core::sync::Case;
+use iostrata_core::sync::{Bucket, Case, Counted, Latency, SyncRow};
+use iostrata_core::timing::Sample;
 
 use super::job::{SyncJob, SyncReport};
+use super::observed::observe;
 use super::settings;
-use crate::engine::{EngineError, Job, Report, Workload};
+use crate::engine::{EngineError, Job, Report, Rules, Workload};
 use crate::error::LabError;
-use crate::session::{RunFile, Session};
+use crate::session::{self, Observed, RunFile, RunSettings, Session, Timed, wide};
 use crate::target::Target;
 
 /// A case on a target.
@@ -40,9 +42,13 @@ impl Files {
     }
 }
 
-impl Item<'_> {
-    /// For progress: `fsync append 1 KiB × 4 on ext4`.
-    pub(super) fn label(&self) -> String {
+impl session::Item for Item<'_> {
+    type Taken = Taken;
+    type Found = Counted;
+    type Row = SyncRow;
+
+    /// `fsync append 1 KiB × 4 on ext4`.
+    fn label(&self) -> String {
         let Case {
             call,
             write,
@@ -62,6 +68,79 @@ impl Item<'_> {
         )
     }
 
+    /// New files, one stretch, files removed.
+    fn run(&self, session: &mut Session<'_>, taken: &mut Taken) -> Result<Sample, LabError> {
+        let files = self.files();
+        let length = taken.next(session.run);
+        let mut workload = session.start(&self.job(session, &files, length))?;
+        let report = stretch(&mut workload, session)?;
+        workload.exit()?;
+        files.remove()?;
+        let sample = report.work.sample;
+        taken.add(self.case.writers, report);
+        Ok(sample)
+    }
+
+    fn observe(
+        &self,
+        session: &mut Session<'_>,
+        earlier: &[SyncRow],
+    ) -> Result<Observed<Counted>, LabError> {
+        let leading = !earlier.iter().any(|row| row.row.target == self.target.name);
+        let effort = session.run.effort;
+        let stretches = settings::stretches(effort, &self.case, leading, earlier.is_empty());
+        observe(session, self, stretches)
+    }
+
+    fn row(
+        &self,
+        timed: Timed,
+        taken: Taken,
+        mut observed: Observed<Counted>,
+        rules: &Rules,
+    ) -> SyncRow {
+        observed.notes.extend(wide(timed.timing.as_ref(), rules));
+        let counted = Counted {
+            syncs_per_run: taken.per_run,
+            latency: Latency::from_buckets(taken.latencies, taken.max_ns),
+            ..std::mem::take(&mut observed.found)
+        };
+        SyncRow::new(observed.row(self.case, self.target, timed), counted)
+    }
+}
+
+/// What the timing runs of one item gave besides their samples.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    /// Syncs of each writer in a timed run; known after the warm-up.
+    syncs: Option<u64>,
+    per_run: u64,
+    latencies: Vec<Bucket>,
+    max_ns: u64,
+}
+
+impl Taken {
+    /// The warm-up takes some time; every run after it makes as many syncs as it did.
+    fn next(&self, run: &RunSettings) -> Length {
+        self.syncs.map_or_else(
+            || Length::Time(settings::run_length(run.effort)),
+            Length::Syncs,
+        )
+    }
+
+    fn add(&mut self, writers: u64, report: SyncReport) {
+        if self.syncs.is_none() {
+            let each = report.syncs.div_ceil(writers.max(1));
+            self.syncs = Some(each.max(settings::FEWEST_TIMED_SYNCS));
+            return;
+        }
+        self.per_run = report.syncs;
+        self.max_ns = self.max_ns.max(report.max_ns);
+        self.latencies.extend(report.latencies);
+    }
+}
+
+impl Item<'_> {
     /// The files of the next run.
     pub(super) fn files(&self) -> Files {
         let name = |writer| format!("sync-{writer}");
@@ -86,20 +165,6 @@ impl Item<'_> {
             syncs,
             duration_ns,
         })
-    }
-
-    /// One timing run of it: new files, one stretch, files removed.
-    pub(super) fn run(
-        &self,
-        session: &Session<'_>,
-        length: Length,
-    ) -> Result<SyncReport, LabError> {
-        let files = self.files();
-        let mut workload = session.start(&self.job(session, &files, length))?;
-        let report = stretch(&mut workload, session)?;
-        workload.exit()?;
-        files.remove()?;
-        Ok(report)
     }
 }
 

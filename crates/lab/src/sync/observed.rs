@@ -1,27 +1,17 @@
 //! The evidence pass: a run of each case, watched second by second.
 
-use iostrata_core::Gap;
 use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, RawEvidence};
 use iostrata_core::observe::{Observation, Observer, Stream};
-use iostrata_core::sync::{Call, Second};
+use iostrata_core::sync::{Call, Counted, Second};
 
 use super::item::{Item, Length, stretch};
 use super::job::SyncReport;
 use crate::engine::{KernelFile, Work, Workload, observed_file};
 use crate::error::LabError;
-use crate::session::{Session, evidence, settle, sync_file_system, unobserved};
+use crate::session::{
+    Item as _, Observed, Session, evidence, other_calls, settle, sync_file_system,
+};
 use crate::target::Target;
-
-/// What the evidence pass gave for one item.
-#[derive(Default)]
-pub(super) struct Observed {
-    pub(super) evidence: Evidence,
-    pub(super) syncs: u64,
-    pub(super) seconds: Vec<Second>,
-    /// Requests of others on the same disks.
-    pub(super) other_requests: Option<u64>,
-    pub(super) notes: Vec<String>,
-}
 
 /// The stretches of an observed run.
 #[derive(Debug, Clone, Copy)]
@@ -32,28 +22,12 @@ pub(super) struct Stretches {
     pub(super) live: bool,
 }
 
-impl Observed {
-    /// Of an item that was not observed any more.
-    pub(super) fn interrupted() -> Self {
-        let why = "the run was interrupted before this row was observed";
-        let missing = vec![Gap::new("kernel evidence", why)];
-        Self {
-            evidence: Evidence {
-                missing,
-                ..Evidence::default()
-            },
-            ..Self::default()
-        }
-    }
-}
-
 /// Runs one item under the observer; without one, takes what any process can see.
 pub(super) fn observe(
     session: &mut Session<'_>,
     item: &Item<'_>,
     stretches: Stretches,
-) -> Result<Observed, LabError> {
-    session.ledger.step(&format!("observing {}", item.label()));
+) -> Result<Observed<Counted>, LabError> {
     let target = item.target;
     let files = item.files();
     let mut workload = session.start(&item.job(session, &files, stretches.length))?;
@@ -83,7 +57,13 @@ pub(super) fn observe(
     )?;
     workload.exit()?;
     files.remove()?;
-    Ok(summarised(session, item, done, observation, &identities))
+    Ok(summarised(
+        session,
+        item,
+        done,
+        observation.as_ref(),
+        &identities,
+    ))
 }
 
 /// The stretches one after the other.
@@ -207,29 +187,29 @@ fn summarised(
     session: &Session<'_>,
     item: &Item<'_>,
     done: Done,
-    observation: Option<Observation>,
+    observation: Option<&Observation>,
     identities: &[KernelFile],
-) -> Observed {
-    let mut observed = Observed {
-        syncs: done.syncs,
-        seconds: done.seconds,
-        notes: done.notes,
-        ..Observed::default()
+) -> Observed<Counted> {
+    let mut observed: Observed<Counted> = match &done.work {
+        Some(work) => Observed::of(session, item.target, identities, work, observation),
+        None => Observed::default(),
     };
-    match (observation, done.work) {
-        (Some(observation), _) => {
-            let raw = &observation.raw;
-            (observed.evidence, observed.other_requests) = evidence(raw, item.target, identities);
-            count_sync(item.case.call, raw, &mut observed.evidence);
-        }
-        (None, Some(work)) => {
-            observed.evidence = unobserved(&work, &session.run.unobserved_because);
-        }
-        (None, None) => {}
+    if let Some(observation) = observation {
+        count_sync(item.case.call, &observation.raw, &mut observed.evidence);
     }
-    let calls = unexpected_calls(item, observed.syncs, &observed.evidence);
+    observed.notes = done.notes;
+    let syncs = done.syncs;
+    let mut expected = vec![("pwrite64", syncs, syncs * item.case.size_bytes)];
+    match item.case.call {
+        Call::ODsync | Call::OSync => {}
+        call => expected.push((call.as_str(), syncs, 0)),
+    }
+    let seen = observed.evidence.syscalls.as_ref();
+    let calls = other_calls("the case", expected, seen);
     observed.notes.extend(calls);
-    observed.notes.extend(reads(&observed));
+    observed.notes.extend(reads(&observed.evidence, syncs));
+    observed.found.observed_syncs = syncs;
+    observed.found.seconds = done.seconds;
     observed
 }
 
@@ -252,32 +232,10 @@ fn count_sync(call: Call, raw: &RawEvidence, evidence: &mut Evidence) {
     calls.insert("sync".to_owned(), sum);
 }
 
-/// Says where the kernel counted other calls than the case must make.
-fn unexpected_calls(item: &Item<'_>, syncs: u64, evidence: &Evidence) -> Vec<String> {
-    let Some(seen) = &evidence.syscalls else {
-        return Vec::new();
-    };
-    let mut expected = vec![("pwrite64", syncs, syncs * item.case.size_bytes)];
-    match item.case.call {
-        Call::ODsync | Call::OSync => {}
-        call => expected.push((call.as_str(), syncs, 0)),
-    }
-    let differing = expected.into_iter().filter_map(|(name, count, bytes)| {
-        let call = seen.get(name).copied().unwrap_or_default();
-        ((call.count, call.bytes) != (count, bytes)).then(|| {
-            format!(
-                "the case makes {count} {name} calls with {bytes} bytes, but {} with {} bytes were counted",
-                call.count, call.bytes
-            )
-        })
-    });
-    differing.collect()
-}
-
 /// Reads mean that a block was not in memory when a part of it was written.
-fn reads(observed: &Observed) -> Option<String> {
-    let device = observed.evidence.device.as_ref()?;
-    (device.reads.count > observed.syncs / 100).then(|| {
+fn reads(evidence: &Evidence, syncs: u64) -> Option<String> {
+    let device = evidence.device.as_ref()?;
+    (device.reads.count > syncs / 100).then(|| {
         format!(
             "{} requests read: a write had to fetch its block, or the file system its metadata",
             device.reads.count

@@ -6,7 +6,11 @@ use std::path::Path;
 
 use crate::places::{launcher, target};
 use crate::undisturbed::undisturbed;
-use iostrata_core::buffering::{BufferingResult, Mode};
+use iostrata_core::Gap;
+use iostrata_core::buffering::{BufferingResult, BufferingRow, Mode};
+use iostrata_core::environment::Backend;
+use iostrata_core::evidence::BlockRow;
+use iostrata_core::observe::{Observation, ObserveError, Observer, Stream};
 use iostrata_lab::buffering::{Selection, run};
 use iostrata_lab::engine::{EngineError, FailureKind, Progress, Rules, Silent, Step};
 use iostrata_lab::error::LabError;
@@ -164,6 +168,10 @@ impl Progress for StopAt<'_> {
 
     fn line(&mut self, _: &str) {}
 
+    fn failed(&mut self, error: LabError) {
+        panic!("{error}");
+    }
+
     fn finished(&mut self) {
         self.finished = true;
     }
@@ -202,7 +210,7 @@ fn an_interruption_keeps_the_finished_rows() {
 
     let later = interrupted_at("observing flush 1 B");
     assert_eq!(later.rows.len(), 20, "all were timed");
-    let unseen = |row: &&iostrata_core::buffering::BufferingRow| {
+    let unseen = |row: &&BufferingRow| {
         row.row
             .evidence
             .missing
@@ -357,4 +365,85 @@ fn a_directory_that_cannot_be_written_to_is_refused_at_once() {
     }
     let error = run_on(&[], &|| false).unwrap_err();
     assert!(error.is_usage());
+}
+
+/// Fails from its third session on.
+#[derive(Default)]
+struct Failing(u32);
+
+impl Observer for Failing {
+    fn backend(&self) -> Backend {
+        Backend::None
+    }
+
+    fn missing(&self) -> Vec<Gap> {
+        Vec::new()
+    }
+
+    fn start(&mut self, _: u32, _: Stream) -> Result<(), ObserveError> {
+        self.0 += 1;
+        if self.0 < 3 {
+            return Ok(());
+        }
+        Err(ObserveError {
+            doing: "attach".to_owned(),
+            cause: "no memory".to_owned(),
+        })
+    }
+
+    fn program_ended(&mut self) -> Result<(), ObserveError> {
+        Ok(())
+    }
+
+    fn requests_so_far(&mut self) -> Result<Option<Vec<BlockRow>>, ObserveError> {
+        Ok(None)
+    }
+
+    fn stop(&mut self) -> Result<Observation, ObserveError> {
+        Ok(Observation::default())
+    }
+}
+
+#[derive(Default)]
+struct Failures(Vec<String>);
+
+impl Progress for Failures {
+    fn step(&mut self, _: &Step<'_>) {}
+    fn line(&mut self, _: &str) {}
+
+    fn failed(&mut self, error: LabError) {
+        self.0.push(error.to_string());
+    }
+
+    fn finished(&mut self) {}
+}
+
+#[test]
+fn what_fails_while_it_is_observed_loses_no_row() {
+    let (dir, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut failures = Failures::default();
+    let mut observer = Failing::default();
+    let result = run(
+        &few().cases().unwrap(),
+        &settings(scratch.path()),
+        &[target("host", dir.path(), "ext4")],
+        Some(&mut observer),
+        &mut failures,
+        &|| false,
+    )
+    .unwrap();
+    assert_eq!(failures.0, ["cannot attach: no memory"]);
+    assert!(result.method.interrupted);
+    assert_eq!(result.rows.len(), 20);
+    let whys = |row: &BufferingRow| {
+        let gaps = row.row.evidence.missing.iter();
+        gaps.filter(|gap| gap.why.contains("failed: cannot attach: no memory"))
+            .count()
+    };
+    for (number, row) in result.rows.iter().enumerate() {
+        assert!(row.row.timing.is_some());
+        assert_eq!(whys(row), usize::from(number >= 2), "row {number}");
+    }
+    assert!(result.timelines.is_empty() && result.runtimes.is_empty());
+    assert!(is_empty(dir.path()), "nothing stays");
 }

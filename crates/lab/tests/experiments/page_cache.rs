@@ -197,6 +197,10 @@ impl Progress for Until<'_> {
     }
 
     fn line(&mut self, _: &str) {}
+    fn failed(&mut self, error: LabError) {
+        panic!("{error}");
+    }
+
     fn finished(&mut self) {}
 }
 
@@ -280,6 +284,10 @@ impl Progress for Lines {
     fn line(&mut self, text: &str) {
         self.0.push(text.to_owned());
     }
+    fn failed(&mut self, error: LabError) {
+        panic!("{error}");
+    }
+
     fn finished(&mut self) {}
 }
 

@@ -67,6 +67,17 @@ fn one(remedy: Remedy, directory: &Path) -> Result<Measurement, NotReplayed> {
     measured
 }
 
+/// The same on a machine that may be busy: a measurement has little time, and says so.
+fn one_at_last(remedy: Remedy, directory: &Path) -> Measurement {
+    for _ in 0..50 {
+        match one(remedy, directory) {
+            Err(NotReplayed::TooSlow { .. }) => {}
+            measured => return measured.unwrap(),
+        }
+    }
+    panic!("never in 50 times")
+}
+
 fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
@@ -96,7 +107,7 @@ impl Drop for Mounted<'_> {
 fn byte_by_byte_is_slower_and_nothing_is_left() {
     for place in ["/dev/shm", "/var/tmp"] {
         let dir = tempfile::tempdir_in(place).unwrap();
-        let measured = one(BYTEWISE, dir.path()).unwrap();
+        let measured = one_at_last(BYTEWISE, dir.path());
         assert!(measured.replayed.now_s > measured.replayed.better_s);
         assert!(measured.performed_share > 0.0 && measured.performed_share <= 1.0);
         assert!(measured.runs >= 1);
@@ -123,7 +134,7 @@ fn sharing_a_sync_is_faster_on_a_file_system_with_a_journal() {
     };
     let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
     for image in prepared.images() {
-        let measured = one(fsync_each(50), image.path()).unwrap();
+        let measured = one_at_last(fsync_each(50), image.path());
         let replayed = measured.replayed;
         assert!(replayed.now_s > replayed.better_s, "{replayed:?}");
     }

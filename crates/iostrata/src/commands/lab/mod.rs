@@ -188,6 +188,9 @@ fn measure(
             Ok(mut experiment) => {
                 experiment.missing_mut().extend(choice.gaps_of(one));
                 experiments.push(experiment);
+                if let Some((label, error)) = bar.failed() {
+                    return (experiments, Some(Failure::during(&label, error)));
+                }
             }
             Err(error) => return (experiments, Some(Failure::during(bar.label(), error))),
         }
