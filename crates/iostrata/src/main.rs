@@ -29,8 +29,7 @@ const GUARD: &str = "__guard";
 fn main() -> ExitCode {
     let first = std::env::args_os().nth(1).unwrap_or_default();
     if first == WORKLOAD {
-        return u8::try_from(iostrata_lab::engine::child_main())
-            .map_or(ExitCode::FAILURE, ExitCode::from);
+        return u8::try_from(iostrata_lab::child_main()).map_or(ExitCode::FAILURE, ExitCode::from);
     }
     if first == GUARD {
         iostrata_lab::scratch::guard_main();

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    u8::try_from(iostrata_lab::engine::child_main()).map_or(ExitCode::FAILURE, ExitCode::from)
+    u8::try_from(iostrata_lab::child_main()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

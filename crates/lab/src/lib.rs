@@ -11,6 +11,7 @@ pub mod copy;
 pub mod engine;
 pub mod error;
 pub mod interrupt;
+mod jobs;
 pub mod pace;
 pub mod page_cache;
 pub mod rebuild;
@@ -19,3 +20,5 @@ pub mod scratch;
 pub mod session;
 pub mod sync;
 pub mod target;
+
+pub use jobs::child_main;

@@ -7,12 +7,13 @@ use iostrata_core::Gap;
 use iostrata_core::atime::{AtimeRow, Loop, LoopCase, LoopRow, Mount, Reading};
 use iostrata_core::timing::{Sample, Timing};
 
+use super::job::{LoopReport, ReadLoopJob};
 use super::matrix::options;
 use super::mounts::remount;
 use super::observed::observe;
 use super::settings::{Chosen, FILE_BYTES};
 use super::workload::file_name;
-use crate::engine::{EngineError, Job, LoopReport, ReadLoopJob, Report, Rules, XorShift};
+use crate::engine::{Rules, XorShift};
 use crate::error::LabError;
 use crate::session::{self, Observed, Session, Timed, measure, sync_file_system};
 use crate::target::Target;
@@ -67,14 +68,14 @@ impl<'a> Item<'a> {
     }
 
     /// What the workload process does; while it is observed it rests after so many files.
-    pub(super) fn job(&self) -> Job {
+    pub(super) fn job(&self) -> ReadLoopJob {
         let (files, reads) = self.size;
-        Job::ReadLoop(ReadLoopJob {
+        ReadLoopJob {
             directory: directory(self.target).into(),
             files,
             reads,
             reading: self.reading,
-        })
+        }
     }
 
     /// Sees to it that the target is mounted as the label says.
@@ -113,7 +114,7 @@ impl session::Item for Item<'_> {
         let mut workload = session.start(&self.job())?;
         // What setting the times left to write back is not the loop's.
         sync_file_system(&self.target.dir)?;
-        let LoopReport { reading, sync } = expect_loop(&workload.go(session.stop)?)?;
+        let LoopReport { reading, sync } = workload.go(session.stop)?;
         workload.exit()?;
         with_sync.push(sum(reading.sample, sync.sample));
         Ok(reading.sample)
@@ -134,14 +135,6 @@ impl session::Item for Item<'_> {
             row.row.evidence.missing.push(Gap::new("sectors", why));
         }
         AtimeRow::Loop(Box::new(row))
-    }
-}
-
-/// The report of a loop.
-pub(super) fn expect_loop(report: &Report) -> Result<LoopReport, EngineError> {
-    match report {
-        Report::Loop(report) => Ok(*report),
-        _ => Err(EngineError::Protocol("another report".into())),
     }
 }
 

@@ -2,12 +2,13 @@
 //!
 //! Single operations are done in this process, with the access time set before and read
 //! after; loops are done by workload processes
-//! ([`Job::ReadLoop`](crate::engine::Job)), timed and observed.
+//! ([`ReadLoopJob`]), timed and observed.
 
 mod aged;
 mod caveats;
 mod cell;
 mod duration;
+mod job;
 mod loops;
 mod matrix;
 mod moments;
@@ -21,6 +22,6 @@ mod tree;
 mod workload;
 
 pub use duration::expected;
+pub use job::{LoopReport, ReadLoopJob};
 pub use run::run;
 pub use settings::{Chosen, Selection, needed_bytes};
-pub(crate) use workload::ReadLoopTask;

@@ -6,10 +6,10 @@ use iostrata_core::Gap;
 use iostrata_core::evidence::Evidence;
 use iostrata_core::observe::Stream;
 
-use super::loops::{Item, expect_loop};
+use super::loops::Item;
 use super::settings::FILE_BYTES;
 use super::workload::file_name;
-use crate::engine::{Job, KernelFile, observed_file};
+use crate::engine::{KernelFile, observed_file};
 use crate::error::LabError;
 use crate::session::{Observed, Session, other_calls, settle, sync_file_system};
 
@@ -31,7 +31,7 @@ pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Obse
     let (report, observation) = session.observed(
         process,
         Stream::default(),
-        |session| Ok(expect_loop(&workload.go(session.stop)?)?),
+        |session| Ok(workload.go(session.stop)?),
         &|| settle(&item.target.dir),
     )?;
     workload.exit()?;
@@ -47,9 +47,7 @@ pub(super) fn observe(session: &mut Session<'_>, item: &Item<'_>) -> Result<Obse
 
 /// The files of the loop as the observer names them.
 fn identities(item: &Item<'_>) -> Result<Vec<KernelFile>, LabError> {
-    let Job::ReadLoop(job) = item.job() else {
-        return Ok(Vec::new());
-    };
+    let job = item.job();
     let directory = std::path::PathBuf::from(job.directory);
     let failed = |error| LabError::io(format!("look up {}", directory.display()), error);
     // One look at the mounts for all of them.

@@ -11,9 +11,10 @@ use iostrata_core::atime::Reading;
 use rustix::fs::{Mode, OFlags, open, syncfs};
 use rustix::io::read;
 
+use super::job::{LoopReport, ReadLoopJob};
 use super::moments::{now_s, set};
 use super::settings::FILE_BYTES;
-use crate::engine::{Failure, LoopReport, ReadLoopJob, Stopwatch};
+use crate::engine::{Failure, Job, Stopwatch, Task};
 
 /// Access times are set this long before the files' mtime.
 const HOUR_S: i64 = 3600;
@@ -56,9 +57,22 @@ impl ReadLoopTask {
         thread::sleep(TICK);
         Ok(task)
     }
+}
+
+impl Job for ReadLoopJob {
+    const NAME: &'static str = "read_loop";
+    type Report = LoopReport;
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(ReadLoopTask::prepare(self)?))
+    }
+}
+
+impl Task for ReadLoopTask {
+    type Report = LoopReport;
 
     /// Opens, reads and closes, and then syncs the file system; both are timed.
-    pub(crate) fn go(&mut self) -> Result<LoopReport, Failure> {
+    fn go(&mut self) -> Result<LoopReport, Failure> {
         let directory = File::open(&self.directory)
             .map_err(|error| failure("open", &self.directory, &error))?;
         let watch = Stopwatch::start()?;

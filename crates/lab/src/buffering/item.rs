@@ -6,9 +6,10 @@ use iostrata_core::buffering::{BufferingRow, Case, MemoryChange, Mode};
 use iostrata_core::bytes;
 use iostrata_core::timing::Sample;
 
+use super::job::{NullJob, WriteJob};
 use super::observed::observe;
 use super::settings::null_records;
-use crate::engine::{Job, NullJob, Rules, WriteJob};
+use crate::engine::Rules;
 use crate::error::LabError;
 use crate::session::{self, Observed, RunFile, Session, Timed, wide};
 use crate::target::Target;
@@ -80,11 +81,11 @@ impl Item<'_> {
         RunFile::new(&self.target.dir, &format!("{}-{size_bytes}", mode.as_str()))
     }
 
-    pub(super) fn job(&self, file: &RunFile) -> Job {
-        Job::Write(WriteJob {
+    pub(super) fn job(&self, file: &RunFile) -> WriteJob {
+        WriteJob {
             case: self.case,
             path: file.path().into(),
-        })
+        }
     }
 }
 
@@ -95,7 +96,7 @@ pub(super) fn own_cost_ns(
     size_bytes: u64,
 ) -> Result<Option<f64>, LabError> {
     let count = null_records(session.run.effort);
-    let job = Job::Null(NullJob { size_bytes, count });
+    let job = NullJob { size_bytes, count };
     let least_s = Cell::new(f64::INFINITY);
     for _ in 0..3 {
         session.ledger.step("timing the measuring loop itself");

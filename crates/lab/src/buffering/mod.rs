@@ -1,13 +1,14 @@
 //! `lab buffering`: the work and its measurement.
 //!
 //! What is measured is described in [`iostrata_core::buffering`]; here records
-//! are really written ([`Job::Write`](crate::engine::Job)), timed, observed and
+//! are really written ([`WriteJob`]), timed, observed and
 //! read back.
 
 pub(crate) mod caveats;
 mod duration;
 mod expected;
 mod item;
+mod job;
 mod memory;
 mod observed;
 mod records;
@@ -21,7 +22,6 @@ mod writer;
 
 pub use duration::expected;
 pub use expected::{Calls, expected_calls};
+pub use job::{NullJob, ReadJob, ReadReport, StepReport, StepsJob, WriteJob};
 pub use run::run;
 pub use settings::{Selection, needed_bytes};
-pub(crate) use steps::{ReadTask, StepsTask};
-pub(crate) use workload::{NullTask, WriteTask};

@@ -8,7 +8,7 @@ use super::item::Item;
 use super::memory;
 use crate::engine::observed_file;
 use crate::error::LabError;
-use crate::session::{Observed, Session, expect_work, other_calls, settle, sync_file_system};
+use crate::session::{Observed, Session, other_calls, settle, sync_file_system};
 
 /// Runs one item under the observer; without one, takes what any process can see.
 pub(super) fn observe(
@@ -35,7 +35,7 @@ pub(super) fn observe(
         process,
         Stream::default(),
         |session| {
-            let work = expect_work(&workload.go(session.stop)?)?;
+            let work = workload.go(session.stop)?;
             let after = memory::read(target.device_path.as_deref());
             Ok((work, after, resident()))
         },

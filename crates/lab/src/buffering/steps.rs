@@ -7,9 +7,10 @@ use std::path::PathBuf;
 
 use iostrata_core::buffering::Mode;
 
+use super::job::{ReadJob, ReadReport, StepReport, StepsJob};
 use super::records::Records;
 use super::writer::Writer;
-use crate::engine::{Failure, ReadJob, ReadReport, StepReport, StepsJob, monotonic_ns};
+use crate::engine::{Failure, Job, Task, monotonic_ns};
 
 /// Writes one record for each `go`, after an `open` and before a `close`.
 pub(crate) struct StepsTask {
@@ -42,8 +43,35 @@ impl StepsTask {
         })
     }
 
+    fn after(&self, number: u64, writer: Writer) -> State {
+        if number < self.count {
+            State::Write(number + 1, writer)
+        } else if matches!(self.mode, Mode::FinalFsync | Mode::GroupFsync) {
+            State::Finish(writer)
+        } else {
+            State::Close(writer)
+        }
+    }
+
+    fn failure(&self, action: &str, error: &std::io::Error) -> Failure {
+        Failure::from_io(&format!("{action} {}", self.path.display()), error)
+    }
+}
+
+impl Job for StepsJob {
+    const NAME: &'static str = "steps";
+    type Report = StepReport;
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(StepsTask::prepare(self)?))
+    }
+}
+
+impl Task for StepsTask {
+    type Report = StepReport;
+
     /// Does the next step.
-    pub(crate) fn go(&mut self) -> Result<StepReport, Failure> {
+    fn go(&mut self) -> Result<StepReport, Failure> {
         let (action, written_bytes) = match std::mem::replace(&mut self.state, State::Closed) {
             State::Open => {
                 let writer = Writer::create(&self.path, self.mode)
@@ -85,20 +113,6 @@ impl StepsTask {
             last,
         })
     }
-
-    fn after(&self, number: u64, writer: Writer) -> State {
-        if number < self.count {
-            State::Write(number + 1, writer)
-        } else if matches!(self.mode, Mode::FinalFsync | Mode::GroupFsync) {
-            State::Finish(writer)
-        } else {
-            State::Close(writer)
-        }
-    }
-
-    fn failure(&self, action: &str, error: &std::io::Error) -> Failure {
-        Failure::from_io(&format!("{action} {}", self.path.display()), error)
-    }
 }
 
 /// Reads a file of records.
@@ -116,18 +130,6 @@ impl ReadTask {
         })
     }
 
-    /// Opens the file, reads all of it, and compares.
-    pub(crate) fn go(&mut self) -> Result<ReadReport, Failure> {
-        let mut found = Vec::new();
-        File::open(&self.path)
-            .and_then(|mut file| file.read_to_end(&mut found))
-            .map_err(|error| Failure::from_io(&format!("read {}", self.path.display()), &error))?;
-        Ok(ReadReport {
-            right_bytes: self.right_bytes(&found),
-            length_bytes: found.len() as u64,
-        })
-    }
-
     fn right_bytes(&mut self, mut found: &[u8]) -> u64 {
         let mut right = 0;
         while !found.is_empty() {
@@ -140,6 +142,31 @@ impl ReadTask {
             found = &found[same..];
         }
         right
+    }
+}
+
+impl Job for ReadJob {
+    const NAME: &'static str = "read";
+    type Report = ReadReport;
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(ReadTask::prepare(self)?))
+    }
+}
+
+impl Task for ReadTask {
+    type Report = ReadReport;
+
+    /// Opens the file, reads all of it, and compares.
+    fn go(&mut self) -> Result<ReadReport, Failure> {
+        let mut found = Vec::new();
+        File::open(&self.path)
+            .and_then(|mut file| file.read_to_end(&mut found))
+            .map_err(|error| Failure::from_io(&format!("read {}", self.path.display()), &error))?;
+        Ok(ReadReport {
+            right_bytes: self.right_bytes(&found),
+            length_bytes: found.len() as u64,
+        })
     }
 }
 

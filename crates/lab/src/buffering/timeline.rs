@@ -4,10 +4,9 @@ use iostrata_core::buffering::{Mode, Step, Timeline, Written, durable_bytes};
 use iostrata_core::observe::{Observation, Stream};
 use iostrata_core::{Call, FileId, Gap};
 
+use super::job::{ReadJob, StepReport, StepsJob};
 use super::settings::{TIMELINE_RECORDS, TIMELINE_SIZE_BYTES};
-use crate::engine::{
-    EngineError, Job, KernelFile, ReadJob, Report, StepReport, StepsJob, Workload, observed_file,
-};
+use crate::engine::{KernelFile, Workload, observed_file};
 use crate::error::LabError;
 use crate::session::{RunFile, Session};
 use crate::target::Target;
@@ -24,12 +23,12 @@ pub(super) fn timeline(
         target.name
     ));
     let file = RunFile::new(&target.dir, &format!("timeline-{}", mode.as_str()));
-    let job = Job::Steps(StepsJob {
+    let job = StepsJob {
         mode,
         size_bytes: TIMELINE_SIZE_BYTES,
         count: TIMELINE_RECORDS,
         path: file.path().into(),
-    });
+    };
     let mut writer = session.start(&job)?;
     let process = writer.pid();
     let (seen, observation) = session.observed(
@@ -77,22 +76,18 @@ pub(super) fn timeline(
 /// One step at a time; after each a second process says what it can read.
 fn walk(
     session: &Session<'_>,
-    writer: &mut Workload,
+    writer: &mut Workload<StepsJob>,
     file: &RunFile,
 ) -> Result<Vec<(StepReport, u64)>, LabError> {
-    let read = Job::Read(ReadJob {
+    let read = ReadJob {
         size_bytes: TIMELINE_SIZE_BYTES,
         path: file.path().into(),
-    });
+    };
     let mut seen = Vec::new();
     loop {
-        let Report::Step(step) = writer.go(session.stop)? else {
-            return Err(EngineError::Protocol("another report".into()).into());
-        };
+        let step = writer.go(session.stop)?;
         let mut reader = session.start(&read)?;
-        let Report::Read(found) = reader.go(session.stop)? else {
-            return Err(EngineError::Protocol("another report".into()).into());
-        };
+        let found = reader.go(session.stop)?;
         reader.exit()?;
         let last = step.last;
         seen.push((step, found.right_bytes));

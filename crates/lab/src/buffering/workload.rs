@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::job::{NullJob, WriteJob};
 use super::records::Records;
 use super::writer::Writer;
-use crate::engine::{Failure, NullJob, Stopwatch, Work, WriteJob};
+use crate::engine::{Failure, Job, Stopwatch, Task, Work};
 
 /// A case that is ready to be written: file open, records in memory.
 pub(crate) struct WriteTask {
@@ -28,10 +29,23 @@ impl WriteTask {
             writer,
         })
     }
+}
+
+impl Job for WriteJob {
+    const NAME: &'static str = "write";
+    type Report = Work;
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(WriteTask::prepare(self)?))
+    }
+}
+
+impl Task for WriteTask {
+    type Report = Work;
 
     /// Writes all records, timed up to and including what a close would flush.
     /// The file stays open.
-    pub(crate) fn go(&mut self) -> Result<Work, Failure> {
+    fn go(&mut self) -> Result<Work, Failure> {
         let (path, count) = (&self.path, self.count);
         let failure = |number, error| {
             let doing = format!("write record {number} of {count} to {}", path.display());
@@ -64,9 +78,22 @@ impl NullTask {
             records: Records::new(job.size_bytes)?,
         })
     }
+}
+
+impl Job for NullJob {
+    const NAME: &'static str = "null";
+    type Report = Work;
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(NullTask::prepare(self)?))
+    }
+}
+
+impl Task for NullTask {
+    type Report = Work;
 
     /// Runs the loop.
-    pub(crate) fn go(&mut self) -> Result<Work, Failure> {
+    fn go(&mut self) -> Result<Work, Failure> {
         let mut writer = Writer::nothing();
         let failure = |error| Failure::from_io("write nothing", &error);
         let watch = Stopwatch::start()?;

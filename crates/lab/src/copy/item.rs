@@ -12,7 +12,7 @@ use super::observed::observe;
 use super::source::{SourceFile, make_existing};
 use super::states::States;
 use super::yardsticks::YardstickJob;
-use crate::engine::{Job, Residency, Rules};
+use crate::engine::{Residency, Rules};
 use crate::error::LabError;
 use crate::session::{self, Observed, RunFile, Session, Timed};
 use crate::target::Target;
@@ -90,12 +90,12 @@ impl Item<'_> {
         Ok(copy)
     }
 
-    pub(super) fn job(&self, copy: &RunFile) -> Job {
-        Job::Copy(CopyJob {
+    pub(super) fn job(&self, copy: &RunFile) -> CopyJob {
+        CopyJob {
             case: self.case,
             from: self.source.path().into(),
             to: copy.path().into(),
-        })
+        }
     }
 
     /// Fails unless the copy has the source's contents: then nothing about it is worth
@@ -141,11 +141,11 @@ impl YardstickItem<'_> {
             (None, Some((_, source))) => source.path().into(),
             (None, None) => std::ffi::OsString::new(),
         };
-        let work = session.work(&Job::Yardstick(YardstickJob {
+        let work = session.work(&YardstickJob {
             measure: self.measure,
             size_bytes: self.size_bytes,
             path,
-        }))?;
+        })?;
         made.map_or(Ok(()), RunFile::remove)?;
         Ok(work.sample)
     }

@@ -1,7 +1,7 @@
 //! `lab copy`: the work and its measurement.
 //!
 //! What is measured is described in [`iostrata_core::copy`]; here files are really copied
-//! ([`Job::Copy`](crate::engine::Job)), timed, observed, and every copy is compared with
+//! ([`CopyJob`]), timed, observed, and every copy is compared with
 //! its source.
 
 mod caveats;
@@ -18,8 +18,6 @@ mod yardsticks;
 
 pub use duration::expected;
 pub use methods::CopyJob;
-pub(crate) use methods::CopyTask;
 pub use run::run;
 pub use settings::{Buffer, Cases, Selection, needed_bytes};
 pub use yardsticks::YardstickJob;
-pub(crate) use yardsticks::YardstickTask;

@@ -9,7 +9,7 @@ use iostrata_core::observe::Stream;
 use super::item::Item;
 use crate::engine::{KernelFile, Residency, observed_file, residency};
 use crate::error::LabError;
-use crate::session::{Observed, Session, expect_work, settle, sync_file_system};
+use crate::session::{Observed, Session, settle, sync_file_system};
 
 /// The call that the stopwatch makes before and after the copy.
 const OWN_CALL: &str = "getrusage";
@@ -33,7 +33,7 @@ pub(super) fn observe(
         process,
         Stream::default(),
         |session| {
-            let work = expect_work(&workload.go(session.stop)?)?;
+            let work = workload.go(session.stop)?;
             Ok((work, identity(copy.path())?))
         },
         &|| settle(&target.dir),

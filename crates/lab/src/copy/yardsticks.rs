@@ -13,7 +13,7 @@ use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 
 use super::methods::{open_direct, start_and_end};
-use crate::engine::{Failure, Stopwatch, Work, XorShift};
+use crate::engine::{Failure, Job, Stopwatch, Task, Work, XorShift};
 
 /// Bytes handed to the device at a time: the kernel cuts them into requests that are under
 /// way together.
@@ -70,28 +70,6 @@ impl YardstickTask {
         })
     }
 
-    /// Does it once, timed.
-    pub(crate) fn go(&mut self) -> Result<Work, Failure> {
-        let watch = Stopwatch::start()?;
-        let failed = |doing: &str, path: &PathBuf, error: &io::Error| {
-            Failure::from_io(&format!("{doing} {} with O_DIRECT", path.display()), error)
-        };
-        match self.measure {
-            Measure::MemoryCopy | Measure::CachedCopy => self.copy(),
-            Measure::FreshMemory => self
-                .touch()
-                .map_err(|error| Failure::from_io("get new memory", &error))?,
-            Measure::DeviceWrite => self
-                .write()
-                .map_err(|error| failed("write", &self.path, &error))?,
-            Measure::DeviceRead => self
-                .read()
-                .map_err(|error| failed("read", &self.path, &error))?,
-            Measure::ProgramStart => start_and_end()?,
-        }
-        watch.stop()
-    }
-
     fn copy(&mut self) {
         let [from, to] = &mut self.memory;
         let mut left = self.size;
@@ -141,5 +119,40 @@ impl YardstickTask {
             }
         }
         Ok(())
+    }
+}
+
+impl Job for YardstickJob {
+    const NAME: &'static str = "yardstick";
+    type Report = Work;
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(YardstickTask::prepare(self)?))
+    }
+}
+
+impl Task for YardstickTask {
+    type Report = Work;
+
+    /// Does it once, timed.
+    fn go(&mut self) -> Result<Work, Failure> {
+        let watch = Stopwatch::start()?;
+        let failed = |doing: &str, path: &PathBuf, error: &io::Error| {
+            Failure::from_io(&format!("{doing} {} with O_DIRECT", path.display()), error)
+        };
+        match self.measure {
+            Measure::MemoryCopy | Measure::CachedCopy => self.copy(),
+            Measure::FreshMemory => self
+                .touch()
+                .map_err(|error| Failure::from_io("get new memory", &error))?,
+            Measure::DeviceWrite => self
+                .write()
+                .map_err(|error| failed("write", &self.path, &error))?,
+            Measure::DeviceRead => self
+                .read()
+                .map_err(|error| failed("read", &self.path, &error))?,
+            Measure::ProgramStart => start_and_end()?,
+        }
+        watch.stop()
     }
 }

@@ -14,10 +14,9 @@ mod timing;
 mod xorshift;
 
 pub use child::{
-    EngineError, ExecJob, Failure, FailureKind, Job, Launcher, LoopReport, NullJob, ReadJob,
-    ReadLoopJob, ReadReport, Report, StepReport, StepsJob, Work, Workload, WriteJob, child_main,
+    EngineError, ExecJob, Failure, FailureKind, Job, Kind, Launcher, Task, Work, Workload,
 };
-pub(crate) use child::{Stopwatch, monotonic_ns};
+pub(crate) use child::{Stopwatch, child_main, monotonic_ns};
 pub use iostrata_tracer::identity::{KernelFile, observed_file};
 pub use noise::{Meter, Reading};
 pub(crate) use process::Process;

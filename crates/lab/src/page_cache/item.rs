@@ -12,7 +12,7 @@ use super::job::{FileStep, ReadFileJob, ReadFileReport};
 use super::observed::observe;
 use super::rows::row;
 use super::settings::{Plan, copies};
-use crate::engine::{EngineError, Job, Report, Residency, Rules, Workload, evict, residency, warm};
+use crate::engine::{EngineError, Residency, Rules, evict, residency, warm};
 use crate::error::LabError;
 use crate::session::{self, Item as _, Observed, Session, Timed};
 use crate::target::Target;
@@ -125,13 +125,13 @@ impl Item<'_> {
         }
     }
 
-    pub(super) fn job(&self, steps: Vec<FileStep>) -> Job {
-        Job::ReadFile(ReadFileJob {
+    pub(super) fn job(&self, steps: Vec<FileStep>) -> ReadFileJob {
+        ReadFileJob {
             case: self.case,
             path: self.file.into(),
             random_reads: self.plan.random_reads,
             steps,
-        })
+        }
     }
 
     /// Brings the file into the case's state, and says in which it is.
@@ -201,7 +201,7 @@ impl Item<'_> {
             if number > 1 {
                 self.pause(session)?;
             }
-            let report = read(&mut workload, session.stop)?;
+            let report = workload.go(session.stop)?;
             let resident_after_bytes = self.resident_bytes()?;
             series.push(Again {
                 sample: report.work.sample,
@@ -214,7 +214,7 @@ impl Item<'_> {
             reports.push(report);
         }
         let copy = if copies(&self.case) {
-            Some(read(&mut workload, session.stop)?.work.sample)
+            Some(workload.go(session.stop)?.work.sample)
         } else {
             None
         };
@@ -269,16 +269,5 @@ impl Item<'_> {
             }
             thread::sleep(left.min(PAUSE_CHECK));
         }
-    }
-}
-
-/// The next step of a process that reads.
-pub(super) fn read(
-    workload: &mut Workload,
-    stop: &dyn Fn() -> bool,
-) -> Result<ReadFileReport, EngineError> {
-    match workload.go(stop)? {
-        Report::ReadFile(report) => Ok(report),
-        _ => Err(EngineError::Protocol("another report".to_owned())),
     }
 }

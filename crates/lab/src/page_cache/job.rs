@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Work;
 
-/// See [`Job::ReadFile`](crate::engine::Job::ReadFile).
+/// Reads a file, one step for each `go`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReadFileJob {
     /// How. The state says how the file is opened and read; whoever sends `go` has

@@ -5,7 +5,7 @@ use iostrata_core::evidence::Cache;
 use iostrata_core::observe::Stream;
 use iostrata_core::page_cache::{Reader, State};
 
-use super::item::{Found, Item, read};
+use super::item::{Found, Item};
 use super::job::FileStep;
 use super::rows::brought_pages;
 use crate::engine::observed_file;
@@ -49,7 +49,7 @@ fn observe_once(
         process,
         Stream::default(),
         |session| {
-            let report = read(&mut workload, session.stop)?;
+            let report = workload.go(session.stop)?;
             Ok((report, item.resident_bytes()?))
         },
         // A read leaves nothing to write back.

@@ -15,7 +15,7 @@ use rustix::io::{ReadWriteFlags, preadv2};
 use super::job::{FileStep, ReadFileJob, ReadFileReport};
 use super::parser::{parse, sum_of_words};
 use super::random::{Latencies, offsets, read_randomly};
-use crate::engine::{Failure, Stopwatch, monotonic_ns};
+use crate::engine::{Failure, Job, Stopwatch, Task, monotonic_ns};
 
 /// Requests of `io_uring` in flight.
 const RING_DEPTH: u32 = 8;
@@ -90,18 +90,6 @@ impl ReadFileTask {
             done: 0,
             job,
         })
-    }
-
-    /// Does the next step.
-    pub(crate) fn go(&mut self) -> Result<ReadFileReport, Failure> {
-        let step = self.job.steps.get(self.done).copied();
-        self.done += 1;
-        match step {
-            Some(FileStep::Read) => self.read(),
-            Some(FileStep::Copy) => self.copy(),
-            Some(FileStep::Nothing) => self.nothing(),
-            None => Err(Failure::job("all steps are done")),
-        }
     }
 
     fn read(&mut self) -> Result<ReadFileReport, Failure> {
@@ -215,6 +203,31 @@ impl ReadFileTask {
         })
         .map_err(error)?;
         Ok(only(watch.stop()?, 0))
+    }
+}
+
+impl Job for ReadFileJob {
+    const NAME: &'static str = "read_file";
+    type Report = ReadFileReport;
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(ReadFileTask::prepare(self)?))
+    }
+}
+
+impl Task for ReadFileTask {
+    type Report = ReadFileReport;
+
+    /// Does the next step.
+    fn go(&mut self) -> Result<ReadFileReport, Failure> {
+        let step = self.job.steps.get(self.done).copied();
+        self.done += 1;
+        match step {
+            Some(FileStep::Read) => self.read(),
+            Some(FileStep::Copy) => self.copy(),
+            Some(FileStep::Nothing) => self.nothing(),
+            None => Err(Failure::job("all steps are done")),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use iostrata_core::page_cache::{self, Case, PageCacheResult, Reader};
 
 use super::caveats::caveats;
 use super::content::Content;
-use super::item::{Item, read};
+use super::item::Item;
 use super::job::FileStep;
 use super::possible::Refused;
 use super::room::check;
@@ -182,7 +182,7 @@ fn own_cost_ns(
         let stop = session.stop;
         let run = until_stopped(stop, interrupted, || {
             let mut workload = session.start(&item.job(vec![FileStep::Nothing]))?;
-            let report = read(&mut workload, stop)?;
+            let report = workload.go(stop)?;
             workload.exit()?;
             Ok(report.work.sample.real_s)
         })?;

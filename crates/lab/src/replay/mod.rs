@@ -20,9 +20,8 @@ use iostrata_core::trace::{Remedy, Replayed};
 
 pub use job::{ReplayFile, ReplayJob, ReplayReport, WayReport};
 pub use reason::NotReplayed;
-pub(crate) use task::ReplayTask;
 
-use crate::engine::{EngineError, Job, Launcher, Report, monotonic_ns};
+use crate::engine::{EngineError, Launcher, monotonic_ns};
 use crate::scratch::Leftover;
 use ground::Ground;
 use plan::Plan;
@@ -157,11 +156,11 @@ fn in_scratch(
     let (directory, opened) = place::find(wanted.directory, wanted.device)?;
     let ground = Ground::prepare(&directory, opened, &plan, programs.guard)
         .map_err(NotReplayed::from_scratch)?;
-    let job = Job::Replay(ReplayJob {
+    let job = ReplayJob {
         remedy: wanted.remedy,
         file: ground.file(),
         deadline_ns,
-    });
+    };
     let is_over = || stop() || monotonic_ns() > deadline_ns + PATIENCE_NS;
     let report = perform(&job, &ground, programs.work, &is_over);
     leftovers.extend(ground.close().err());
@@ -172,15 +171,13 @@ fn in_scratch(
 }
 
 fn perform(
-    job: &Job,
+    job: &ReplayJob,
     ground: &Ground,
     launcher: &Launcher,
     is_over: &dyn Fn() -> bool,
 ) -> Result<ReplayReport, EngineError> {
     let mut workload = launcher.start_in(ground.directory(), job, is_over)?;
-    let Report::Replay(report) = workload.go(is_over)? else {
-        return Err(EngineError::Protocol("another report".into()));
-    };
+    let report = workload.go(is_over)?;
     workload.exit()?;
     Ok(report)
 }

@@ -11,7 +11,9 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use super::job::{ReplayFile, ReplayJob, ReplayReport, WayReport};
 use super::perform::{Done, perform, reset};
 use super::plan::{Plan, Way};
-use crate::engine::{Failure, Rules, Stopwatch, XorShift, measure, monotonic_ns, residency};
+use crate::engine::{
+    Failure, Job, Rules, Stopwatch, Task, XorShift, measure, monotonic_ns, residency,
+};
 
 /// Three pairs give a median that one disturbance does not move; more than nine are not
 /// worth the wait. Time is limited by the deadline instead of a budget for each way.
@@ -66,8 +68,44 @@ impl ReplayTask {
         })
     }
 
+    fn run(&mut self, way: Way, pieces: u64, deadline_ns: u64) -> Result<(Done, Sample), Failure> {
+        let failure = |error: &io::Error| {
+            let doing = if matches!(way, Way::Transferred { write: false, .. }) {
+                "read"
+            } else {
+                "write"
+            };
+            Failure::from_io(&format!("{doing} {}", self.path.display()), error)
+        };
+        reset(&mut self.file, way).map_err(|error| failure(&error))?;
+        let watch = Stopwatch::start()?;
+        let done = perform(
+            &self.file,
+            way,
+            &mut self.piece,
+            pieces,
+            self.filled_bytes,
+            deadline_ns,
+        )
+        .map_err(|error| failure(&error))?;
+        Ok((done, watch.stop()?.sample))
+    }
+}
+
+impl Job for ReplayJob {
+    const NAME: &'static str = "replay";
+    type Report = ReplayReport;
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(ReplayTask::prepare(&self)?))
+    }
+}
+
+impl Task for ReplayTask {
+    type Report = ReplayReport;
+
     /// Finds out how much can be done in the time there is, and does it both ways in turns.
-    pub(crate) fn go(&mut self) -> Result<ReplayReport, Failure> {
+    fn go(&mut self) -> Result<ReplayReport, Failure> {
         let mut report = ReplayReport {
             pieces: 0,
             all_pieces: self.plan.pieces,
@@ -111,29 +149,6 @@ impl ReplayTask {
         report.now.samples_s = now;
         report.better.samples_s = better;
         Ok(report)
-    }
-
-    fn run(&mut self, way: Way, pieces: u64, deadline_ns: u64) -> Result<(Done, Sample), Failure> {
-        let failure = |error: &io::Error| {
-            let doing = if matches!(way, Way::Transferred { write: false, .. }) {
-                "read"
-            } else {
-                "write"
-            };
-            Failure::from_io(&format!("{doing} {}", self.path.display()), error)
-        };
-        reset(&mut self.file, way).map_err(|error| failure(&error))?;
-        let watch = Stopwatch::start()?;
-        let done = perform(
-            &self.file,
-            way,
-            &mut self.piece,
-            pieces,
-            self.filled_bytes,
-            deadline_ns,
-        )
-        .map_err(|error| failure(&error))?;
-        Ok((done, watch.stop()?.sample))
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use iostrata_core::Gap;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream};
 
-use crate::engine::{EngineError, Job, Launcher, Ledger, Report, Rules, Work, Workload};
+use crate::engine::{EngineError, Job, Launcher, Ledger, Rules, Work, Workload};
 use crate::error::LabError;
 
 pub(crate) use charge::evidence;
@@ -96,14 +96,14 @@ impl Session<'_> {
     }
 
     /// Starts a workload process that has prepared `job`.
-    pub(crate) fn start(&self, job: &Job) -> Result<Workload, EngineError> {
+    pub(crate) fn start<J: Job>(&self, job: &J) -> Result<Workload<J>, EngineError> {
         self.run.launcher.start(job, self.stop)
     }
 
     /// Does a job of one step and lets its process end.
-    pub(crate) fn work(&self, job: &Job) -> Result<Work, EngineError> {
+    pub(crate) fn work(&self, job: &impl Job<Report = Work>) -> Result<Work, EngineError> {
         let mut workload = self.start(job)?;
-        let work = expect_work(&workload.go(self.stop)?)?;
+        let work = workload.go(self.stop)?;
         workload.exit()?;
         Ok(work)
     }
@@ -190,14 +190,6 @@ pub(crate) fn unless_failed<'a, T>(
             Ok(None)
         }
         outcome => outcome,
-    }
-}
-
-/// The report of a job that only works.
-pub(crate) fn expect_work(report: &Report) -> Result<Work, EngineError> {
-    match report {
-        Report::Work(work) => Ok(*work),
-        _ => Err(EngineError::Protocol("another report".into())),
     }
 }
 

@@ -13,7 +13,7 @@ use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 
 use super::settings;
-use crate::engine::{EngineError, Failure, Job, Report, XorShift, monotonic_ns};
+use crate::engine::{EngineError, Failure, Job, Task, XorShift, monotonic_ns};
 use crate::error::LabError;
 use crate::session::{RunFile, Session};
 use crate::target::Target;
@@ -67,9 +67,22 @@ impl DirectTask {
             page,
         })
     }
+}
+
+impl Job for DirectJob {
+    const NAME: &'static str = "direct";
+    type Report = DirectReport;
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(DirectTask::prepare(self)?))
+    }
+}
+
+impl Task for DirectTask {
+    type Report = DirectReport;
 
     /// Writes, with and without a sync in turns.
-    pub(crate) fn go(&mut self) -> Result<DirectReport, Failure> {
+    fn go(&mut self) -> Result<DirectReport, Failure> {
         let failure = |error: &io::Error| {
             Failure::from_io(&format!("write directly to {}", self.path.display()), error)
         };
@@ -122,14 +135,13 @@ pub(super) fn calibrate(
         .step(&format!("timing direct writes on {}", target.name));
     let file = RunFile::new(&target.dir, "direct");
     let writes = settings::direct_writes(session.run.effort);
-    let job = Job::Direct(DirectJob {
+    let job = DirectJob {
         path: file.path().into(),
         writes,
-    });
+    };
     let mut workload = session.start(&job)?;
     let report = match workload.go(session.stop) {
-        Ok(Report::Direct(report)) => report,
-        Ok(_) => return Err(EngineError::Protocol("another report".into()).into()),
+        Ok(report) => report,
         Err(EngineError::Failed(failure)) => {
             file.remove()?;
             return Ok(Err(failure.message));

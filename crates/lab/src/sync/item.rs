@@ -10,7 +10,7 @@ use iostrata_core::timing::Sample;
 use super::job::{SyncJob, SyncReport};
 use super::observed::observe;
 use super::settings;
-use crate::engine::{EngineError, Job, Report, Rules, Workload};
+use crate::engine::Rules;
 use crate::error::LabError;
 use crate::session::{self, Observed, RunFile, RunSettings, Session, Timed, wide};
 use crate::target::Target;
@@ -73,7 +73,7 @@ impl session::Item for Item<'_> {
         let files = self.files();
         let length = taken.next(session.run);
         let mut workload = session.start(&self.job(session, &files, length))?;
-        let report = stretch(&mut workload, session)?;
+        let report = workload.go(session.stop)?;
         workload.exit()?;
         files.remove()?;
         let sample = report.work.sample;
@@ -150,7 +150,7 @@ impl Item<'_> {
     }
 
     /// The job that works on `files`.
-    pub(super) fn job(&self, session: &Session<'_>, files: &Files, length: Length) -> Job {
+    pub(super) fn job(&self, session: &Session<'_>, files: &Files, length: Length) -> SyncJob {
         let paths: Vec<OsString> = files.0.iter().map(|file| file.path().into()).collect();
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (syncs, duration_ns) = match length {
@@ -158,23 +158,12 @@ impl Item<'_> {
             Length::Time(time) => (u64::MAX, nanoseconds(time)),
             Length::Either(syncs, time) => (syncs, nanoseconds(time)),
         };
-        Job::Sync(SyncJob {
+        SyncJob {
             case: self.case,
             paths,
             file_bytes: settings::file_bytes(session.run.effort, &self.case),
             syncs,
             duration_ns,
-        })
-    }
-}
-
-/// Lets a workload do its next stretch.
-pub(super) fn stretch(
-    workload: &mut Workload,
-    session: &Session<'_>,
-) -> Result<SyncReport, EngineError> {
-    match workload.go(session.stop)? {
-        Report::Sync(report) => Ok(report),
-        _ => Err(EngineError::Protocol("another report".into())),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! `lab sync`: the work and its measurement.
 //!
 //! What is measured is described in [`iostrata_core::sync`]; here files are really
-//! written and synced ([`Job::Sync`](crate::engine::Job)), timed and observed.
+//! written and synced ([`SyncJob`]), timed and observed.
 
 mod calibration;
 mod caveats;
@@ -14,10 +14,8 @@ mod settings;
 mod task;
 mod writer;
 
-pub(crate) use calibration::DirectTask;
 pub use calibration::{DirectJob, DirectReport};
 pub use duration::expected;
 pub use job::{SyncJob, SyncReport};
 pub use run::run;
 pub use settings::{Selection, needed_bytes};
-pub(crate) use task::SyncTask;

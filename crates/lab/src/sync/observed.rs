@@ -4,8 +4,8 @@ use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, RawEvidence};
 use iostrata_core::observe::{Observation, Observer, Stream};
 use iostrata_core::sync::{Call, Counted, Second};
 
-use super::item::{Item, Length, stretch};
-use super::job::SyncReport;
+use super::item::{Item, Length};
+use super::job::{SyncJob, SyncReport};
 use crate::engine::{KernelFile, Work, Workload, observed_file};
 use crate::error::LabError;
 use crate::session::{
@@ -78,7 +78,7 @@ fn watch(
     session: &mut Session<'_>,
     item: &Item<'_>,
     stretches: Stretches,
-    workload: &mut Workload,
+    workload: &mut Workload<SyncJob>,
     mut observer: Option<&mut dyn Observer>,
     identities: &[KernelFile],
 ) -> Result<Done, LabError> {
@@ -90,7 +90,7 @@ fn watch(
     };
     let mut before = Some(DeviceCounts::default());
     for number in 1..=stretches.count {
-        let report = stretch(workload, session)?;
+        let report = workload.go(session.stop)?;
         let now = match &mut observer {
             Some(observer) => charged(observer.requests_so_far()?, item.target, identities),
             None => None,

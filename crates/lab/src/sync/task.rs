@@ -9,7 +9,7 @@ use iostrata_core::sync::Bucket;
 
 use super::job::{SyncJob, SyncReport};
 use super::writer::{Limit, Stretch, Writer};
-use crate::engine::{Failure, Stopwatch};
+use crate::engine::{Failure, Job, Stopwatch, Task};
 
 /// Writers that are ready: files made, records in memory.
 pub(crate) struct SyncTask {
@@ -37,9 +37,22 @@ impl SyncTask {
             not_as_asked,
         })
     }
+}
+
+impl Job for SyncJob {
+    const NAME: &'static str = "sync";
+    type Report = SyncReport;
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(SyncTask::prepare(&self)?))
+    }
+}
+
+impl Task for SyncTask {
+    type Report = SyncReport;
 
     /// One stretch: every writer writes and syncs up to the job's limit.
-    pub(crate) fn go(&mut self) -> Result<SyncReport, Failure> {
+    fn go(&mut self) -> Result<SyncReport, Failure> {
         let limit = self.limit;
         let (watch, stretches) = match self.writers.as_mut_slice() {
             [only] => (Stopwatch::start()?, vec![only.work(limit)?]),

@@ -10,36 +10,35 @@ use std::time::{Duration, Instant};
 
 use crate::places::launcher;
 use iostrata_core::buffering::{Case, Mode};
-use iostrata_lab::engine::{
-    EngineError, ExecJob, FailureKind, Job, Launcher, NullJob, Report, WriteJob,
-};
+use iostrata_lab::buffering::{NullJob, WriteJob};
+use iostrata_lab::engine::{EngineError, ExecJob, FailureKind, Job, Launcher, Workload};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 fn never() -> bool {
     false
 }
 
-fn write_job(path: &Path, count: u64) -> Job {
+fn write_job(path: &Path, count: u64) -> WriteJob {
     let case = Case {
         mode: Mode::Fsync,
         size_bytes: 100,
         count,
     };
-    Job::Write(WriteJob {
+    WriteJob {
         case,
         path: path.into(),
-    })
+    }
 }
 
 /// Hours of work, and no disk needed for it.
-fn endless() -> Job {
-    Job::Null(NullJob {
+fn endless() -> NullJob {
+    NullJob {
         size_bytes: 1,
         count: u64::MAX,
-    })
+    }
 }
 
-fn pid(workload: &iostrata_lab::engine::Workload) -> Pid {
+fn pid<J: Job>(workload: &Workload<J>) -> Pid {
     Pid::from_raw(i32::try_from(workload.pid()).unwrap()).unwrap()
 }
 
@@ -49,9 +48,7 @@ fn works_after_go_and_measures_the_work() {
     let path = dir.path().join("f");
     let mut workload = launcher().start(&write_job(&path, 50), &never).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 0);
-    let Report::Work(work) = workload.go(&never).unwrap() else {
-        panic!("not work")
-    };
+    let work = workload.go(&never).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 5000);
     assert!(work.sample.real_s > 0.0);
     assert!(work.sample.user_s + work.sample.system_s > 0.0);
@@ -151,12 +148,12 @@ fn a_program_that_is_no_workload_is_told_apart() {
     assert!(matches!(start("/bin/cat"), EngineError::Protocol(_)));
 }
 
-fn exec(dir: &Path, words: &[&str]) -> Job {
-    Job::Exec(ExecJob {
+fn exec(dir: &Path, words: &[&str]) -> ExecJob {
+    ExecJob {
         argv: words.iter().map(OsString::from).collect(),
         environment: vec![("WORD".into(), "said".into())],
         stderr: dir.join("stderr").into(),
-    })
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use iostrata_core::copy::{Case, CopyResult, Destination, Method, Source};
 use iostrata_lab::copy::{Buffer, CopyJob, Selection, run};
-use iostrata_lab::engine::{EngineError, FailureKind, Job, Rules, Silent};
+use iostrata_lab::engine::{EngineError, FailureKind, Job as _, Rules, Silent};
 use iostrata_lab::error::LabError;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{Image, ImageKind, Images, Plan, isolate, prepare};
@@ -39,12 +39,12 @@ fn case(method: Method, destination: Destination, durable: bool) -> Case {
     }
 }
 
-fn job(case: Case, dir: &Path) -> Job {
-    Job::Copy(CopyJob {
+fn job(case: Case, dir: &Path) -> CopyJob {
+    CopyJob {
         case,
         from: dir.join("from").into(),
         to: dir.join("to").into(),
-    })
+    }
 }
 
 fn source(dir: &Path) -> Vec<u8> {
@@ -166,7 +166,7 @@ fn strace(dir: &Path, lines: &str) -> BTreeMap<String, u64> {
 fn witness(case: Case) -> BTreeMap<String, u64> {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     source(dir.path());
-    let job = serde_json::to_string(&job(case, dir.path())).unwrap();
+    let job = serde_json::json!({"name": CopyJob::NAME, "job": job(case, dir.path())});
     let idle = strace(dir.path(), &format!("{job}\n\"exit\"\n"));
     let mut calls = strace(dir.path(), &format!("{job}\n\"go\"\n\"exit\"\n"));
     for (name, count) in idle {

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use crate::places::workload_program;
 use iostrata_core::buffering::{Case, Mode};
+use iostrata_lab::buffering::WriteJob;
 use iostrata_lab::buffering::expected_calls;
-use iostrata_lab::engine::{Job, Launcher, WriteJob};
+use iostrata_lab::engine::Launcher;
 
 /// Calls that a mode may make on its file.
 const CALLS: &str = "write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,sync_file_range,msync";
@@ -25,10 +26,10 @@ fn traced(case: Case, dir: &Path) -> BTreeMap<String, (u64, u64)> {
         log.clone().into(),
         workload_program().into(),
     ];
-    let job = Job::Write(WriteJob {
+    let job = WriteJob {
         case,
         path: path.clone().into(),
-    });
+    };
     let mut workload = Launcher::program("strace", arguments)
         .start(&job, &|| false)
         .unwrap();
@@ -110,10 +111,10 @@ fn the_open_flags_are_those_of_the_mode() {
             size_bytes: 1,
             count: 1,
         };
-        let job = Job::Write(WriteJob {
+        let job = WriteJob {
             case,
             path: path.clone().into(),
-        });
+        };
         let workload = Launcher::program("strace", arguments)
             .start(&job, &|| false)
             .unwrap();

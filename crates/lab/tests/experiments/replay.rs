@@ -8,7 +8,7 @@ use std::path::Path;
 
 use iostrata_core::observe::{Observer as _, Stream};
 use iostrata_core::trace::Remedy;
-use iostrata_lab::engine::{Job, Launcher, Report, observed_file};
+use iostrata_lab::engine::{Launcher, observed_file};
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::replay::{
     Measurement, NotReplayed, Programs, ReplayFile, ReplayJob, Wanted, replay,
@@ -147,20 +147,18 @@ fn what_is_done_is_what_the_kernel_saw() {
         return;
     }
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-    let job = Job::Replay(ReplayJob {
+    let job = ReplayJob {
         remedy: fsync_each(20),
         file: ReplayFile::Named {
             path: dir.path().join("f").into(),
         },
         deadline_ns: u64::MAX,
-    });
+    };
     let mut observer = EbpfObserver::open().unwrap();
     let mut workload = launcher().start(&job, &never).unwrap();
     let file = observed_file(&dir.path().join("f")).unwrap();
     observer.start(workload.pid(), Stream::default()).unwrap();
-    let Report::Replay(report) = workload.go(&never).unwrap() else {
-        panic!("another report")
-    };
+    let report = workload.go(&never).unwrap();
     workload.exit().unwrap();
     observer.program_ended().unwrap();
     let seen = observer.stop().unwrap().raw.syscalls.unwrap();

@@ -12,7 +12,7 @@ use iostrata_core::Gap;
 use iostrata_core::buffering::{RuntimeBuffer, RuntimeCall, calls_on};
 use iostrata_core::observe::Stream;
 
-use crate::engine::{EngineError, ExecJob, Job, observed_file};
+use crate::engine::{EngineError, ExecJob, observed_file};
 use crate::error::LabError;
 use crate::session::{Effort, RunFile, Session};
 use language::Api;
@@ -139,11 +139,11 @@ fn calls(
     let stderr = prepared.dir.join("stderr");
     let arguments: [OsString; 3] = [program.into(), file.path().into(), api.argument.into()];
     let argv = [prepared.language.start(&prepared.dir), arguments.to_vec()].concat();
-    let job = Job::Exec(ExecJob {
+    let job = ExecJob {
         argv,
         environment: vec![],
         stderr: stderr.clone().into(),
-    });
+    };
     let mut workload = session.start(&job)?;
     let process = workload.pid();
     let watched = session.observed(

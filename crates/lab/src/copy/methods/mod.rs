@@ -15,7 +15,7 @@ use iostrata_core::copy::{Case, Destination, Method};
 use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Failure, Stopwatch, Work};
+use crate::engine::{Failure, Job, Stopwatch, Task, Work};
 
 pub(super) use program::start_and_end;
 
@@ -46,13 +46,6 @@ impl CopyTask {
             from: job.from.into(),
             to: job.to.into(),
         }
-    }
-
-    /// Copies, timed from the first open to the last close.
-    pub(crate) fn go(&self) -> Result<Work, Failure> {
-        let watch = Stopwatch::start()?;
-        self.copy()?;
-        watch.stop()
     }
 
     fn copy(&self) -> Result<(), Failure> {
@@ -99,6 +92,26 @@ impl CopyTask {
             }
             Method::Cp => Err(io::ErrorKind::InvalidInput.into()),
         }
+    }
+}
+
+impl Job for CopyJob {
+    const NAME: &'static str = "copy";
+    type Report = Work;
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(CopyTask::prepare(self)))
+    }
+}
+
+impl Task for CopyTask {
+    type Report = Work;
+
+    /// Copies, timed from the first open to the last close.
+    fn go(&mut self) -> Result<Work, Failure> {
+        let watch = Stopwatch::start()?;
+        self.copy()?;
+        watch.stop()
     }
 }
 

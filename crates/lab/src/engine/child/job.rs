@@ -1,134 +1,77 @@
-//! What a workload process can be asked to do, and what it reports.
+//! What a workload process can be asked to do.
 //!
-//! Paths travel as [`OsString`]: they are bytes, and need not be UTF-8.
+//! Paths travel as `OsString`: they are bytes, and need not be UTF-8.
 
-use std::ffi::OsString;
+use std::io;
 
-use iostrata_core::atime::Reading;
-use iostrata_core::buffering::{Case, Mode};
 use iostrata_core::timing::Sample;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::copy::{CopyJob, YardstickJob};
-use crate::page_cache::{ReadFileJob, ReadFileReport};
-use crate::replay::{ReplayJob, ReplayReport};
-use crate::sync::{DirectJob, DirectReport, SyncJob, SyncReport};
+use super::Failure;
 
-/// The work of one child.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Job {
-    /// Writes a case of `lab buffering`.
-    Write(WriteJob),
-    /// The same loop with a write that does nothing: what measuring itself costs.
-    Null(NullJob),
-    /// Writes a few records, one for each `go`.
-    Steps(StepsJob),
-    /// Reads a file of records and says how many bytes of it are right.
-    Read(ReadJob),
-    /// Reads a file of `lab page-cache`, one step for each `go`.
-    ReadFile(ReadFileJob),
-    /// Reads files in a loop and syncs their file system.
-    ReadLoop(ReadLoopJob),
-    /// Copies a file for `lab copy`.
-    Copy(CopyJob),
-    /// What the machine does at best, for `lab copy`.
-    Yardstick(YardstickJob),
-    /// Becomes another program at `go`.
-    Exec(ExecJob),
-    /// Writes and syncs as a case of `lab sync`.
-    Sync(SyncJob),
-    /// Times direct writes.
-    Direct(DirectJob),
-    /// Does what a program did again, and the better way.
-    Replay(ReplayJob),
+/// Work that a child does, in one step or several.
+pub trait Job: Serialize + DeserializeOwned {
+    /// How the child knows it.
+    const NAME: &'static str;
+    /// What a step gives.
+    type Report: Serialize + DeserializeOwned + 'static;
+
+    /// Does what is not to be measured.
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure>;
 }
 
-/// See [`Job::Write`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WriteJob {
-    /// How, how large, how many.
-    pub case: Case,
-    /// File to create. It must not exist.
-    pub path: OsString,
+/// A prepared [`Job`].
+pub trait Task {
+    /// What a step gives.
+    type Report: Serialize;
+
+    /// Does the next step.
+    fn go(&mut self) -> Result<Self::Report, Failure>;
 }
 
-/// See [`Job::Null`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NullJob {
-    /// Bytes per record.
-    pub size_bytes: u64,
-    /// Records.
-    pub count: u64,
+/// A job as the child meets it: by its name.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    pub(super) name: &'static str,
+    pub(super) prepare: fn(Value) -> io::Result<Prepared>,
 }
 
-/// See [`Job::Steps`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StepsJob {
-    /// How each record is handed over.
-    pub mode: Mode,
-    /// Bytes per record.
-    pub size_bytes: u64,
-    /// Records.
-    pub count: u64,
-    /// File to create. It must not exist.
-    pub path: OsString,
+impl Kind {
+    /// How the child knows it.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The one of a job.
+    pub const fn of<J: Job>() -> Self {
+        Self {
+            name: J::NAME,
+            prepare: |job| {
+                let job: J = serde_json::from_value(job)?;
+                let task = job.prepare();
+                Ok(task.map(|task| Box::new(task) as Box<dyn Steps>))
+            },
+        }
+    }
 }
 
-/// See [`Job::Read`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReadJob {
-    /// Bytes per record of the writer.
-    pub size_bytes: u64,
-    /// File to read.
-    pub path: OsString,
+type Prepared = Result<Box<dyn Steps>, Failure>;
+
+/// A [`Task`] whose report is written down.
+pub(super) trait Steps {
+    /// Does the next step.
+    fn step(&mut self) -> io::Result<Result<Value, Failure>>;
 }
 
-/// See [`Job::ReadLoop`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadLoopJob {
-    /// Directory of the files.
-    pub directory: OsString,
-    /// Files, named by their numbers from 0.
-    pub files: u64,
-    /// Opens, reads and closes in all; more than there are files begins anew.
-    pub reads: u64,
-    /// Whether they are read once before.
-    pub reading: Reading,
-}
-
-/// See [`Job::Exec`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ExecJob {
-    /// Program and arguments; a program without `/` is looked up in `PATH`.
-    pub argv: Vec<OsString>,
-    /// Variables added to the environment.
-    pub environment: Vec<(OsString, OsString)>,
-    /// File that takes standard error. Standard input and output are `/dev/null`.
-    pub stderr: OsString,
-}
-
-/// What a step gave.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Report {
-    /// A job that only works is done: [`Job::Write`], [`Job::Null`], [`Job::Copy`],
-    /// [`Job::Yardstick`].
-    Work(Work),
-    /// A step of [`Job::Steps`] is done.
-    Step(StepReport),
-    /// [`Job::Read`] is done.
-    Read(ReadReport),
-    /// A step of [`Job::ReadFile`] is done.
-    ReadFile(ReadFileReport),
-    /// A stretch of [`Job::Sync`] is done.
-    Sync(SyncReport),
-    /// [`Job::Direct`] is done.
-    Direct(DirectReport),
-    /// [`Job::ReadLoop`] is done.
-    Loop(LoopReport),
-    /// [`Job::Replay`] is done.
-    Replay(ReplayReport),
+impl<R: Serialize> Steps for Box<dyn Task<Report = R>> {
+    fn step(&mut self) -> io::Result<Result<Value, Failure>> {
+        match self.go() {
+            Ok(report) => Ok(Ok(serde_json::to_value(report)?)),
+            Err(failure) => Ok(Err(failure)),
+        }
+    }
 }
 
 /// Times and faults of the work alone, without its preparation.
@@ -155,35 +98,4 @@ impl Work {
             major_faults: self.major_faults + other.major_faults,
         }
     }
-}
-
-/// One step of [`Job::Steps`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StepReport {
-    /// What was done: `open`, `write 1`, `close` ...
-    pub action: String,
-    /// Bytes handed over so far.
-    pub written_bytes: u64,
-    /// `CLOCK_MONOTONIC` at the end of the step, nanoseconds.
-    pub ended_ns: u64,
-    /// Whether it was the last.
-    pub last: bool,
-}
-
-/// What [`Job::ReadLoop`] took.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct LoopReport {
-    /// The reading.
-    pub reading: Work,
-    /// The `syncfs` after it.
-    pub sync: Work,
-}
-
-/// What [`Job::Read`] found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadReport {
-    /// Bytes from the start of the file up to the first wrong one.
-    pub right_bytes: u64,
-    /// Bytes the file has.
-    pub length_bytes: u64,
 }

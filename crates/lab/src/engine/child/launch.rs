@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::marker::PhantomData;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
-use super::{Command, EngineError, Job, Message, Report};
+use super::{Command, EngineError, ExecJob, Job, Message};
 use crate::engine::Process;
 
 /// How often a waiting parent asks whether it was interrupted.
@@ -26,12 +27,12 @@ pub struct Launcher {
 
 impl Launcher {
     /// This very program again, with the hidden subcommand that calls
-    /// [`child_main`](super::child_main).
+    /// [`child_main`](crate::child_main).
     pub fn this_program(subcommand: &str) -> Self {
         Self::program("/proc/self/exe", [subcommand])
     }
 
-    /// Any program that ends up in [`child_main`](super::child_main).
+    /// Any program that ends up in [`child_main`](crate::child_main).
     pub fn program(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
@@ -50,17 +51,21 @@ impl Launcher {
     }
 
     /// Starts a process and waits until it has prepared `job`.
-    pub fn start(&self, job: &Job, stop: &dyn Fn() -> bool) -> Result<Workload, EngineError> {
+    pub fn start<J: Job>(
+        &self,
+        job: &J,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Workload<J>, EngineError> {
         start_as(self.command(), job, stop)
     }
 
     /// The same with this very directory as working directory, wherever its path leads by now.
-    pub fn start_in(
+    pub fn start_in<J: Job>(
         &self,
         directory: BorrowedFd<'_>,
-        job: &Job,
+        job: &J,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Workload, EngineError> {
+    ) -> Result<Workload<J>, EngineError> {
         let mut command = self.command();
         // The child changes to it before it executes anything: it still has the descriptor.
         command.current_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()));
@@ -68,11 +73,11 @@ impl Launcher {
     }
 }
 
-fn start_as(
+fn start_as<J: Job>(
     mut command: process::Command,
-    job: &Job,
+    job: &J,
     stop: &dyn Fn() -> bool,
-) -> Result<Workload, EngineError> {
+) -> Result<Workload<J>, EngineError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut process = Process::start(&mut command).map_err(|source| EngineError::Start {
         program: command.get_program().display().to_string(),
@@ -83,42 +88,46 @@ fn start_as(
         process,
         stdin,
         stdout: stdout.map(BufReader::new),
+        job: PhantomData,
     };
-    workload.send(job, "take its job")?;
+    let named = Named { name: J::NAME, job };
+    workload.send(&named, "take its job")?;
     match workload.receive("prepare", stop)? {
         Message::Ready => Ok(workload),
         other => Err(unexpected(other)),
     }
 }
 
+/// A job, with the name by which the child knows it.
+#[derive(Serialize)]
+struct Named<'a, J> {
+    name: &'static str,
+    job: &'a J,
+}
+
 /// A workload process that is prepared. Killed and waited for when dropped.
 #[derive(Debug)]
-pub struct Workload {
+pub struct Workload<J> {
     process: Process,
     /// `None` once `exit` was sent.
     stdin: Option<ChildStdin>,
     stdout: Option<BufReader<ChildStdout>>,
+    job: PhantomData<fn(J)>,
 }
 
-impl Workload {
+impl<J: Job> Workload<J> {
     /// Process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
     /// Lets it do its next step and waits for the report.
-    pub fn go(&mut self, stop: &dyn Fn() -> bool) -> Result<Report, EngineError> {
+    pub fn go(&mut self, stop: &dyn Fn() -> bool) -> Result<J::Report, EngineError> {
         self.send(&Command::Go, "work")?;
         match self.receive("work", stop)? {
             Message::Done(report) => Ok(report),
             other => Err(unexpected(other)),
         }
-    }
-
-    /// Lets it become the program of its [`Job::Exec`] and waits for the end of that.
-    pub fn go_exec(&mut self, stop: &dyn Fn() -> bool) -> Result<ExitStatus, EngineError> {
-        self.send(&Command::Go, "execute a program")?;
-        self.process.wait(stop)
     }
 
     /// Lets it end and waits for that.
@@ -153,7 +162,7 @@ impl Workload {
         &mut self,
         doing: &'static str,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Message, EngineError> {
+    ) -> Result<Message<J::Report>, EngineError> {
         let Some(stdout) = self.stdout.as_mut() else {
             return Err(self.why_gone(doing));
         };
@@ -176,6 +185,14 @@ impl Workload {
             .child()
             .wait()
             .map_or_else(EngineError::from, |status| ended(status, doing))
+    }
+}
+
+impl Workload<ExecJob> {
+    /// Lets it become the program of its job and waits for the end of that.
+    pub fn go_exec(&mut self, stop: &dyn Fn() -> bool) -> Result<ExitStatus, EngineError> {
+        self.send(&Command::Go, "execute a program")?;
+        self.process.wait(stop)
     }
 }
 
@@ -202,7 +219,7 @@ fn ended(status: ExitStatus, doing: &'static str) -> EngineError {
     }
 }
 
-fn unexpected(message: Message) -> EngineError {
+fn unexpected<R>(message: Message<R>) -> EngineError {
     match message {
         Message::Failed(failure) => EngineError::Failed(failure),
         Message::Ready => EngineError::Protocol("ready".to_owned()),

@@ -2,34 +2,33 @@
 //!
 //! One JSON line a message. The parent sends a [`Job`]; the child prepares and
 //! says `ready`; the parent, which may attach an observer now, sends `go`; the
-//! child works and answers with a [`Report`]; `exit`, or the end of the input,
+//! child works and answers with a report; `exit`, or the end of the input,
 //! ends it. A job of several steps takes one `go` for each.
 
 mod entry;
 mod error;
+mod exec;
 mod job;
 mod launch;
 mod stopwatch;
 
 use serde::{Deserialize, Serialize};
 
-pub use entry::child_main;
+pub(crate) use entry::child_main;
 pub use error::{EngineError, Failure, FailureKind};
-pub use job::{
-    ExecJob, Job, LoopReport, NullJob, ReadJob, ReadLoopJob, ReadReport, Report, StepReport,
-    StepsJob, Work, WriteJob,
-};
+pub use exec::ExecJob;
+pub use job::{Job, Kind, Task, Work};
 pub use launch::{Launcher, Workload};
 pub(crate) use stopwatch::{Stopwatch, monotonic_ns};
 
 /// What the child says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Message {
+enum Message<R> {
     /// Prepared; waits for `go`.
     Ready,
     /// The step is done; waits for the next command.
-    Done(Report),
+    Done(R),
     /// The step, or the preparation, failed; the child ends.
     Failed(Failure),
 }

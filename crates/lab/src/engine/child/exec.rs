@@ -1,0 +1,80 @@
+//! The job of becoming another program.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Failure, Job, Task};
+
+/// Exit code of a program that could not be executed, as env(1) gives it.
+const EXIT_CANNOT_EXECUTE: i32 = 127;
+
+/// Becomes another program at `go`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExecJob {
+    /// Program and arguments; a program without `/` is looked up in `PATH`.
+    pub argv: Vec<OsString>,
+    /// Variables added to the environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// File that takes standard error. Standard input and output are `/dev/null`.
+    pub stderr: OsString,
+}
+
+impl Job for ExecJob {
+    const NAME: &'static str = "exec";
+    type Report = ();
+
+    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
+        Ok(Box::new(self))
+    }
+}
+
+impl Task for ExecJob {
+    type Report = ();
+
+    fn go(&mut self) -> Result<(), Failure> {
+        Err(become_program(self))
+    }
+}
+
+/// Replaces this process; returns only if that failed before anything was replaced.
+fn become_program(job: &ExecJob) -> Failure {
+    let Some((program, arguments)) = job.argv.split_first() else {
+        return Failure::job("no program was given");
+    };
+    let stderr = match File::create(&job.stderr) {
+        Ok(file) => file,
+        Err(error) => return Failure::from_io(&format!("create {}", shown(&job.stderr)), &error),
+    };
+    let error = process::Command::new(program)
+        .args(arguments)
+        .envs(job.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(process::Stdio::null())
+        .stdout(process::Stdio::null())
+        .stderr(stderr)
+        .exec();
+    // A failed exec has already replaced the standard streams, so the pipe to the
+    // parent is gone: the reason goes where the program's own errors would.
+    drop(writeln!(
+        io::stderr(),
+        "cannot execute {}: {error}",
+        shown(program)
+    ));
+    exit_cannot_execute()
+}
+
+#[expect(
+    clippy::exit,
+    reason = "the pipe to the parent is gone, so no failure can be returned"
+)]
+fn exit_cannot_execute() -> ! {
+    process::exit(EXIT_CANNOT_EXECUTE)
+}
+
+fn shown(path: &OsString) -> String {
+    path.display().to_string()
+}
