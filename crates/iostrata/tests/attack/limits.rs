@@ -134,10 +134,11 @@ fn limited(seeded: &mut Seeded, result: &str) -> Outcome {
     words.extend(vec![result.to_owned(); inputs]);
     let command = with_words(&place, &words);
     let ended = Run::start(command).end()?;
-    let end = judge(&ended, limit).map_err(|failure| Failure {
+    let named = |failure: Failure| Failure {
         what: format!("{}: {}", words.join(" "), failure.what),
         ..failure
-    })?;
+    };
+    let end = judge(&ended, limit).map_err(named)?;
     check_kernel(&place)?;
     check_text(&out, ended.is_success(), |text| {
         is_json(text)
@@ -155,7 +156,7 @@ fn limited(seeded: &mut Seeded, result: &str) -> Outcome {
         let name = path.file_name().unwrap().to_string_lossy();
         ended.status.signal().is_some() && name.starts_with(".iostrata-")
     };
-    let left = check_files(&place, &expected, is_scratch)?;
+    let left = check_files(&place, &expected, is_scratch).map_err(named)?;
     if left.is_empty() {
         return Ok(end);
     }

@@ -121,3 +121,24 @@ fn writers_that_cannot_all_be_started_are_not_waited_for() {
         "no number of threads is enough for some of the writers"
     );
 }
+
+#[test]
+fn with_few_descriptors_nothing_is_left() {
+    for most in 6..26 {
+        let place = Place::new();
+        let options = "lab --quick --fs host --mode flush --size 1 --count 20 --json -";
+        let usual = place.iostrata(options);
+        let mut command = Command::new("/usr/bin/prlimit");
+        command.arg(format!("--nofile={most}:{most}"));
+        command.arg(usual.get_program()).args(usual.get_args());
+        command.env_clear().current_dir(place.dir());
+        command.env("HOME", place.path("home")).stdin(Stdio::null());
+        let outcome = Running::start(&place, "limited", command).finish();
+        assert!(
+            matches!(outcome.code, Some(0 | 3)),
+            "{most}: {}",
+            outcome.stderr
+        );
+        place.assert_nothing_left();
+    }
+}

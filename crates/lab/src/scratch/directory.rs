@@ -92,7 +92,7 @@ impl Scratch {
             if let Some(guard) = &mut guard {
                 guard.watch(&name);
             }
-            let made = make(parent.as_fd(), &name);
+            let made = make(parent.as_fd(), &name, &mut reserve);
             let (directory, lock) = match made {
                 Ok(made) => made,
                 Err(Errno::EXIST | Errno::NOENT | Errno::AGAIN) => continue,
@@ -202,7 +202,11 @@ impl Drop for Scratch {
 }
 
 /// `AGAIN` or `NOENT` when a run that removes stale directories saw it before it was locked.
-fn make(parent: BorrowedFd<'_>, name: &str) -> Result<(OwnedFd, File), Errno> {
+fn make(
+    parent: BorrowedFd<'_>,
+    name: &str,
+    reserve: &mut Vec<OwnedFd>,
+) -> Result<(OwnedFd, File), Errno> {
     mkdirat(parent, name, Mode::RWXU)?;
     let locked = open_directory(parent, name).and_then(|directory| {
         let flags =
@@ -214,7 +218,10 @@ fn make(parent: BorrowedFd<'_>, name: &str) -> Result<(OwnedFd, File), Errno> {
         }
         Ok((directory, File::from(lock)))
     });
-    if locked.is_err() {
+    if let Err(errno) = locked {
+        if matches!(errno, Errno::MFILE | Errno::NFILE) {
+            reserve.clear();
+        }
         _ = remove_tree(parent, name);
     }
     locked

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::removal::{is_scratch_name, remove_if_stale};
 use crate::engine::Launcher;
 
-/// Follows the names of directories where there is nothing left to do.
+/// Follows the names of directories when the lab has ended by itself.
 const DONE: &str = ".";
 
 /// A process that is killed is gone, with its children and their files, within moments; a large
@@ -79,7 +79,10 @@ pub fn guard_main() {
     let mut told = String::new();
     let read = io::stdin().read_to_string(&mut told);
     let mut names: Vec<&str> = told.lines().collect();
-    if read.is_err() || names.pop_if(|last| *last == DONE).is_some() {
+    // One look then: the lab may have had no descriptor left to remove its own with.
+    let is_done = names.pop_if(|last| *last == DONE).is_some();
+    let attempts = if is_done { 1 } else { ATTEMPTS };
+    if read.is_err() {
         return;
     }
     let names = names.into_iter().filter_map(|name| CString::new(name).ok());
@@ -88,14 +91,14 @@ pub fn guard_main() {
     let Ok(parent) = openat(CWD, ".", flags, Mode::empty()) else {
         return;
     };
-    for _ in 0..ATTEMPTS {
+    for attempt in 1..=attempts {
         names.retain(|name| {
             !matches!(
                 remove_if_stale(parent.as_fd(), name),
                 Ok(()) | Err(Errno::NOENT)
             )
         });
-        if names.is_empty() {
+        if names.is_empty() || attempt == attempts {
             break;
         }
         thread::sleep(PAUSE);
