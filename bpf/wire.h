@@ -127,6 +127,7 @@ enum loss {
 	LOSS_COMPLETIONS, /* operations of io_uring that ended without a completion */
 	LOSS_RESULTS, /* operations of libaio whose results were fetched without a call */
 	LOSS_ORPHANS, /* processes that ended as the observation began, and had children */
+	LOSS_ENDS, /* requests that were made anew, in the same memory, before their end was seen */
 	LOSSES,
 };
 

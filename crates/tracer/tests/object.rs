@@ -211,6 +211,7 @@ fn constants() -> Vec<String> {
         ("LOSS_COMPLETIONS", loss::COMPLETIONS.into()),
         ("LOSS_RESULTS", loss::RESULTS.into()),
         ("LOSS_ORPHANS", loss::ORPHANS.into()),
+        ("LOSS_ENDS", loss::ENDS.into()),
         ("ADOPTION_OVER", adoption::OVER.into()),
         ("ADOPTION_PREPARES", adoption::PREPARES.into()),
         ("ADOPTION_RUNS", adoption::RUNS.into()),

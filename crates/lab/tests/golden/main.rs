@@ -13,7 +13,8 @@ mod sync;
 mod undisturbed;
 mod witness;
 
-use ground::{Counted, RECORDS, count};
+use ground::{Counted, RECORDS, count, is_as_6_1};
+use iostrata_core::evidence::Losses;
 use iostrata_lab::scratch::ImageKind;
 
 use crate::undisturbed::undisturbed;
@@ -30,7 +31,7 @@ fn near(what: &str, got: f64, low: f64, high: f64) {
 
 fn no_unknowns(counted: &Counted) {
     assert_eq!(counted.device.unknown.count, 0, "{:?}", counted.device);
-    assert_eq!(counted.lost, 0);
+    assert_eq!(counted.losses, Losses::default());
 }
 
 #[test]
@@ -39,7 +40,8 @@ fn ext4_without_journal_writes_data_and_the_inode_and_flushes_once() {
         let append = count(ImageKind::Ext4NoJournal, &["fsync"]);
         no_unknowns(&append);
         near("data", append.data(), 0.99, 1.02);
-        near("metadata", append.metadata(), 1.0, 1.25);
+        // The inode, a bitmap for every fourth, and what write-back comes to.
+        near("metadata", append.metadata(), 1.0, 1.4);
         near("flushes", append.flushes(), 0.99, 1.02);
         assert_eq!(append.device.journal.count + append.device.commit.count, 0);
     });
@@ -91,13 +93,17 @@ fn btrfs_writes_its_log_trees_and_the_super_block() {
     undisturbed(|| {
         let append = count(ImageKind::Btrfs, &["fsync"]);
         no_unknowns(&append);
-        near("writes", append.writes(), 8.5, 10.5);
-        near("metadata", append.metadata(), 6.5, 8.5);
+        // Blocks that lie side by side go out together on 6.1, and each by itself later
+        // (`write_one_eb`, fs/btrfs/extent_io.c).
+        let blocks = if is_as_6_1() { 4.0 } else { 6.5 };
+        near("writes", append.writes(), blocks + 2.0, blocks + 4.0);
+        near("metadata", append.metadata(), blocks, blocks + 2.0);
         near("super blocks", append.commit(), 0.99, 1.02);
         near("flushes", append.flushes(), 1.98, 2.03);
         near("KiB", append.kib(), 105.0, 130.0);
         let block = append.device.metadata.bytes as f64 / append.device.metadata.count as f64;
-        near("bytes of a metadata write", block, 16_384.0, 17_000.0);
+        let largest = if is_as_6_1() { 32_768.0 } else { 17_000.0 };
+        near("bytes of a metadata write", block, 16_384.0, largest);
     });
 }
 
@@ -108,7 +114,13 @@ fn an_overwrite_with_fdatasync_is_one_write_and_one_flush() {
             let overwrite = count(kind, &["fdatasync", "overwrite"]);
             no_unknowns(&overwrite);
             near("data", overwrite.data(), 0.99, 1.02);
-            near("flushes", overwrite.flushes(), 0.98, 1.05);
+            // Without a journal 6.1 leaves `ext4_fsync_nojournal` (fs/ext4/fsync.c) before the
+            // flush where the inode has not changed: the data may be in the device's cache.
+            if kind == ImageKind::Ext4NoJournal && is_as_6_1() {
+                near("flushes", overwrite.flushes(), 0.0, 0.05);
+            } else {
+                near("flushes", overwrite.flushes(), 0.98, 1.05);
+            }
             // mtime reaches the disk now and then, when the clock has ticked enough.
             near(
                 "journal and commit",
@@ -127,10 +139,17 @@ fn data_journal_writes_the_data_twice() {
         no_unknowns(&append);
         near("commit", append.commit(), 0.99, 1.02);
         near("journal", append.journal(), 0.99, 1.1);
-        // The transaction is committed first, then the page is written in its place
-        // (fs/ext4/inode.c, ext4_do_writepages).
-        near("data", append.data(), 0.99, 1.02);
-        near("flushes", append.flushes(), 2.9, 3.1);
+        if is_as_6_1() {
+            // `ext4_sync_file` (fs/ext4/fsync.c) only commits. A page is written in its place at
+            // a checkpoint, after the last of the four records in it.
+            near("data", append.data(), 0.2, 0.3);
+            near("flushes", append.flushes(), 1.9, 2.1);
+        } else {
+            // The transaction is committed first, then the page is written in its place
+            // (fs/ext4/inode.c, ext4_do_writepages).
+            near("data", append.data(), 0.99, 1.02);
+            near("flushes", append.flushes(), 2.9, 3.1);
+        }
     });
 }
 

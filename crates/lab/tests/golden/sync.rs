@@ -12,6 +12,7 @@ use iostrata_lab::target::Target;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::stack::{Roots, inspect};
 
+use crate::ground::is_as_6_1;
 use crate::near;
 use crate::places::{self, launcher};
 use crate::undisturbed::undisturbed;
@@ -194,7 +195,7 @@ fn ext4_without_journal_writes_the_inode_itself() {
             assert_eq!((each.journal, each.commit), (Some(0.0), Some(0.0)));
             near("data", each.data.unwrap(), 0.99, 1.01);
             // The inode; and bitmaps and descriptors when their write-back comes round.
-            near("metadata", each.metadata.unwrap(), 0.99, 1.3);
+            near("metadata", each.metadata.unwrap(), 0.99, 1.4);
             near("flushes", each.flushes.unwrap(), 0.97, 1.09);
         }
         // `ext4_fsync_nojournal` (fs/ext4/fsync.c) calls `ext4_write_inode` for fdatasync too,
@@ -203,7 +204,10 @@ fn ext4_without_journal_writes_the_inode_itself() {
         whole(row);
         near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
         near("metadata", row.per_sync.metadata.unwrap(), 0.0, 1.06);
-        near("flushes", row.per_sync.flushes.unwrap(), 0.97, 1.09);
+        // 6.1 returns before the flush where the inode has not changed.
+        let flushes = if is_as_6_1() { 0.0..=0.1 } else { 0.97..=1.09 };
+        let (low, high) = (*flushes.start(), *flushes.end());
+        near("flushes", row.per_sync.flushes.unwrap(), low, high);
     });
 }
 
@@ -236,6 +240,18 @@ fn ext4_fast_commit_writes_one_block_for_journal_and_commit() {
     });
 }
 
+/// Data goes to its place at a checkpoint, whenever that is (`ext4_sync_file`, fs/ext4/fsync.c).
+#[track_caller]
+fn only_commits(result: &SyncResult, call: Call, write: Write) {
+    let row = row(result, call, write);
+    whole(row);
+    let each = row.per_sync;
+    near("data", each.data.unwrap(), 0.0, 1.06);
+    near("journal", each.journal.unwrap(), 0.97, 1.09);
+    near("commit", each.commit.unwrap(), 0.97, 1.09);
+    near("flushes", each.flushes.unwrap(), 1.94, 2.12);
+}
+
 #[test]
 fn ext4_that_journals_data_commits_even_an_overwrite() {
     undisturbed(|| {
@@ -247,7 +263,11 @@ fn ext4_that_journals_data_commits_even_an_overwrite() {
         ];
         let result = measured(Some(ImageKind::Ext4DataJournal), &kinds, &[1]);
         for (call, write) in kinds {
-            asks(&result, call, write, [1.0, 1.0, 1.0, 0.0, 3.0]);
+            if is_as_6_1() {
+                only_commits(&result, call, write);
+            } else {
+                asks(&result, call, write, [1.0, 1.0, 1.0, 0.0, 3.0]);
+            }
         }
     });
 }

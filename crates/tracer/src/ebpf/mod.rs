@@ -23,6 +23,7 @@ mod object;
 mod payload;
 mod readout;
 mod requests;
+mod skipped;
 mod stopping;
 mod stream;
 mod sums;
@@ -49,6 +50,7 @@ pub use load::Stratum;
 use object::Object;
 pub use object::OpenError;
 use payload::Payloads;
+use skipped::Skipped;
 use stopping::Stopping;
 use stream::Stream;
 use sums::Sums;
@@ -153,7 +155,7 @@ pub struct EbpfObserver {
     /// The log of the last one.
     unfinished: Option<Unfinished>,
     /// Skipped runs before the session.
-    skipped_before: u64,
+    skipped_before: Skipped,
     looks: Looks,
 }
 
@@ -181,7 +183,7 @@ impl EbpfObserver {
             limits,
             recording: None,
             unfinished: None,
-            skipped_before: 0,
+            skipped_before: Skipped::default(),
             looks: Looks::default(),
         })
     }
@@ -302,7 +304,10 @@ impl Observer for EbpfObserver {
         let mut raw =
             readout::read(&self.object, sums).map_err(|e| error("read the eBPF maps", &e))?;
         raw.losses.unread = events.unread;
-        raw.losses.skipped = self.object.skipped().saturating_sub(self.skipped_before);
+        let unended = readout::unended_requests(&self.object.ebpf)
+            .map_err(|e| error("read the eBPF maps", &e))?;
+        let skipped = self.object.skipped().since(&self.skipped_before);
+        raw.losses.skipped = skipped.lost(unended);
         self.unfinished = events.payloads.take().map(|payloads| {
             let mut gaps = readout::log_gaps(&self.object, &raw);
             gaps.extend(events.history.missing());

@@ -12,6 +12,7 @@ use iostrata_core::environment::{TRACEPOINTS, Way};
 use iostrata_core::op::Gap;
 
 use super::load::{Programs, Stratum};
+use super::skipped::Skipped;
 use super::stopping::{NoStops, Stops};
 use super::ways::{Hook, Probe};
 use super::wire::{Config, END_IOS};
@@ -211,31 +212,19 @@ impl Object {
         self.seen.iter().map(way).collect()
     }
 
-    /// Runs the kernel skipped because the same program was under way on that CPU, as
-    /// when a completion interrupts another (`bpf_prog_show_fdinfo`, kernel/bpf/syscall.c).
-    pub(super) fn skipped(&self) -> u64 {
-        self.skipped_of(|_| true)
-    }
-
-    /// Those of the programs that an operation log is made from, since they were loaded.
-    pub(super) fn skipped_calls(&self) -> u64 {
-        let of_calls =
-            |stratum| matches!(stratum, Stratum::Syscalls | Stratum::Tasks | Stratum::Ring);
-        self.skipped_of(of_calls)
-    }
-
-    fn skipped_of(&self, wanted: impl Fn(Stratum) -> bool) -> u64 {
-        let misses = |(_, probe): &(Stratum, Probe)| -> Option<u64> {
+    /// Runs of each program that the kernel has skipped since it was loaded
+    /// (`bpf_prog_show_fdinfo`, kernel/bpf/syscall.c).
+    pub(super) fn skipped(&self) -> Skipped {
+        let misses = |(stratum, probe): &(Stratum, Probe)| {
             let program = self.ebpf.program(probe.program)?;
             let fd = program.fd().ok()?.as_fd().as_raw_fd();
             let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
             let value = text
                 .lines()
                 .find_map(|line| line.strip_prefix("recursion_misses:"))?;
-            value.trim().parse().ok()
+            Some((*stratum, *probe, value.trim().parse().ok()?))
         };
-        let wanted = self.loaded.iter().filter(|(stratum, _)| wanted(*stratum));
-        wanted.filter_map(misses).sum()
+        self.loaded.iter().filter_map(misses).collect()
     }
 
     pub(super) fn detach(&mut self) {

@@ -24,6 +24,9 @@ use super::wire::{
 };
 use super::{aio, calls, living, moments, uring};
 
+/// A value of `in_flight`, of which nothing is read.
+type Flight = [u64; 11];
+
 /// All rows of the session, those of the tables and those that came through the ring.
 pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapError> {
     let seen = |stratum| object.seen.contains(&stratum);
@@ -107,6 +110,13 @@ fn unended(ebpf: &Ebpf) -> Result<u64, MapError> {
         unended += u64::from(Purpose::of(name).is_some());
     }
     Ok(unended)
+}
+
+/// Requests that began and were not seen to end, those under way included.
+pub(super) fn unended_requests(ebpf: &Ebpf) -> Result<u64, MapError> {
+    let table = HashMap::<_, u64, Flight>::try_from(map(ebpf, "in_flight")?)?;
+    let under_way = table.keys().collect::<Result<Vec<u64>, _>>()?;
+    Ok(lost(ebpf, loss::ENDS)?.saturating_add(under_way.len() as u64))
 }
 
 /// The device requests of the session as counted now.
@@ -320,7 +330,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     clear_hash::<CallKey, CallValue>(ebpf, "calls")?;
     clear_hash::<CacheKey, CacheValue>(ebpf, "cache")?;
     clear_hash::<BlockKey, BlockValue>(ebpf, "block")?;
-    let mut flights = HashMap::<_, u64, [u64; 11]>::try_from(map_mut(ebpf, "in_flight")?)?;
+    let mut flights = HashMap::<_, u64, Flight>::try_from(map_mut(ebpf, "in_flight")?)?;
     let keys: Vec<u64> = flights.keys().collect::<Result<_, _>>()?;
     for key in keys {
         flights.remove(&key)?;
@@ -373,6 +383,8 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
     let ebpf = &object.ebpf;
     let lost_here = |what| lost(ebpf, what).unwrap_or(0);
     let lost = &raw.losses;
+    let of_calls =
+        |stratum, _: &_| matches!(stratum, Stratum::Syscalls | Stratum::Tasks | Stratum::Ring);
     let counted = [
         (
             lost_here(loss::PAYLOAD),
@@ -395,7 +407,7 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
             "their numbers mean other calls; they are not decoded",
         ),
         (
-            object.skipped_calls(),
+            object.skipped().events(of_calls),
             "calls",
             "the kernel did not run the program that counts them",
         ),

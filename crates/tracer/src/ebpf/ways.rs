@@ -81,11 +81,11 @@ const fn probe(program: &'static str, hook: Hook, on: &'static str) -> Probe {
 
 /// Events that have had one tracepoint since before Linux 6.1.
 macro_rules! always {
-    ($stratum:ident, $program:literal, $tracepoint:literal) => {
+    ($stratum:ident, $($program:literal)|+, $tracepoint:literal) => {
         Event {
             stratum: Stratum::$stratum,
             ways: &[Way {
-                probes: &[tracepoint($program, $tracepoint)],
+                probes: &[$(tracepoint($program, $tracepoint)),+],
                 since: "6.1 or before",
             }],
         }
@@ -96,7 +96,7 @@ macro_rules! always {
 pub(super) const EVENTS: [Event; 19] = [
     always!(Device, "queued", "block_bio_queue"),
     always!(Device, "issued", "block_rq_issue"),
-    always!(Device, "completed", "block_rq_complete"),
+    always!(Device, "completed" | "completed_amid", "block_rq_complete"),
     // Pages that a read asks for.
     Event {
         stratum: Stratum::PageCache,

@@ -97,7 +97,8 @@ pub(super) mod loss {
     pub(crate) const COMPLETIONS: u32 = 11;
     pub(crate) const RESULTS: u32 = 12;
     pub(crate) const ORPHANS: u32 = 13;
-    pub(crate) const ALL: u32 = 14;
+    pub(crate) const ENDS: u32 = 14;
+    pub(crate) const ALL: u32 = 15;
 }
 
 /// How far the beginning of a session has come (`enum adoption` in `bpf/wire.h`).
