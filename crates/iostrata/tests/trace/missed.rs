@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use iostrata_core::trace::TraceResult;
 
-use crate::traced::{place, workload};
+use crate::traced::{file, place, workload};
 
 /// Longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -27,15 +27,15 @@ impl Drop for Running {
 /// iostrata had not begun before the first, as on a busy machine.
 const PACES: [[u32; 2]; 3] = [[2, 4], [8, 12], [32, 40]];
 
-/// Traces while the program for ends never runs, and reads what was saved, unless the process was
-/// over before.
+/// Traces while this program of the kernel side never runs, and reads what was saved, unless the
+/// process was over before.
 #[track_caller]
-fn traced(dir: &Path, words: &[&str]) -> Option<TraceResult> {
+fn traced_without(program: &str, dir: &Path, words: &[&str]) -> Option<TraceResult> {
     let saved = dir.join("result.json");
     let mut command = Command::new(env!("CARGO_BIN_EXE_iostrata"));
     command.args(["trace", "--no-measure", "--backend", "ebpf", "--json"]);
     command.arg(&saved).args(words).current_dir(dir);
-    command.env("IOSTRATA_FAIL", "kernel.exited");
+    command.env("IOSTRATA_FAIL", format!("kernel.{program}"));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut trace = Running(command.spawn().unwrap());
     let begun = Instant::now();
@@ -48,6 +48,12 @@ fn traced(dir: &Path, words: &[&str]) -> Option<TraceResult> {
     };
     let read = || serde_json::from_slice(&std::fs::read(&saved).unwrap()).unwrap();
     status.success().then(read)
+}
+
+/// While the program for ends of tasks never runs.
+#[track_caller]
+fn traced(dir: &Path, words: &[&str]) -> Option<TraceResult> {
+    traced_without("exited", dir, words)
 }
 
 /// Adopts a shell whose script has the seconds of one pace, and which is seen doing both things.
@@ -112,4 +118,22 @@ fn what_lives_goes_on_being_observed() {
     assert_eq!(missing(&result, "ends"), 1, "{:?}", result.missing);
     let late = result.files.iter().find(|file| file.path.ends_with("late"));
     assert_eq!(late.unwrap().writes.count, 1);
+}
+
+/// As when an interrupt ends a request while the end of another one is being counted: the kernel does
+/// not run the program for ends within itself, but the one beside it.
+#[test]
+fn what_one_program_for_ends_of_requests_misses_the_other_sees() {
+    let append = workload("append");
+    for program in ["completed", "completed_amid"] {
+        let dir = place();
+        let words = ["--", &append, "data", "20", "4096", "fsync"];
+        let result = traced_without(program, dir.path(), &words).unwrap();
+        assert_eq!(result.lost_events, 0);
+        let device = file(&result, "data").evidence.device.unwrap();
+        assert!(device.data.count >= 20, "{device:?}");
+        // No request takes less than a microsecond.
+        let least_s = device.data.count as f64 * 1e-6;
+        assert!(device.data.time_s > least_s, "{program}: {device:?}");
+    }
 }
