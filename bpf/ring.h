@@ -330,7 +330,7 @@ APART int finish(__u64 request, __s64 result)
 	return 0;
 }
 
-/* Up to Linux 6.15 the result is the fourth argument of the event; the kernel refuses
+/* Up to Linux 6.12 the result is the fourth argument of the event; the kernel refuses
  * this program where there are but three. */
 SEC("tp_btf/io_uring_complete")
 int ring_completed_old(__u64 *context)

@@ -103,7 +103,7 @@ pub(super) const EVENTS: [Event; 19] = [
         ways: &[
             Way {
                 probes: &[tracepoint("looked_up", "mm_filemap_get_pages")],
-                since: "6.9, include/trace/events/filemap.h",
+                since: "6.12, include/trace/events/filemap.h",
             },
             Way {
                 probes: &[exit("looked_up_at_exit", "filemap_get_pages")],
@@ -125,7 +125,7 @@ pub(super) const EVENTS: [Event; 19] = [
             },
             Way {
                 probes: &[entry("missed_at_entry", "page_cache_sync_ra")],
-                since: "5.10, mm/readahead.c",
+                since: "5.13, mm/readahead.c: read-ahead's state lies in the control",
             },
         ],
     },
@@ -139,7 +139,7 @@ pub(super) const EVENTS: [Event; 19] = [
             },
             Way {
                 probes: &[entry("fetched_ahead_at_entry", "page_cache_async_ra")],
-                since: "5.18, mm/readahead.c: the folio is an argument",
+                since: "5.17, mm/readahead.c: the folio is an argument",
             },
         ],
     },
@@ -149,7 +149,7 @@ pub(super) const EVENTS: [Event; 19] = [
         ways: &[
             Way {
                 probes: &[tracepoint("faulted", "mm_filemap_fault")],
-                since: "6.9, include/trace/events/filemap.h",
+                since: "6.12, include/trace/events/filemap.h",
             },
             Way {
                 probes: &[entry("faulted_at_entry", "filemap_fault")],
@@ -163,14 +163,14 @@ pub(super) const EVENTS: [Event; 19] = [
         ways: &[
             Way {
                 probes: &[tracepoint("mapped", "mm_filemap_map_pages")],
-                since: "6.9, include/trace/events/filemap.h",
+                since: "6.12, include/trace/events/filemap.h",
             },
             Way {
                 probes: &[
                     exit("found_to_map", "next_uptodate_folio"),
                     exit("mapped_at_exit", "filemap_map_pages"),
                 ],
-                since: "6.5, mm/filemap.c",
+                since: "6.6, mm/filemap.c",
             },
             Way {
                 probes: &[
@@ -195,11 +195,11 @@ pub(super) const EVENTS: [Event; 19] = [
         ways: &[
             Way {
                 probes: &[tracepoint("ring_completed_old", "io_uring_complete")],
-                since: "5.19, include/trace/events/io_uring.h; until 6.15",
+                since: "5.19, include/trace/events/io_uring.h; until 6.12",
             },
             Way {
                 probes: &[tracepoint("ring_completed", "io_uring_complete")],
-                since: "6.16, include/trace/events/io_uring.h",
+                since: "6.13, include/trace/events/io_uring.h",
             },
         ],
     },
@@ -267,7 +267,7 @@ pub(super) const CHANGES: [Changes; 3] = [
                     raw("ext4_synced", "ext4_sync_file_enter"),
                     raw("ext4_synced_whole", "ext4_sync_fs"),
                 ],
-                since: "6.3, include/trace/events/ext4.h",
+                since: "6.2, include/trace/events/ext4.h",
             },
             Way {
                 probes: &[
