@@ -1,5 +1,5 @@
 //! Runs of programs that the kernel has skipped, because the same program was under way on that CPU
-//! (`__bpf_trace_run`, kernel/trace/bpf_trace.c), and how many events were lost with them.
+//! (`__bpf_trace_run`, `kernel/trace/bpf_trace.c`), and how many events were lost with them.
 
 use super::load::Stratum;
 use super::ways::Probe;
