@@ -170,20 +170,28 @@ int BPF_PROG(touched_by_new_name, struct dentry *dentry, __u64 inode)
 	return touch_made(dentry, inode);
 }
 
-SEC("fentry/notify_change")
-int BPF_PROG(touched_by_change, void *users, struct dentry *dentry)
+/* After what they do, as overlayfs may first copy the file up in them. */
+static __always_inline int touch_changed(struct dentry *dentry, int result)
 {
-	return touch_named(dentry);
+	return result ? 0 : touch_named(dentry);
 }
 
-SEC("fentry/vfs_setxattr")
-int BPF_PROG(touched_by_setxattr, void *users, struct dentry *dentry)
+SEC("fexit/notify_change")
+int BPF_PROG(touched_by_change, void *users, struct dentry *dentry, void *attributes,
+	     void *delegated, int result)
 {
-	return touch_named(dentry);
+	return touch_changed(dentry, result);
 }
 
-SEC("fentry/vfs_removexattr")
-int BPF_PROG(touched_by_removexattr, void *users, struct dentry *dentry)
+SEC("fexit/vfs_setxattr")
+int BPF_PROG(touched_by_setxattr, void *users, struct dentry *dentry, void *name, void *value,
+	     unsigned long bytes, int flags, int result)
 {
-	return touch_named(dentry);
+	return touch_changed(dentry, result);
+}
+
+SEC("fexit/vfs_removexattr")
+int BPF_PROG(touched_by_removexattr, void *users, struct dentry *dentry, void *name, int result)
+{
+	return touch_changed(dentry, result);
 }
