@@ -1,26 +1,26 @@
 //! All that a workload process can be asked to do.
 
-use crate::atime::ReadLoopJob;
-use crate::buffering::{NullJob, ReadJob, StepsJob, WriteJob};
-use crate::copy::{CopyJob, YardstickJob};
+use crate::atime::ReadLoopTask;
+use crate::buffering::{NullTask, ReadTask, StepsTask, WriteTask};
+use crate::copy::{CopyTask, YardstickTask};
 use crate::engine::{self, ExecJob, Kind};
-use crate::page_cache::ReadFileJob;
-use crate::replay::ReplayJob;
-use crate::sync::{DirectJob, SyncJob};
+use crate::page_cache::ReadFileTask;
+use crate::replay::ReplayTask;
+use crate::sync::{DirectTask, SyncTask};
 
 const ALL: [Kind; 12] = [
-    Kind::of::<WriteJob>(),
-    Kind::of::<NullJob>(),
-    Kind::of::<StepsJob>(),
-    Kind::of::<ReadJob>(),
-    Kind::of::<ReadFileJob>(),
-    Kind::of::<ReadLoopJob>(),
-    Kind::of::<CopyJob>(),
-    Kind::of::<YardstickJob>(),
+    Kind::of::<WriteTask>(),
+    Kind::of::<NullTask>(),
+    Kind::of::<StepsTask>(),
+    Kind::of::<ReadTask>(),
+    Kind::of::<ReadFileTask>(),
+    Kind::of::<ReadLoopTask>(),
+    Kind::of::<CopyTask>(),
+    Kind::of::<YardstickTask>(),
     Kind::of::<ExecJob>(),
-    Kind::of::<SyncJob>(),
-    Kind::of::<DirectJob>(),
-    Kind::of::<ReplayJob>(),
+    Kind::of::<SyncTask>(),
+    Kind::of::<DirectTask>(),
+    Kind::of::<ReplayTask>(),
 ];
 
 /// The whole life of a workload process; returns its exit code.
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn each_has_a_name_of_its_own() {
-        let names: BTreeSet<&str> = ALL.iter().map(Kind::name).collect();
+        let names: BTreeSet<&str> = ALL.iter().map(|kind| kind.name).collect();
         assert_eq!(names.len(), ALL.len());
     }
 }

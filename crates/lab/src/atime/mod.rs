@@ -25,3 +25,4 @@ pub use duration::expected;
 pub use job::{LoopReport, ReadLoopJob};
 pub use run::run;
 pub use settings::{Chosen, Selection, needed_bytes};
+pub(crate) use workload::ReadLoopTask;

@@ -30,9 +30,16 @@ pub(crate) struct ReadLoopTask {
     reads: u64,
 }
 
-impl ReadLoopTask {
+impl Job for ReadLoopJob {
+    const NAME: &'static str = "read_loop";
+    type Report = LoopReport;
+}
+
+impl Task for ReadLoopTask {
+    type Job = ReadLoopJob;
+
     /// Sets all times so that an access is due, and for the second reading reads once.
-    pub(crate) fn prepare(job: ReadLoopJob) -> Result<Self, Failure> {
+    fn prepare(job: ReadLoopJob) -> Result<Self, Failure> {
         let directory = PathBuf::from(job.directory);
         let mut task = Self {
             paths: Vec::new(),
@@ -57,19 +64,6 @@ impl ReadLoopTask {
         thread::sleep(TICK);
         Ok(task)
     }
-}
-
-impl Job for ReadLoopJob {
-    const NAME: &'static str = "read_loop";
-    type Report = LoopReport;
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(ReadLoopTask::prepare(self)?))
-    }
-}
-
-impl Task for ReadLoopTask {
-    type Report = LoopReport;
 
     /// Opens, reads and closes, and then syncs the file system; both are timed.
     fn go(&mut self) -> Result<LoopReport, Failure> {

@@ -25,3 +25,5 @@ pub use expected::{Calls, expected_calls};
 pub use job::{NullJob, ReadJob, ReadReport, StepReport, StepsJob, WriteJob};
 pub use run::run;
 pub use settings::{Selection, needed_bytes};
+pub(crate) use steps::{ReadTask, StepsTask};
+pub(crate) use workload::{NullTask, WriteTask};

@@ -32,17 +32,6 @@ enum State {
 }
 
 impl StepsTask {
-    /// Makes the records; the file is created by the first step.
-    pub(crate) fn prepare(job: StepsJob) -> Result<Self, Failure> {
-        Ok(Self {
-            mode: job.mode,
-            count: job.count,
-            path: PathBuf::from(job.path),
-            records: Records::new(job.size_bytes)?,
-            state: State::Open,
-        })
-    }
-
     fn after(&self, number: u64, writer: Writer) -> State {
         if number < self.count {
             State::Write(number + 1, writer)
@@ -61,14 +50,21 @@ impl StepsTask {
 impl Job for StepsJob {
     const NAME: &'static str = "steps";
     type Report = StepReport;
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(StepsTask::prepare(self)?))
-    }
 }
 
 impl Task for StepsTask {
-    type Report = StepReport;
+    type Job = StepsJob;
+
+    /// Makes the records; the file is created by the first step.
+    fn prepare(job: StepsJob) -> Result<Self, Failure> {
+        Ok(Self {
+            mode: job.mode,
+            count: job.count,
+            path: PathBuf::from(job.path),
+            records: Records::new(job.size_bytes)?,
+            state: State::Open,
+        })
+    }
 
     /// Does the next step.
     fn go(&mut self) -> Result<StepReport, Failure> {
@@ -122,14 +118,6 @@ pub(crate) struct ReadTask {
 }
 
 impl ReadTask {
-    /// Makes the records to compare with.
-    pub(crate) fn prepare(job: ReadJob) -> Result<Self, Failure> {
-        Ok(Self {
-            path: PathBuf::from(job.path),
-            records: Records::new(job.size_bytes)?,
-        })
-    }
-
     fn right_bytes(&mut self, mut found: &[u8]) -> u64 {
         let mut right = 0;
         while !found.is_empty() {
@@ -148,14 +136,18 @@ impl ReadTask {
 impl Job for ReadJob {
     const NAME: &'static str = "read";
     type Report = ReadReport;
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(ReadTask::prepare(self)?))
-    }
 }
 
 impl Task for ReadTask {
-    type Report = ReadReport;
+    type Job = ReadJob;
+
+    /// Makes the records to compare with.
+    fn prepare(job: ReadJob) -> Result<Self, Failure> {
+        Ok(Self {
+            path: PathBuf::from(job.path),
+            records: Records::new(job.size_bytes)?,
+        })
+    }
 
     /// Opens the file, reads all of it, and compares.
     fn go(&mut self) -> Result<ReadReport, Failure> {

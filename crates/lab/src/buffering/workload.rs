@@ -15,9 +15,16 @@ pub(crate) struct WriteTask {
     writer: Writer,
 }
 
-impl WriteTask {
+impl Job for WriteJob {
+    const NAME: &'static str = "write";
+    type Report = Work;
+}
+
+impl Task for WriteTask {
+    type Job = WriteJob;
+
     /// Creates the file and the records.
-    pub(crate) fn prepare(job: WriteJob) -> Result<Self, Failure> {
+    fn prepare(job: WriteJob) -> Result<Self, Failure> {
         let path = PathBuf::from(job.path);
         let records = Records::new(job.case.size_bytes)?;
         let writer = Writer::create(&path, job.case.mode)
@@ -29,19 +36,6 @@ impl WriteTask {
             writer,
         })
     }
-}
-
-impl Job for WriteJob {
-    const NAME: &'static str = "write";
-    type Report = Work;
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(WriteTask::prepare(self)?))
-    }
-}
-
-impl Task for WriteTask {
-    type Report = Work;
 
     /// Writes all records, timed up to and including what a close would flush.
     /// The file stays open.
@@ -70,27 +64,21 @@ pub(crate) struct NullTask {
     records: Records,
 }
 
-impl NullTask {
+impl Job for NullJob {
+    const NAME: &'static str = "null";
+    type Report = Work;
+}
+
+impl Task for NullTask {
+    type Job = NullJob;
+
     /// Makes the records.
-    pub(crate) fn prepare(job: NullJob) -> Result<Self, Failure> {
+    fn prepare(job: NullJob) -> Result<Self, Failure> {
         Ok(Self {
             count: job.count,
             records: Records::new(job.size_bytes)?,
         })
     }
-}
-
-impl Job for NullJob {
-    const NAME: &'static str = "null";
-    type Report = Work;
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(NullTask::prepare(self)?))
-    }
-}
-
-impl Task for NullTask {
-    type Report = Work;
 
     /// Runs the loop.
     fn go(&mut self) -> Result<Work, Failure> {

@@ -18,6 +18,8 @@ mod yardsticks;
 
 pub use duration::expected;
 pub use methods::CopyJob;
+pub(crate) use methods::CopyTask;
 pub use run::run;
 pub use settings::{Buffer, Cases, Selection, needed_bytes};
 pub use yardsticks::YardstickJob;
+pub(crate) use yardsticks::YardstickTask;

@@ -42,34 +42,6 @@ pub(crate) struct YardstickTask {
 }
 
 impl YardstickTask {
-    /// Makes and touches the memory.
-    pub(crate) fn prepare(job: YardstickJob) -> Result<Self, Failure> {
-        let no_memory = |error| Failure::from_io("get memory for a yardstick", &error);
-        let size = usize::try_from(job.size_bytes)
-            .map_err(|_too_large| Failure::memory(job.size_bytes, None))?;
-        let [first, second] = match job.measure {
-            Measure::MemoryCopy => [size, size],
-            Measure::CachedCopy => [usize::try_from(CACHED_BYTES / 2).unwrap_or(1 << 15); 2],
-            Measure::DeviceWrite | Measure::DeviceRead => [size.clamp(1, DEVICE_STEP_BYTES), 1],
-            Measure::FreshMemory | Measure::ProgramStart => [1, 1],
-        };
-        let block = usize::try_from(DIRECT_ALIGNMENT_BYTES).unwrap_or(4096);
-        let touched = |bytes: usize| AlignedBuffer::touched(bytes.next_multiple_of(block));
-        let mut memory = [
-            touched(first).map_err(no_memory)?,
-            touched(second).map_err(no_memory)?,
-        ];
-        if job.measure == Measure::DeviceWrite {
-            XorShift::new(DEVICE_SEED).fill(&mut memory[0]);
-        }
-        Ok(Self {
-            measure: job.measure,
-            size,
-            path: job.path.into(),
-            memory,
-        })
-    }
-
     fn copy(&mut self) {
         let [from, to] = &mut self.memory;
         let mut left = self.size;
@@ -125,14 +97,38 @@ impl YardstickTask {
 impl Job for YardstickJob {
     const NAME: &'static str = "yardstick";
     type Report = Work;
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(YardstickTask::prepare(self)?))
-    }
 }
 
 impl Task for YardstickTask {
-    type Report = Work;
+    type Job = YardstickJob;
+
+    /// Makes and touches the memory.
+    fn prepare(job: YardstickJob) -> Result<Self, Failure> {
+        let no_memory = |error| Failure::from_io("get memory for a yardstick", &error);
+        let size = usize::try_from(job.size_bytes)
+            .map_err(|_too_large| Failure::memory(job.size_bytes, None))?;
+        let [first, second] = match job.measure {
+            Measure::MemoryCopy => [size, size],
+            Measure::CachedCopy => [usize::try_from(CACHED_BYTES / 2).unwrap_or(1 << 15); 2],
+            Measure::DeviceWrite | Measure::DeviceRead => [size.clamp(1, DEVICE_STEP_BYTES), 1],
+            Measure::FreshMemory | Measure::ProgramStart => [1, 1],
+        };
+        let block = usize::try_from(DIRECT_ALIGNMENT_BYTES).unwrap_or(4096);
+        let touched = |bytes: usize| AlignedBuffer::touched(bytes.next_multiple_of(block));
+        let mut memory = [
+            touched(first).map_err(no_memory)?,
+            touched(second).map_err(no_memory)?,
+        ];
+        if job.measure == Measure::DeviceWrite {
+            XorShift::new(DEVICE_SEED).fill(&mut memory[0]);
+        }
+        Ok(Self {
+            measure: job.measure,
+            size,
+            path: job.path.into(),
+            memory,
+        })
+    }
 
     /// Does it once, timed.
     fn go(&mut self) -> Result<Work, Failure> {

@@ -13,10 +13,8 @@ mod residency;
 mod timing;
 mod xorshift;
 
-pub use child::{
-    EngineError, ExecJob, Failure, FailureKind, Job, Kind, Launcher, Task, Work, Workload,
-};
-pub(crate) use child::{Stopwatch, child_main, monotonic_ns};
+pub use child::{EngineError, ExecJob, Failure, FailureKind, Job, Launcher, Work, Workload};
+pub(crate) use child::{Kind, Stopwatch, Task, child_main, monotonic_ns};
 pub use iostrata_tracer::identity::{KernelFile, observed_file};
 pub use noise::{Meter, Reading};
 pub(crate) use process::Process;

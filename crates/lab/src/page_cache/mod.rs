@@ -21,5 +21,6 @@ mod settings;
 pub use duration::expected;
 pub use job::{FileStep, ReadFileJob, ReadFileReport};
 pub use random::{Latencies, read_randomly};
+pub(crate) use reader::ReadFileTask;
 pub use run::run;
 pub use settings::{Plan, Selection, needed_bytes};

@@ -52,46 +52,6 @@ struct Got {
 }
 
 impl ReadFileTask {
-    /// Takes memory and draws the offsets.
-    pub(crate) fn prepare(job: ReadFileJob) -> Result<Self, Failure> {
-        let case = job.case;
-        let memory = |bytes: u64| {
-            let error = |error| Failure::from_io(&format!("take {bytes} bytes of memory"), &error);
-            let Ok(length) = usize::try_from(bytes) else {
-                return Err(Failure::memory(bytes, None));
-            };
-            AlignedBuffer::touched(length).map_err(error)
-        };
-        let whole = case.size_bytes.next_multiple_of(DIRECT_BLOCK_BYTES);
-        let copies = job.steps.contains(&FileStep::Copy);
-        let buffer = match case.reader {
-            Reader::ReadReused | Reader::IoUring => whole,
-            Reader::PreadRandom => RANDOM_READ_BYTES,
-            Reader::Read | Reader::Mmap if copies => whole,
-            Reader::Read | Reader::Mmap => 0,
-        };
-        let ring =
-            match case.reader {
-                Reader::IoUring => Some(Ring::open(RING_DEPTH).map_err(|error| {
-                    Failure::from_io("set up io_uring", &io::Error::other(error))
-                })?),
-                _ => None,
-            };
-        let random_reads = match case.reader {
-            Reader::PreadRandom => job.random_reads,
-            _ => 0,
-        };
-        Ok(Self {
-            path: PathBuf::from(&job.path),
-            buffer: memory(buffer)?,
-            copy: memory(if copies { whole } else { 0 })?,
-            offsets: offsets(case.size_bytes, RANDOM_READ_BYTES, random_reads),
-            ring,
-            done: 0,
-            job,
-        })
-    }
-
     fn read(&mut self) -> Result<ReadFileReport, Failure> {
         let fetched_before = storage_read_bytes();
         let watch = Stopwatch::start()?;
@@ -209,14 +169,50 @@ impl ReadFileTask {
 impl Job for ReadFileJob {
     const NAME: &'static str = "read_file";
     type Report = ReadFileReport;
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(ReadFileTask::prepare(self)?))
-    }
 }
 
 impl Task for ReadFileTask {
-    type Report = ReadFileReport;
+    type Job = ReadFileJob;
+
+    /// Takes memory and draws the offsets.
+    fn prepare(job: ReadFileJob) -> Result<Self, Failure> {
+        let case = job.case;
+        let memory = |bytes: u64| {
+            let error = |error| Failure::from_io(&format!("take {bytes} bytes of memory"), &error);
+            let Ok(length) = usize::try_from(bytes) else {
+                return Err(Failure::memory(bytes, None));
+            };
+            AlignedBuffer::touched(length).map_err(error)
+        };
+        let whole = case.size_bytes.next_multiple_of(DIRECT_BLOCK_BYTES);
+        let copies = job.steps.contains(&FileStep::Copy);
+        let buffer = match case.reader {
+            Reader::ReadReused | Reader::IoUring => whole,
+            Reader::PreadRandom => RANDOM_READ_BYTES,
+            Reader::Read | Reader::Mmap if copies => whole,
+            Reader::Read | Reader::Mmap => 0,
+        };
+        let ring =
+            match case.reader {
+                Reader::IoUring => Some(Ring::open(RING_DEPTH).map_err(|error| {
+                    Failure::from_io("set up io_uring", &io::Error::other(error))
+                })?),
+                _ => None,
+            };
+        let random_reads = match case.reader {
+            Reader::PreadRandom => job.random_reads,
+            _ => 0,
+        };
+        Ok(Self {
+            path: PathBuf::from(&job.path),
+            buffer: memory(buffer)?,
+            copy: memory(if copies { whole } else { 0 })?,
+            offsets: offsets(case.size_bytes, RANDOM_READ_BYTES, random_reads),
+            ring,
+            done: 0,
+            job,
+        })
+    }
 
     /// Does the next step.
     fn go(&mut self) -> Result<ReadFileReport, Failure> {

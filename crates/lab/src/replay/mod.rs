@@ -20,6 +20,7 @@ use iostrata_core::trace::{Remedy, Replayed};
 
 pub use job::{ReplayFile, ReplayJob, ReplayReport, WayReport};
 pub use reason::NotReplayed;
+pub(crate) use task::ReplayTask;
 
 use crate::engine::{EngineError, Launcher, monotonic_ns};
 use crate::scratch::Leftover;

@@ -42,32 +42,6 @@ pub(crate) struct ReplayTask {
 }
 
 impl ReplayTask {
-    /// Makes the file.
-    pub(crate) fn prepare(job: &ReplayJob) -> Result<Self, Failure> {
-        let plan = Plan::new(&job.remedy)?;
-        let path = match &job.file {
-            ReplayFile::Nameless { directory } => Path::new(directory),
-            ReplayFile::Named { path } => Path::new(path),
-        }
-        .to_owned();
-        let mut piece = vec![0; usize::try_from(plan.piece_bytes).unwrap_or_default()];
-        XorShift::new(CONTENT_SEED).fill(&mut piece);
-        let file = create(&job.file, matches!(plan.now, Way::Transferred { .. }))
-            .and_then(|file| fill(file, &plan, &piece))
-            .map_err(|error| Failure::from_io(&format!("make {}", path.display()), &error))?;
-        if let Way::Transferred { write: false, .. } = plan.now {
-            check_warm(&file)?;
-        }
-        Ok(Self {
-            filled_bytes: plan.filled_bytes(),
-            plan,
-            file,
-            path,
-            piece,
-            deadline_ns: job.deadline_ns,
-        })
-    }
-
     fn run(&mut self, way: Way, pieces: u64, deadline_ns: u64) -> Result<(Done, Sample), Failure> {
         let failure = |error: &io::Error| {
             let doing = if matches!(way, Way::Transferred { write: false, .. }) {
@@ -95,14 +69,36 @@ impl ReplayTask {
 impl Job for ReplayJob {
     const NAME: &'static str = "replay";
     type Report = ReplayReport;
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(ReplayTask::prepare(&self)?))
-    }
 }
 
 impl Task for ReplayTask {
-    type Report = ReplayReport;
+    type Job = ReplayJob;
+
+    /// Makes the file.
+    fn prepare(job: ReplayJob) -> Result<Self, Failure> {
+        let plan = Plan::new(&job.remedy)?;
+        let path = match &job.file {
+            ReplayFile::Nameless { directory } => Path::new(directory),
+            ReplayFile::Named { path } => Path::new(path),
+        }
+        .to_owned();
+        let mut piece = vec![0; usize::try_from(plan.piece_bytes).unwrap_or_default()];
+        XorShift::new(CONTENT_SEED).fill(&mut piece);
+        let file = create(&job.file, matches!(plan.now, Way::Transferred { .. }))
+            .and_then(|file| fill(file, &plan, &piece))
+            .map_err(|error| Failure::from_io(&format!("make {}", path.display()), &error))?;
+        if let Way::Transferred { write: false, .. } = plan.now {
+            check_warm(&file)?;
+        }
+        Ok(Self {
+            filled_bytes: plan.filled_bytes(),
+            plan,
+            file,
+            path,
+            piece,
+            deadline_ns: job.deadline_ns,
+        })
+    }
 
     /// Finds out how much can be done in the time there is, and does it both ways in turns.
     fn go(&mut self) -> Result<ReplayReport, Failure> {
@@ -210,7 +206,7 @@ mod tests {
     const AMPLE_NS: u64 = 60_000_000_000;
 
     fn task(dir: &Path, remedy: Remedy, given_ns: u64) -> Result<ReplayTask, Failure> {
-        ReplayTask::prepare(&ReplayJob {
+        ReplayTask::prepare(ReplayJob {
             remedy,
             file: ReplayFile::Named {
                 path: dir.join("f").into(),

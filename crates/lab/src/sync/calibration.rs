@@ -53,9 +53,16 @@ pub(crate) struct DirectTask {
     page: Box<Page>,
 }
 
-impl DirectTask {
+impl Job for DirectJob {
+    const NAME: &'static str = "direct";
+    type Report = DirectReport;
+}
+
+impl Task for DirectTask {
+    type Job = DirectJob;
+
     /// Writes the file, so that no write allocates.
-    pub(crate) fn prepare(job: DirectJob) -> Result<Self, Failure> {
+    fn prepare(job: DirectJob) -> Result<Self, Failure> {
         let path = PathBuf::from(job.path);
         let mut page = Box::new(Page([0; PAGE]));
         XorShift::new(job.writes).fill(&mut page.0);
@@ -67,19 +74,6 @@ impl DirectTask {
             page,
         })
     }
-}
-
-impl Job for DirectJob {
-    const NAME: &'static str = "direct";
-    type Report = DirectReport;
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(DirectTask::prepare(self)?))
-    }
-}
-
-impl Task for DirectTask {
-    type Report = DirectReport;
 
     /// Writes, with and without a sync in turns.
     fn go(&mut self) -> Result<DirectReport, Failure> {

@@ -14,8 +14,10 @@ mod settings;
 mod task;
 mod writer;
 
+pub(crate) use calibration::DirectTask;
 pub use calibration::{DirectJob, DirectReport};
 pub use duration::expected;
 pub use job::{SyncJob, SyncReport};
 pub use run::run;
 pub use settings::{Selection, needed_bytes};
+pub(crate) use task::SyncTask;

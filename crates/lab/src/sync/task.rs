@@ -18,9 +18,16 @@ pub(crate) struct SyncTask {
     not_as_asked: Option<String>,
 }
 
-impl SyncTask {
+impl Job for SyncJob {
+    const NAME: &'static str = "sync";
+    type Report = SyncReport;
+}
+
+impl Task for SyncTask {
+    type Job = SyncJob;
+
     /// Makes the files.
-    pub(crate) fn prepare(job: &SyncJob) -> Result<Self, Failure> {
+    fn prepare(job: SyncJob) -> Result<Self, Failure> {
         let mut writers = Vec::new();
         let mut not_as_asked = None;
         for path in &job.paths {
@@ -37,19 +44,6 @@ impl SyncTask {
             not_as_asked,
         })
     }
-}
-
-impl Job for SyncJob {
-    const NAME: &'static str = "sync";
-    type Report = SyncReport;
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(SyncTask::prepare(&self)?))
-    }
-}
-
-impl Task for SyncTask {
-    type Report = SyncReport;
 
     /// One stretch: every writer writes and syncs up to the job's limit.
     fn go(&mut self) -> Result<SyncReport, Failure> {
@@ -127,7 +121,7 @@ mod tests {
 
     fn task(dir: &Path, case: Case, syncs: u64) -> SyncTask {
         let paths = (0..case.writers).map(|number| dir.join(number.to_string()).into());
-        SyncTask::prepare(&SyncJob {
+        SyncTask::prepare(SyncJob {
             case,
             paths: paths.collect(),
             file_bytes: 64 << 10,
@@ -240,7 +234,7 @@ mod tests {
         let dir = scratch();
         let path = dir.path().join("f");
         fs::write(&path, "mine").unwrap();
-        let refused = SyncTask::prepare(&SyncJob {
+        let refused = SyncTask::prepare(SyncJob {
             case: Case::ARTICLE,
             paths: vec![path.clone().into()],
             file_bytes: 4096,

@@ -39,15 +39,6 @@ pub(crate) struct CopyTask {
 }
 
 impl CopyTask {
-    /// Takes the job.
-    pub(crate) fn prepare(job: CopyJob) -> Self {
-        Self {
-            case: job.case,
-            from: job.from.into(),
-            to: job.to.into(),
-        }
-    }
-
     fn copy(&self) -> Result<(), Failure> {
         if self.case.method == Method::Cp {
             return program::copy(&self.case, &self.from, &self.to);
@@ -98,14 +89,19 @@ impl CopyTask {
 impl Job for CopyJob {
     const NAME: &'static str = "copy";
     type Report = Work;
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(CopyTask::prepare(self)))
-    }
 }
 
 impl Task for CopyTask {
-    type Report = Work;
+    type Job = CopyJob;
+
+    /// Takes the job.
+    fn prepare(job: CopyJob) -> Result<Self, Failure> {
+        Ok(Self {
+            case: job.case,
+            from: job.from.into(),
+            to: job.to.into(),
+        })
+    }
 
     /// Copies, timed from the first open to the last close.
     fn go(&mut self) -> Result<Work, Failure> {

@@ -66,10 +66,10 @@ mod tests {
     use iostrata_core::buffering::{Case, Mode};
 
     use super::*;
-    use crate::buffering::WriteJob;
+    use crate::buffering::{WriteJob, WriteTask};
     use crate::engine::{FailureKind, Job as _, Work};
 
-    const KINDS: [Kind; 1] = [Kind::of::<WriteJob>()];
+    const KINDS: [Kind; 1] = [Kind::of::<WriteTask>()];
 
     fn talk(lines: &str) -> Vec<Message<Work>> {
         let mut output = Vec::new();

@@ -27,14 +27,14 @@ pub struct ExecJob {
 impl Job for ExecJob {
     const NAME: &'static str = "exec";
     type Report = ();
-
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure> {
-        Ok(Box::new(self))
-    }
 }
 
 impl Task for ExecJob {
-    type Report = ();
+    type Job = Self;
+
+    fn prepare(job: Self) -> Result<Self, Failure> {
+        Ok(job)
+    }
 
     fn go(&mut self) -> Result<(), Failure> {
         Err(become_program(self))

@@ -11,61 +11,55 @@ use serde_json::Value;
 
 use super::Failure;
 
-/// Work that a child does, in one step or several.
+/// Work that a child does for its parent, in one step or several.
 pub trait Job: Serialize + DeserializeOwned {
     /// How the child knows it.
     const NAME: &'static str;
     /// What a step gives.
-    type Report: Serialize + DeserializeOwned + 'static;
+    type Report: Serialize + DeserializeOwned;
+}
+
+/// The child's side of a job: it, prepared.
+pub(crate) trait Task: Sized + 'static {
+    /// What it does.
+    type Job: Job;
 
     /// Does what is not to be measured.
-    fn prepare(self) -> Result<Box<dyn Task<Report = Self::Report>>, Failure>;
-}
-
-/// A prepared [`Job`].
-pub trait Task {
-    /// What a step gives.
-    type Report: Serialize;
+    fn prepare(job: Self::Job) -> Result<Self, Failure>;
 
     /// Does the next step.
-    fn go(&mut self) -> Result<Self::Report, Failure>;
+    fn go(&mut self) -> Result<<Self::Job as Job>::Report, Failure>;
 }
 
-/// A job as the child meets it: by its name.
+/// A task as the child meets it: by the name of its job.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
-    pub(super) name: &'static str,
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
     pub(super) prepare: fn(Value) -> io::Result<Prepared>,
 }
 
-impl Kind {
-    /// How the child knows it.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
+type Prepared = Result<Box<dyn Steps>, Failure>;
 
-    /// The one of a job.
-    pub const fn of<J: Job>() -> Self {
+impl Kind {
+    /// The one of a task.
+    pub(crate) const fn of<T: Task>() -> Self {
         Self {
-            name: J::NAME,
+            name: T::Job::NAME,
             prepare: |job| {
-                let job: J = serde_json::from_value(job)?;
-                let task = job.prepare();
+                let task = T::prepare(serde_json::from_value(job)?);
                 Ok(task.map(|task| Box::new(task) as Box<dyn Steps>))
             },
         }
     }
 }
 
-type Prepared = Result<Box<dyn Steps>, Failure>;
-
-/// A [`Task`] whose report is written down.
+/// A [`Task`] whose reports are written down.
 pub(super) trait Steps {
     /// Does the next step.
     fn step(&mut self) -> io::Result<Result<Value, Failure>>;
 }
 
-impl<R: Serialize> Steps for Box<dyn Task<Report = R>> {
+impl<T: Task> Steps for T {
     fn step(&mut self) -> io::Result<Result<Value, Failure>> {
         match self.go() {
             Ok(report) => Ok(Ok(serde_json::to_value(report)?)),

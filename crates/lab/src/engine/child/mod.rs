@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) use entry::child_main;
 pub use error::{EngineError, Failure, FailureKind};
 pub use exec::ExecJob;
-pub use job::{Job, Kind, Task, Work};
+pub use job::{Job, Work};
+pub(crate) use job::{Kind, Task};
 pub use launch::{Launcher, Workload};
 pub(crate) use stopwatch::{Stopwatch, monotonic_ns};
 
