@@ -40,8 +40,9 @@ fn ext4_without_journal_writes_data_and_the_inode_and_flushes_once() {
         let append = count(ImageKind::Ext4NoJournal, &["fsync"]);
         no_unknowns(&append);
         near("data", append.data(), 0.99, 1.02);
-        // The inode, a bitmap for every fourth, and what write-back comes to.
-        near("metadata", append.metadata(), 1.0, 1.4);
+        // The inode; on 6.1 also a bitmap for every fourth, and what write-back comes to.
+        let most = if is_as_6_1() { 1.4 } else { 1.25 };
+        near("metadata", append.metadata(), 1.0, most);
         near("flushes", append.flushes(), 0.99, 1.02);
         assert_eq!(append.device.journal.count + append.device.commit.count, 0);
     });
