@@ -90,7 +90,7 @@ impl Scratch {
         for _ in 0..ATTEMPTS {
             let name = random_name().map_err(|errno| ScratchError::io("name", dir, errno))?;
             if let Some(guard) = &mut guard {
-                guard.watch(&name);
+                guard.tell(&name);
             }
             let made = make(parent.as_fd(), &name, &mut reserve);
             let (directory, lock) = match made {

@@ -52,13 +52,9 @@ impl Guard {
         Ok(Self { child, told })
     }
 
-    /// A directory of this name is about to be made.
-    pub(super) fn watch(&mut self, name: &str) {
-        self.tell(name);
-    }
-
-    /// It fails when somebody has ended the child: then the next run removes what is left.
-    fn tell(&mut self, line: &str) {
+    /// A directory of this name is about to be made. Telling fails when somebody has ended the child:
+    /// then the next run removes what is left.
+    pub(super) fn tell(&mut self, line: &str) {
         if let Some(told) = &mut self.told {
             told.write_all(format!("{line}\n").as_bytes()).ok();
         }

@@ -4,7 +4,7 @@ mod duration;
 mod planned;
 mod targets;
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use clap::ValueEnum as _;
@@ -98,19 +98,18 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
 
 /// Who removes the scratch directory if this process is killed. Without it the next run does so.
 fn guard(dir: &Path) -> Option<Guard> {
-    let started = Guard::start(&Launcher::this_program(GUARD), dir);
-    let why = started.as_ref().err().map(io::Error::kind);
+    let error = match Guard::start(&Launcher::this_program(GUARD), dir) {
+        Ok(guard) => return Some(guard),
+        Err(error) => error,
+    };
     // That the directory cannot be used is said by who uses it.
-    let is_dir = !matches!(why, Some(ErrorKind::NotFound | ErrorKind::NotADirectory));
-    if let Err(error) = started.as_ref()
-        && is_dir
-    {
+    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
         ui::say(&format!(
             "warning: no process watches over the scratch directory ({error}); if this run is killed, \
              the next one in the same place removes it"
         ));
     }
-    started.ok()
+    None
 }
 
 /// Saves the result, then draws what was saved. One that cannot be written does not keep the

@@ -156,7 +156,9 @@ pub(super) fn wait_until_enough<E>(
     mut alive: impl FnMut() -> Result<u64, E>,
 ) -> Result<(), E> {
     let begun = Instant::now();
-    ui::say(&format!("observing process {pid}; Ctrl-C ends that"));
+    ui::say(&format!(
+        "observing process {pid}; Ctrl-C ends the observation"
+    ));
     loop {
         failure::stage("main.enough");
         let enough = limit.is_some_and(|limit| begun.elapsed() >= limit);
