@@ -48,15 +48,27 @@ pub(crate) fn inputs(read: impl Fn(&mut Random)) {
     let numbers = variable("IOSTRATA_INPUT").map_or(0..count, |only| only..only + 1);
     // On a line of its own, whatever the test runner has printed before.
     tell(&format!("\n{COUNTED}{}", numbers.end - numbers.start));
+    SEED.store(seed, Relaxed);
     for number in numbers {
+        NUMBER.store(number, Relaxed);
         let done = catch_unwind(AssertUnwindSafe(|| read(&mut Random::of(seed, number))));
         if let Err(panic) = done {
-            tell(&format!(
-                "again: IOSTRATA_ATTACK_SEED={seed} IOSTRATA_INPUT={number}"
-            ));
+            tell_input();
             resume_unwind(panic);
         }
     }
+}
+
+/// Which input is being read.
+static SEED: AtomicU64 = AtomicU64::new(0);
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// How to read this input again.
+fn tell_input() {
+    let (seed, number) = (SEED.load(Relaxed), NUMBER.load(Relaxed));
+    tell(&format!(
+        "again: IOSTRATA_ATTACK_SEED={seed} IOSTRATA_INPUT={number}"
+    ));
 }
 
 /// To the process that waits for this one.
@@ -237,6 +249,7 @@ impl Watch {
                 let since = watch.since_ms.load(Relaxed);
                 let took = watch.now_ms().saturating_sub(since);
                 if since > 0 && u128::from(took) > LONGEST.as_millis() {
+                    tell_input();
                     std::process::abort();
                 }
             }

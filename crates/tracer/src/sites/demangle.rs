@@ -5,8 +5,13 @@
 
 use std::fmt::{self, Write as _};
 
-/// A C++ name may nest deep enough to take seconds; more than this is shown as it is.
+/// Bytes of a mangled name that is read; a longer one is shown as it is.
 const LONGEST_MANGLED: usize = 4096;
+
+/// How deep the parts of a C++ name may nest. Where its end is wrong, the parser tries the rest
+/// twice at each level: at its own limit of 96, names of 4 KiB took it up to a second, at 64 up
+/// to 35 ms. Of 141,339 names in LLVM, Clang, Chromium and a JVM, 5 are deeper.
+const DEEPEST: u32 = 64;
 
 /// Bytes of a name that are shown.
 const LONGEST_SHOWN: usize = 1024;
@@ -27,7 +32,8 @@ pub(super) fn demangled(name: &str) -> String {
     let options = cpp_demangle::DemangleOptions::new()
         .no_params()
         .no_return_type();
-    let is_demangled = cpp_demangle::Symbol::new(bare)
+    let parsing = cpp_demangle::ParseOptions::default().recursion_limit(DEEPEST);
+    let is_demangled = cpp_demangle::Symbol::new_with_options(bare, &parsing)
         .is_ok_and(|symbol| symbol.structured_demangle(&mut shown, &options).is_ok());
     if is_demangled || shown.is_full {
         shown.text()
@@ -109,6 +115,14 @@ pub(super) mod tests {
         let shown = demangled(&name);
         assert!(shown.len() <= LONGEST_SHOWN + '…'.len_utf8());
         assert!(shown.ends_with('…') && !shown.starts_with("_Z"), "{shown}");
+    }
+
+    #[test]
+    fn a_name_that_nests_too_deep_is_shown_as_it_is() {
+        let nested = |levels| format!("_Z1fI{}i{}EvT_", "1AI".repeat(levels), "E".repeat(levels));
+        let shown = demangled(&nested(7));
+        assert!(shown.starts_with("f<A<A<A<A<A<A<A<int>"), "{shown}");
+        assert_eq!(demangled(&nested(12)), nested(12));
     }
 
     #[test]
