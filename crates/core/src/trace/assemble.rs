@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::calls::unfollowed;
 use super::files::file_rows;
+use super::shape::without_order;
 use super::sharing::{Claims, Storage};
 use super::timeline::timeline;
 use super::{
@@ -63,6 +64,7 @@ pub fn assemble(raw: &RawEvidence, mut seen: Seen, mut facts: Facts) -> TraceRes
     let evidence = whole_run(raw, &own, &claims);
     let mut missing = evidence.missing.clone();
     missing.extend(summed(raw));
+    missing.extend(without_order(&files));
     missing.extend(facts.missing);
     missing.extend(unfollowed(raw.syscalls.as_deref().unwrap_or_default()));
     missing.extend(seen.followed.left_out.gap());

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::FileRow;
+use crate::bytes::grouped;
+use crate::op::Gap;
+
 /// Buckets of [`Shape::sizes`]: bucket `n` has the transfers of `2^n` to `2^(n+1) - 1`
 /// bytes, the last one also all larger ones. Transfers of 0 bytes are in none.
 pub const SIZE_BUCKETS: usize = 32;
@@ -66,15 +70,65 @@ impl Shape {
             .fold(0, u64::saturating_add)
     }
 
+    /// All transfers.
+    fn transfers(&self) -> u64 {
+        self.sizes
+            .iter()
+            .copied()
+            .fold(self.empty, u64::saturating_add)
+    }
+
+    /// Transfers whose predecessor is not known, where these are so many that nothing can be
+    /// said of the order.
+    fn without_order(&self) -> Option<u64> {
+        let (transfers, known) = (self.transfers(), self.pairs);
+        let is_unknown = transfers >= FEW && known < transfers / 2;
+        is_unknown.then(|| transfers.saturating_sub(known))
+    }
+
     /// Share of the judged transfers that were sequential; `None` when none was judged.
     pub fn sequential_share(&self) -> Option<f64> {
         (self.pairs > 0).then(|| self.sequential as f64 / self.pairs as f64)
     }
 }
 
+/// Transfers of one call on one file from which on their order matters to a rule.
+const FEW: u64 = 1000;
+
+/// Transfers whose order is not known. Back ends remember the end of a thread's last transfer for
+/// the eight pairs of a call and a file that it used last (`SLOTS` in
+/// bpf/maps.h and in tally/thread.rs).
+pub(super) fn without_order(files: &[FileRow]) -> Option<Gap> {
+    let calls = files.iter().flat_map(|file| &file.calls);
+    let unknown = calls.filter_map(|call| call.shape.as_ref()?.without_order());
+    let (rows, transfers) = unknown.fold((0_u64, 0_u64), |(rows, sum), unknown| {
+        (rows + 1, sum.saturating_add(unknown))
+    });
+    (rows > 0).then(|| {
+        Gap::new(
+            format!("the order of {} transfers", grouped(transfers)),
+            "where a file was left is remembered for a thread's last 8 calls on different files, \
+             and these came in turn with more: no finding says that they could be fewer or in \
+             order",
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn order_is_unknown_where_most_predecessors_are() {
+        let of = |transfers, pairs| Shape {
+            pairs,
+            sizes: vec![transfers],
+            ..Shape::default()
+        };
+        assert_eq!(of(1_000, 499).without_order(), Some(501));
+        assert_eq!(of(1_000, 500).without_order(), None);
+        assert_eq!(of(999, 0).without_order(), None, "too few for any rule");
+    }
 
     #[test]
     fn sequential_backward_and_skipping_are_told_apart() {

@@ -14,10 +14,10 @@ use crate::undisturbed::undisturbed;
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/rules");
 
-/// Compiles `workloads/rules/NAME.c`.
-fn built(name: &str, place: &Place) -> PathBuf {
-    let program = place.path(name);
-    let source = Path::new(SOURCES).join(format!("{name}.c"));
+/// Compiles a file of `workloads/rules`.
+fn built(source: &str, place: &Place) -> PathBuf {
+    let source = Path::new(SOURCES).join(source);
+    let program = place.path(source.file_stem().unwrap().to_str().unwrap());
     let mut compiler = Command::new("cc");
     compiler.args(["-O1", "-Wall", "-Werror", "-o"]);
     let outcome = run({
@@ -30,7 +30,7 @@ fn built(name: &str, place: &Place) -> PathBuf {
 
 /// What a program's run looked like. One that has something to prepare does so unobserved.
 fn traced(name: &str, place: &Place, prepare: bool) -> TraceResult {
-    let program = built(name, place);
+    let program = built(&format!("{name}.c"), place);
     if prepare {
         let mut preparing = Command::new(&program);
         preparing.arg(place.dir()).arg("prepare");

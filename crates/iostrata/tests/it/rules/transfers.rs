@@ -1,6 +1,10 @@
 //! Rules of transfers, the page cache, metadata and the device.
 
-use super::assert_told_apart;
+use iostrata_core::op::Gap;
+use iostrata_core::trace::TraceResult;
+
+use super::{assert_told_apart, built};
+use crate::place::{Place, is_root, run};
 
 #[test]
 fn cache_thrash() {
@@ -100,6 +104,39 @@ fn small_reads() {
 #[test]
 fn small_writes() {
     assert_told_apart("small-writes", false);
+}
+
+/// Ten logs in turn, by one thread: more than either back end remembers. What is not known must
+/// not look like what is not there.
+#[test]
+fn an_order_that_is_not_known_is_said() {
+    if !is_root("observing a program in the kernel") {
+        return;
+    }
+    let place = Place::new();
+    let program = built("../in_turn.c", &place);
+    for backend in ["ebpf", "ptrace"] {
+        for (logs, is_known) in [("7", true), ("10", false)] {
+            let result = place.path("result.json");
+            let mut command = place.iostrata(&format!("trace --backend {backend} --json"));
+            command.arg(&result).arg("--").arg(&program);
+            command.arg(place.dir()).args([logs, "5000"]);
+            run(command).expect(0);
+            let result = std::fs::read(result).unwrap();
+            let result: TraceResult = serde_json::from_slice(&result).unwrap();
+            let said = result.missing.iter().find(|gap| gap.what.contains("order"));
+            let calls = result.files.iter().flat_map(|file| &file.calls);
+            let pairs: u64 = calls.flat_map(|call| &call.shape).map(|it| it.pairs).sum();
+            assert_eq!(
+                pairs >= 7 * 4_999,
+                is_known,
+                "{backend}, {logs} logs: {pairs}"
+            );
+            let of = |gap: &Gap| gap.what.clone();
+            let expected = (!is_known).then(|| "the order of 50,000 transfers".to_owned());
+            assert_eq!(said.map(of), expected, "{backend}, {logs} logs");
+        }
+    }
 }
 
 #[test]
