@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::{DirectoryRow, Event, FileHistory, FileKind, NamedFile, NotFound, Scope, Step};
+use crate::bytes::grouped;
 use crate::op::{FileId, Gap};
 
 use directories::{Directories, NameChange};
@@ -84,9 +85,11 @@ impl LeftOut {
         let lost = self.files + self.names + self.name_changes;
         (lost > 0).then(|| {
             let why = format!(
-                "more files than are followed one by one: no room for {} files, {} names and \
-                 {} changes of names",
-                self.files, self.names, self.name_changes
+                "more files than are followed one by one: there was no room for a file {} times, \
+                 for a name {} times and for a change of names {} times",
+                grouped(self.files),
+                grouped(self.names),
+                grouped(self.name_changes)
             );
             Gap::new(HISTORY, why)
         })
