@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use iostrata_core::copy::{Method, Source};
 use iostrata_core::{environment, stats};
 use iostrata_lab::copy::{Buffer, Selection, run};
-use iostrata_lab::engine::{Launcher, Rules, Silent};
+use iostrata_lab::engine::{Launcher, Silent, StoppingRule};
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 
@@ -38,7 +38,7 @@ fn main() {
         ..Selection::default()
     };
     let settings = RunSettings {
-        rules: Rules {
+        stopping: StoppingRule {
             min_runs: RUNS,
             max_runs: RUNS,
             target_width: 0.0,

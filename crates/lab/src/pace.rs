@@ -9,7 +9,7 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 use std::time::Instant;
 
-use crate::engine::Rules;
+use crate::engine::StoppingRule;
 use crate::error::LabError;
 use crate::target::Target;
 
@@ -98,15 +98,15 @@ impl Expected {
 
     /// A case: a warm-up, its timing runs, and one that is observed. `run_s` is measured
     /// in a run and counts towards the budget; `around_s` comes with each run and does not.
-    pub fn case(rules: &Rules, run_s: f64, around_s: f64) -> Self {
-        let in_budget = (rules.budget_s / run_s.max(1e-9)).ceil() - 1.0;
+    pub fn case(stopping: &StoppingRule, run_s: f64, around_s: f64) -> Self {
+        let in_budget = (stopping.budget_s / run_s.max(1e-9)).ceil() - 1.0;
         let all = |runs: usize| {
             let runs = (runs as f64).min(in_budget.max(1.0));
             (runs + 2.0) * (run_s + around_s)
         };
         Self {
-            least_s: all(rules.min_runs),
-            most_s: all(rules.max_runs),
+            least_s: all(stopping.min_runs),
+            most_s: all(stopping.max_runs),
         }
     }
 }
@@ -124,7 +124,7 @@ impl std::iter::Sum for Expected {
 mod tests {
     use super::*;
 
-    const RULES: Rules = Rules {
+    const RULES: StoppingRule = StoppingRule {
         min_runs: 5,
         max_runs: 9,
         target_width: 0.1,

@@ -24,7 +24,7 @@ pub fn expected(chosen: &Chosen, paces: &[Pace]) -> Expected {
                 Loop::ManyFiles => [Reading::First, Reading::Second].len() as f64,
             };
             let run_s = reads as f64 * CALLS * pace.call_s + pace.sync_s;
-            let one = Expected::case(&chosen.rules, run_s, run_s + START_S);
+            let one = Expected::case(&chosen.stopping, run_s, run_s + START_S);
             Expected {
                 least_s: one.least_s * readings * mounts,
                 most_s: one.most_s * readings * mounts,

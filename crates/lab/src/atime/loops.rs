@@ -13,7 +13,7 @@ use super::mounts::remount;
 use super::observed::observe;
 use super::settings::{Chosen, FILE_BYTES};
 use super::workload::file_name;
-use crate::engine::{Rules, XorShift};
+use crate::engine::{StoppingRule, XorShift};
 use crate::error::LabError;
 use crate::session::{self, Observed, Session, Timed, measure, sync_file_system};
 use crate::target::Target;
@@ -90,7 +90,7 @@ impl<'a> Item<'a> {
 
 impl session::Item for Item<'_> {
     /// Of each run with the sync after it.
-    type Taken = Vec<Sample>;
+    type Gathered = Vec<Sample>;
     type Found = ();
     type Row = AtimeRow;
 
@@ -124,7 +124,13 @@ impl session::Item for Item<'_> {
         observe(session, self)
     }
 
-    fn row(&self, timed: Timed, with_sync: Vec<Sample>, observed: Observed, _: &Rules) -> AtimeRow {
+    fn row(
+        &self,
+        timed: Timed,
+        with_sync: Vec<Sample>,
+        observed: Observed,
+        _: &StoppingRule,
+    ) -> AtimeRow {
         let row = observed.row(self.case(), self.target, timed);
         // The first is the warm-up.
         let with_sync = Timing::from_samples(with_sync.get(1..).unwrap_or_default());

@@ -31,7 +31,7 @@ pub fn run(
     check(chosen, targets)?;
     // A run of a loop takes hundredths of a second: there can be more than of others.
     let run = RunSettings {
-        rules: chosen.rules,
+        stopping: chosen.stopping,
         ..run.clone()
     };
     let (timed, not_timed) = left_out(chosen, targets);
@@ -83,7 +83,7 @@ pub fn run(
             timing_runs: if items.is_empty() {
                 (0, 0)
             } else {
-                (chosen.rules.min_runs, chosen.rules.max_runs)
+                (chosen.stopping.min_runs, chosen.stopping.max_runs)
             },
             warm_up_runs,
             interrupted,
@@ -102,7 +102,7 @@ fn steps(chosen: &Chosen, targets: usize, items: usize) -> usize {
     } else {
         targets * chosen.mounts.len() + 1
     };
-    matrix + targets + items * (2 + chosen.rules.max_runs)
+    matrix + targets + items * (2 + chosen.stopping.max_runs)
 }
 
 /// The options that a file system of the user's is not mounted with.

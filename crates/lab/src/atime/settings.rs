@@ -2,7 +2,7 @@
 
 use iostrata_core::atime::{Loop, Mount, Operation};
 
-use crate::engine::Rules;
+use crate::engine::StoppingRule;
 use crate::error::LabError;
 use crate::session::Effort;
 use crate::target::{Target, check_room};
@@ -48,7 +48,7 @@ pub struct Chosen {
     /// Files of the loop over many.
     pub(super) many_files: u64,
     /// When a loop has been timed often enough.
-    pub(super) rules: Rules,
+    pub(super) stopping: StoppingRule,
 }
 
 impl Selection {
@@ -77,7 +77,7 @@ impl Selection {
             } else {
                 MANY_FILES
             },
-            rules: rules(self.effort),
+            stopping: stopping(self.effort),
         }
     }
 }
@@ -92,13 +92,13 @@ fn in_order<T: Copy + PartialEq>(all: &[T], chosen: &[T]) -> Vec<T> {
 
 /// When a loop has been timed often enough: the article's hundred runs if thorough. Each
 /// takes some hundredths of a second.
-fn rules(effort: Effort) -> Rules {
+fn stopping(effort: Effort) -> StoppingRule {
     let (min_runs, max_runs, budget_s) = match effort {
         Effort::Quick => (5, 5, 2.0),
         Effort::Normal => (5, 6, 20.0),
         Effort::Thorough => (100, 100, 300.0),
     };
-    Rules {
+    StoppingRule {
         min_runs,
         max_runs,
         target_width: 0.02,

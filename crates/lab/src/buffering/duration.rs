@@ -3,7 +3,7 @@
 use iostrata_core::buffering::{Case, GROUP_WRITES, Mode};
 
 use super::runtimes::Language;
-use crate::engine::Rules;
+use crate::engine::StoppingRule;
 use crate::pace::{Expected, Pace, START_S};
 
 /// Steps of a timeline: a reader's process for each.
@@ -13,12 +13,12 @@ const TIMELINE_STARTS: f64 = 12.0;
 const LANGUAGE_STARTS: f64 = 60.0;
 
 /// Seconds for `cases` on targets of this pace.
-pub fn expected(cases: &[Case], rules: &Rules, paces: &[Pace]) -> Expected {
+pub fn expected(cases: &[Case], stopping: &StoppingRule, paces: &[Pace]) -> Expected {
     let languages = LANGUAGE_STARTS * Language::ALL.len() as f64;
     let of_target = |pace: &Pace| -> Expected {
         let rows = cases.iter().map(|case| {
             let around_s = START_S;
-            Expected::case(rules, run_s(case, pace), around_s)
+            Expected::case(stopping, run_s(case, pace), around_s)
         });
         let timelines = Mode::ALL.len() as f64 * TIMELINE_STARTS * START_S;
         rows.chain([Expected::once(timelines)]).sum()

@@ -9,7 +9,7 @@ use iostrata_core::timing::Sample;
 use super::job::{NullJob, WriteJob};
 use super::observed::observe;
 use super::settings::null_records;
-use crate::engine::Rules;
+use crate::engine::StoppingRule;
 use crate::error::LabError;
 use crate::session::{self, Observed, RunFile, Session, Timed, wide};
 use crate::target::Target;
@@ -22,7 +22,7 @@ pub(super) struct Item<'a> {
 }
 
 impl session::Item for Item<'_> {
-    type Taken = ();
+    type Gathered = ();
     type Found = Option<MemoryChange>;
     type Row = BufferingRow;
 
@@ -60,9 +60,9 @@ impl session::Item for Item<'_> {
         timed: Timed,
         (): (),
         mut observed: Observed<Self::Found>,
-        rules: &Rules,
+        stopping: &StoppingRule,
     ) -> BufferingRow {
-        observed.notes.extend(wide(timed.timing.as_ref(), rules));
+        observed.notes.extend(wide(timed.timing.as_ref(), stopping));
         if self.case.mode == Mode::SyncFileRange {
             let why = "not durable: neither metadata nor a device flush is asked for";
             observed.notes.push(why.to_owned());

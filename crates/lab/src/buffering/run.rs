@@ -8,7 +8,7 @@ use super::item::{Item, own_cost_ns};
 use super::runtimes::{self, Language};
 use super::timeline::timeline;
 use super::{caveats, settings};
-use crate::engine::{Ledger, Progress, Rules};
+use crate::engine::{Ledger, Progress, StoppingRule};
 use crate::error::LabError;
 use crate::session::{RunSettings, Session, measure, unless_failed};
 use crate::target::Target;
@@ -53,9 +53,9 @@ pub fn run<'a>(
     let table = table.unwrap_or_default();
     missing.extend(table.missing);
 
-    let Rules {
+    let StoppingRule {
         min_runs, max_runs, ..
-    } = run.rules;
+    } = run.stopping;
     let method = Method {
         timing_runs: (min_runs, max_runs),
         warm_up_runs,
@@ -96,7 +96,7 @@ impl Steps {
         let modes = timeline_modes(cases).len();
         let languages = if observed { Language::ALL.len() } else { 0 };
         Self {
-            passes: NULL_RUNS + items * (2 + run.rules.max_runs),
+            passes: NULL_RUNS + items * (2 + run.stopping.max_runs),
             after: targets.len() * modes + languages,
         }
     }

@@ -2,8 +2,8 @@
 
 use iostrata_core::copy::{Case, Method, Source};
 
-use super::settings::{Cases, rules};
-use crate::engine::Rules;
+use super::settings::{Cases, stopping};
+use crate::engine::StoppingRule;
 use crate::pace::{Expected, Pace, START_S};
 use crate::session::Effort;
 use crate::target::Target;
@@ -15,17 +15,17 @@ const STDIO_CALLS: f64 = 10.0;
 pub fn expected(
     effort: Effort,
     cases: &Cases,
-    usual: Rules,
+    usual: StoppingRule,
     targets: &[(&Target, Pace)],
 ) -> Expected {
-    let rules = rules(effort, usual);
+    let stopping = stopping(effort, usual);
     let of_target = |(target, pace): &(&Target, Pace)| -> Expected {
         let cases = cases.of(target).iter();
         // Every copy is read and hashed; what it left to write back goes with the file.
         let rows = cases.map(|case| {
             let bytes = case.size_bytes as f64;
             let around_s = START_S + 2.0 * bytes * pace.copied_byte_s;
-            Expected::case(&rules, run_s(case, pace), around_s)
+            Expected::case(&stopping, run_s(case, pace), around_s)
         });
         rows.sum()
     };

@@ -12,7 +12,7 @@ use super::observed::observe;
 use super::source::{SourceFile, make_existing};
 use super::states::States;
 use super::yardsticks::YardstickJob;
-use crate::engine::{Residency, Rules};
+use crate::engine::{Residency, StoppingRule};
 use crate::error::LabError;
 use crate::session::{self, Observed, RunFile, Session, Timed};
 use crate::target::Target;
@@ -28,7 +28,7 @@ pub(super) struct Item<'a> {
 }
 
 impl session::Item for Item<'_> {
-    type Taken = States;
+    type Gathered = States;
     type Found = Option<Residency>;
     type Row = Row<Case>;
 
@@ -49,13 +49,13 @@ impl session::Item for Item<'_> {
     }
 
     /// One copy, compared with its source and removed.
-    fn run(&self, session: &mut Session<'_>, taken: &mut States) -> Result<Sample, LabError> {
+    fn run(&self, session: &mut Session<'_>, gathered: &mut States) -> Result<Sample, LabError> {
         let state = self.source.prepare(self.case.source, self.target)?;
         let copy = self.destination(session)?;
         let work = session.work(&self.job(&copy))?;
         self.verify(&copy, session)?;
         copy.remove()?;
-        taken.add(&self.case, state.as_ref());
+        gathered.add(&self.case, state.as_ref());
         Ok(work.sample)
     }
 
@@ -70,12 +70,12 @@ impl session::Item for Item<'_> {
     fn row(
         &self,
         timed: Timed,
-        mut taken: States,
+        mut gathered: States,
         mut observed: Observed<Self::Found>,
-        _: &Rules,
+        _: &StoppingRule,
     ) -> Row<Case> {
-        taken.add(&self.case, observed.found.as_ref());
-        observed.notes.extend(taken.notes(&self.case));
+        gathered.add(&self.case, observed.found.as_ref());
+        observed.notes.extend(gathered.notes(&self.case));
         observed.row(self.case, self.target, timed)
     }
 }

@@ -40,14 +40,14 @@ pub fn run(
     }
     check_room(targets, needed_bytes(cases))?;
     let run = RunSettings {
-        rules: settings::rules(run.effort, run.rules),
+        stopping: settings::stopping(run.effort, run.stopping),
         ..run.clone()
     };
     let planned_rows: usize = targets.iter().map(|target| cases.of(target).len()).sum();
     let mut session = Session {
         run: &run,
         observer: observer.map(|observer| observer as &mut dyn Observer),
-        ledger: Ledger::new(progress, planned_rows * (2 + run.rules.max_runs)),
+        ledger: Ledger::new(progress, planned_rows * (2 + run.stopping.max_runs)),
         stop,
     };
     let mut interrupted = false;
@@ -70,7 +70,7 @@ pub fn run(
         answers: Vec::new(),
         missing,
         method: Procedure {
-            timing_runs: (run.rules.min_runs, run.rules.max_runs),
+            timing_runs: (run.stopping.min_runs, run.stopping.max_runs),
             warm_up_runs: measured.warm_up_runs,
             verified_copies: verified.get(),
             interrupted,

@@ -2,7 +2,7 @@
 
 use iostrata_core::copy::{Case, DIRECT_ALIGNMENT_BYTES, Destination, Method, Source};
 
-use crate::engine::Rules;
+use crate::engine::StoppingRule;
 use crate::error::LabError;
 use crate::session::Effort;
 use crate::target::Target;
@@ -250,14 +250,14 @@ impl Selection {
 }
 
 /// When a case has been timed often enough.
-pub(super) fn rules(effort: Effort, rules: Rules) -> Rules {
+pub(super) fn stopping(effort: Effort, stopping: StoppingRule) -> StoppingRule {
     match effort {
-        Effort::Thorough => rules,
-        Effort::Quick | Effort::Normal => Rules {
-            max_runs: rules.max_runs.min(MOST_RUNS),
+        Effort::Thorough => stopping,
+        Effort::Quick | Effort::Normal => StoppingRule {
+            max_runs: stopping.max_runs.min(MOST_RUNS),
             // Buffers of 64 B make thousands of calls a copy, and need as many runs as others.
-            budget_s: rules.budget_s.max(LEAST_BUDGET_S),
-            ..rules
+            budget_s: stopping.budget_s.max(LEAST_BUDGET_S),
+            ..stopping
         },
     }
 }

@@ -20,5 +20,5 @@ pub use noise::{Meter, Reading};
 pub(crate) use process::Process;
 pub use progress::{Ledger, Progress, Silent, Step};
 pub(crate) use residency::{Residency, evict, residency, warm};
-pub use timing::{Measured, Round, Rules, measure};
+pub use timing::{Measured, Round, StoppingRule, measure};
 pub(crate) use xorshift::XorShift;

@@ -10,7 +10,7 @@ const ORDER_SEED: u64 = 0x10_57_2a_7a;
 
 /// When a case has been timed often enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rules {
+pub struct StoppingRule {
     /// Runs a case gets before its interval may stop it.
     pub min_runs: usize,
     /// Runs after which a case stops however wide its interval is.
@@ -37,7 +37,7 @@ pub struct Measured {
     pub samples: Vec<Vec<Sample>>,
     /// Runs that were made and not counted.
     pub warm_ups: usize,
-    /// Per case, whether it has as many samples as the rules want.
+    /// Per case, whether it has as many samples as the stopping rule wants.
     pub enough: Vec<bool>,
     /// Whether `stop` ended it before every case was finished.
     pub interrupted: bool,
@@ -51,66 +51,72 @@ pub struct Measured {
 /// says yes counts as interrupted, not as failed, and the samples so far stay.
 pub fn measure<E>(
     cases: usize,
-    rules: &Rules,
+    stopping: &StoppingRule,
     mut run: impl FnMut(usize, Round) -> Result<Sample, E>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Measured, E> {
-    let mut taken = vec![Taken::default(); cases];
+    let mut by_case = vec![CaseRuns::default(); cases];
     let mut warm_ups = 0;
     let mut random = XorShift::new(ORDER_SEED);
-    let rounds = std::iter::once(Round::WarmUp).chain((0..rules.max_runs).map(Round::Timed));
+    let rounds = std::iter::once(Round::WarmUp).chain((0..stopping.max_runs).map(Round::Timed));
     for round in rounds {
         let mut order: Vec<usize> = (0..cases)
-            .filter(|&case| !taken[case].is_finished(rules))
+            .filter(|&case| !by_case[case].is_finished(stopping))
             .collect();
         random.shuffle(&mut order);
         for case in order {
             if stop() {
-                return Ok(Measured::new(taken, rules, warm_ups, true));
+                return Ok(Measured::new(by_case, stopping, warm_ups, true));
             }
             let sample = match run(case, round) {
                 Ok(sample) => sample,
-                Err(_) if stop() => return Ok(Measured::new(taken, rules, warm_ups, true)),
+                Err(_) if stop() => return Ok(Measured::new(by_case, stopping, warm_ups, true)),
                 Err(error) => return Err(error),
             };
-            taken[case].spent_s += sample.real_s;
+            by_case[case].spent_s += sample.real_s;
             match round {
                 Round::WarmUp => warm_ups += 1,
-                Round::Timed(_) => taken[case].samples.push(sample),
+                Round::Timed(_) => by_case[case].samples.push(sample),
             }
         }
     }
-    Ok(Measured::new(taken, rules, warm_ups, false))
+    Ok(Measured::new(by_case, stopping, warm_ups, false))
 }
 
 /// What one case has so far.
 #[derive(Debug, Clone, Default)]
-struct Taken {
+struct CaseRuns {
     samples: Vec<Sample>,
     /// Warm-up included.
     spent_s: f64,
 }
 
-impl Taken {
-    fn is_finished(&self, rules: &Rules) -> bool {
+impl CaseRuns {
+    fn is_finished(&self, stopping: &StoppingRule) -> bool {
         let runs = self.samples.len();
         let narrow = || {
             Timing::from_samples(&self.samples)
-                .is_some_and(|timing| timing.relative_width() <= rules.target_width)
+                .is_some_and(|timing| timing.relative_width() <= stopping.target_width)
         };
         runs > 0
-            && (runs >= rules.max_runs
-                || self.spent_s >= rules.budget_s
-                || (runs >= rules.min_runs && narrow()))
+            && (runs >= stopping.max_runs
+                || self.spent_s >= stopping.budget_s
+                || (runs >= stopping.min_runs && narrow()))
     }
 }
 
 impl Measured {
-    fn new(taken: Vec<Taken>, rules: &Rules, warm_ups: usize, interrupted: bool) -> Self {
-        let enough = |case: &Taken| case.samples.len() >= rules.min_runs || case.is_finished(rules);
+    fn new(
+        by_case: Vec<CaseRuns>,
+        stopping: &StoppingRule,
+        warm_ups: usize,
+        interrupted: bool,
+    ) -> Self {
+        let enough =
+            |case: &CaseRuns| case.samples.len() >= stopping.min_runs || case.is_finished(stopping);
         Self {
-            enough: taken.iter().map(enough).collect(),
-            samples: taken.into_iter().map(|case| case.samples).collect(),
+            enough: by_case.iter().map(enough).collect(),
+            samples: by_case.into_iter().map(|case| case.samples).collect(),
             warm_ups,
             interrupted,
         }
@@ -124,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    const RULES: Rules = Rules {
+    const RULES: StoppingRule = StoppingRule {
         min_runs: 3,
         max_runs: 8,
         target_width: 0.1,
@@ -219,12 +225,12 @@ mod tests {
 
     #[test]
     fn a_case_that_used_its_budget_stops_and_keeps_a_sample() {
-        let rules = Rules {
+        let stopping = StoppingRule {
             budget_s: 2.5,
             ..RULES
         };
         let slow_and_quick = |case: usize, _| Ok::<_, Infallible>(took([2.0, 0.1][case]));
-        let measured = measure(2, &rules, slow_and_quick, &never).unwrap();
+        let measured = measure(2, &stopping, slow_and_quick, &never).unwrap();
         assert_eq!(
             measured.samples[0].len(),
             1,
@@ -232,11 +238,11 @@ mod tests {
         );
         assert_eq!(measured.samples[1].len(), RULES.min_runs);
 
-        let rules = Rules {
+        let stopping = StoppingRule {
             budget_s: 0.5,
             ..RULES
         };
-        let measured = measure(1, &rules, alternating(0.0), &never).unwrap();
+        let measured = measure(1, &stopping, alternating(0.0), &never).unwrap();
         assert_eq!(
             measured.samples[0].len(),
             1,

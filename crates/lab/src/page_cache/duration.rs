@@ -3,7 +3,7 @@
 use iostrata_core::page_cache::{Case, Parse, Reader, State};
 
 use super::settings::Plan;
-use crate::engine::Rules;
+use crate::engine::StoppingRule;
 use crate::pace::{Expected, Pace, START_S};
 
 /// Bytes of a random read.
@@ -13,7 +13,7 @@ const RANDOM_BYTES: f64 = 4096.0;
 const PARSE: f64 = 20.0;
 
 /// Seconds for the cases of `plan` on targets of this pace.
-pub fn expected(plan: &Plan, rules: &Rules, paces: &[Pace]) -> Expected {
+pub fn expected(plan: &Plan, stopping: &StoppingRule, paces: &[Pace]) -> Expected {
     let of_target = |pace: &Pace| -> Expected {
         let rows = plan.cases.iter().map(|case| {
             let bytes = case.size_bytes as f64;
@@ -26,7 +26,7 @@ pub fn expected(plan: &Plan, rules: &Rules, paces: &[Pace]) -> Expected {
             };
             let one_s = read_s(case, plan, pace);
             let again_s = one_s * f64::from(reads.saturating_sub(1));
-            Expected::case(rules, one_s, prepared + again_s)
+            Expected::case(stopping, one_s, prepared + again_s)
         });
         rows.sum()
     };

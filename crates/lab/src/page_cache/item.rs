@@ -12,7 +12,7 @@ use super::job::{FileStep, ReadFileJob, ReadFileReport};
 use super::observed::observe;
 use super::rows::row;
 use super::settings::{Plan, copies};
-use crate::engine::{EngineError, Residency, Rules, evict, residency, warm};
+use crate::engine::{EngineError, Residency, StoppingRule, evict, residency, warm};
 use crate::error::LabError;
 use crate::session::{self, Item as _, Observed, Session, Timed};
 use crate::target::Target;
@@ -49,7 +49,7 @@ pub(super) struct Again {
 
 /// One timing run.
 #[derive(Debug, Clone)]
-pub(super) struct Taken {
+pub(super) struct ReadRun {
     pub(super) found: Found,
     /// The first read.
     pub(super) first: ReadFileReport,
@@ -58,7 +58,7 @@ pub(super) struct Taken {
     pub(super) copy: Option<Sample>,
 }
 
-impl Taken {
+impl ReadRun {
     /// Whether pages of a file that was resident were gone before they were read. Pages of the
     /// program that had to come from storage while it was timed count as well.
     pub(super) fn was_cooled(&self) -> bool {
@@ -67,7 +67,7 @@ impl Taken {
 }
 
 impl session::Item for Item<'_> {
-    type Taken = Vec<Taken>;
+    type Gathered = Vec<ReadRun>;
     /// `None` when it was not observed any more.
     type Found = Option<Found>;
     type Row = PageCacheRow;
@@ -88,10 +88,10 @@ impl session::Item for Item<'_> {
         )
     }
 
-    fn run(&self, session: &mut Session<'_>, taken: &mut Vec<Taken>) -> Result<Sample, LabError> {
+    fn run(&self, session: &mut Session<'_>, runs: &mut Vec<ReadRun>) -> Result<Sample, LabError> {
         let run = self.read_through(session)?;
         let sample = run.first.work.sample;
-        taken.push(run);
+        runs.push(run);
         Ok(sample)
     }
 
@@ -106,13 +106,13 @@ impl session::Item for Item<'_> {
     fn row(
         &self,
         timed: Timed,
-        taken: Vec<Taken>,
+        runs: Vec<ReadRun>,
         observed: Observed<Self::Found>,
-        rules: &Rules,
+        stopping: &StoppingRule,
     ) -> PageCacheRow {
         // The first is the warm-up.
-        let taken = taken.get(1..).unwrap_or_default();
-        row(self, timed.interference, taken, observed, rules)
+        let counted = runs.get(1..).unwrap_or_default();
+        row(self, timed.interference, counted, observed, stopping)
     }
 }
 
@@ -186,7 +186,7 @@ impl Item<'_> {
     }
 
     /// The state, the reads, and the copy where one belongs to it.
-    fn read_through(&self, session: &mut Session<'_>) -> Result<Taken, LabError> {
+    fn read_through(&self, session: &mut Session<'_>) -> Result<ReadRun, LabError> {
         let reads = self.reads();
         let mut steps = vec![FileStep::Read; usize::try_from(reads).unwrap_or(1)];
         if copies(&self.case) {
@@ -223,7 +223,7 @@ impl Item<'_> {
         if series.len() == 1 {
             series.clear();
         }
-        Ok(Taken {
+        Ok(ReadRun {
             found,
             first: reports.swap_remove(0),
             series,

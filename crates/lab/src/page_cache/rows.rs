@@ -5,9 +5,9 @@ use iostrata_core::lab::Interference;
 use iostrata_core::page_cache::{Case, Figures, PageCacheRow, SeriesRead, State};
 use iostrata_core::timing::{Sample, Timing};
 
-use super::item::{Again, Found, Item, Taken};
+use super::item::{Again, Found, Item, ReadRun};
 use super::random::Latencies;
-use crate::engine::Rules;
+use crate::engine::StoppingRule;
 use crate::session::{Observed, Timed, wide};
 
 /// The row of an item. Its state is what the observed run found, or the last timing run
@@ -15,35 +15,32 @@ use crate::session::{Observed, Timed, wide};
 pub(super) fn row(
     item: &Item<'_>,
     interference: Interference,
-    taken: &[Taken],
+    runs: &[ReadRun],
     mut observed: Observed<Option<Found>>,
-    rules: &Rules,
+    stopping: &StoppingRule,
 ) -> PageCacheRow {
     let asked_state = item.case.state;
     let found = observed
         .found
         .take()
-        .or_else(|| Some(taken.last()?.found.clone()))
+        .or_else(|| Some(runs.last()?.found.clone()))
         .unwrap_or(Found {
             state: asked_state,
             why: None,
             resident_bytes: 0,
         });
-    let same: Vec<&Taken> = taken
+    let same: Vec<&ReadRun> = runs
         .iter()
-        .filter(|taken| taken.found.state == found.state && !taken.was_cooled())
+        .filter(|run| run.found.state == found.state && !run.was_cooled())
         .collect();
-    let timing = timing(same.iter().map(|taken| taken.first.work.sample));
-    let mut notes = notes(taken, &same, &found, timing.as_ref(), rules);
+    let timing = timing(same.iter().map(|run| run.first.work.sample));
+    let mut notes = notes(runs, &same, &found, timing.as_ref(), stopping);
     notes.extend(said_by_after(item.case, &found, &observed.evidence));
     if item.target.backing_cached && found.state != State::Warm {
         notes
             .push("not known to be cold below: the file that holds the image is cached".to_owned());
     }
-    let first = same
-        .first()
-        .or(taken.first().as_ref())
-        .map(|taken| &taken.first);
+    let first = same.first().or(runs.first().as_ref()).map(|run| &run.first);
     observed.notes = notes;
     let case = Case {
         state: found.state,
@@ -63,41 +60,41 @@ pub(super) fn row(
         asked_state,
         not_as_asked: found.why,
         read_bytes: first.map_or(item.case.size_bytes, |first| first.read_bytes),
-        reading: parts(&same, |taken| taken.first.reading_s),
-        parsing: parts(&same, |taken| taken.first.parsing_s),
-        memory_copy: self::timing(same.iter().filter_map(|taken| taken.copy)),
+        reading: parts(&same, |run| run.first.reading_s),
+        parsing: parts(&same, |run| run.first.parsing_s),
+        memory_copy: self::timing(same.iter().filter_map(|run| run.copy)),
         latency_s: latencies(&same).percentiles(),
         series: series(&same),
-        storage_read_bytes: median(same.iter().map(|taken| taken.first.storage_read_bytes)),
+        storage_read_bytes: median(same.iter().map(|run| run.first.storage_read_bytes)),
         figures: Figures::default(),
     }
 }
 
 fn notes(
-    taken: &[Taken],
-    same: &[&Taken],
+    runs: &[ReadRun],
+    same: &[&ReadRun],
     found: &Found,
     timing: Option<&Timing>,
-    rules: &Rules,
+    stopping: &StoppingRule,
 ) -> Vec<String> {
     let mut notes = Vec::new();
-    let cooled = taken.iter().filter(|taken| taken.was_cooled()).count();
+    let cooled = runs.iter().filter(|run| run.was_cooled()).count();
     if cooled > 0 {
         notes.push(format!(
             "{cooled} of {} timing runs fetched bytes from storage although all of the file was \
              resident right before, and are left out",
-            taken.len()
+            runs.len()
         ));
     }
-    let others = taken.len() - same.len() - cooled;
+    let others = runs.len() - same.len() - cooled;
     if others > 0 {
         notes.push(format!(
             "{others} of {} timing runs found the file in another state than {} and are left out",
-            taken.len(),
+            runs.len(),
             found.state.as_str()
         ));
     }
-    notes.extend(wide(timing, rules));
+    notes.extend(wide(timing, stopping));
     notes
 }
 
@@ -138,8 +135,8 @@ fn timing(samples: impl Iterator<Item = Sample>) -> Option<Timing> {
 }
 
 /// Timing of a part of each run; `None` unless all runs have it.
-fn parts(same: &[&Taken], part: impl Fn(&Taken) -> Option<f64>) -> Option<Timing> {
-    let seconds: Option<Vec<f64>> = same.iter().map(|taken| part(taken)).collect();
+fn parts(same: &[&ReadRun], part: impl Fn(&ReadRun) -> Option<f64>) -> Option<Timing> {
+    let seconds: Option<Vec<f64>> = same.iter().map(|run| part(run)).collect();
     let samples = seconds?.into_iter().map(elapsed);
     timing(samples)
 }
@@ -153,22 +150,18 @@ fn elapsed(real_s: f64) -> Sample {
     }
 }
 
-fn latencies(same: &[&Taken]) -> Latencies {
+fn latencies(same: &[&ReadRun]) -> Latencies {
     let mut all = Latencies::new();
-    for (nanoseconds, count) in same.iter().flat_map(|taken| &taken.first.latencies) {
+    for (nanoseconds, count) in same.iter().flat_map(|run| &run.first.latencies) {
         all.add(*nanoseconds, *count);
     }
     all
 }
 
-fn series(same: &[&Taken]) -> Vec<SeriesRead> {
-    let reads = same
-        .iter()
-        .map(|taken| taken.series.len())
-        .max()
-        .unwrap_or(0);
+fn series(same: &[&ReadRun]) -> Vec<SeriesRead> {
+    let reads = same.iter().map(|run| run.series.len()).max().unwrap_or(0);
     let nth = |index: usize| -> Option<SeriesRead> {
-        let reads = || same.iter().filter_map(|taken| taken.series.get(index));
+        let reads = || same.iter().filter_map(|run| run.series.get(index));
         let bytes = |pick: fn(&Again) -> u64| median(reads().map(|read| Some(pick(read))));
         Some(SeriesRead {
             number: u32::try_from(index + 1).ok()?,
@@ -201,7 +194,7 @@ mod tests {
     use crate::engine::Work;
     use crate::session::{Effort, target};
 
-    fn taken(state: State, real_s: f64) -> Taken {
+    fn run(state: State, real_s: f64) -> ReadRun {
         let sample = elapsed(real_s);
         let again = |number: u64| Again {
             sample,
@@ -209,7 +202,7 @@ mod tests {
             resident_before_bytes: number,
             resident_after_bytes: number + 1,
         };
-        Taken {
+        ReadRun {
             found: Found {
                 state,
                 why: (state != State::Cold).then(|| "mapped".to_owned()),
@@ -232,7 +225,7 @@ mod tests {
         }
     }
 
-    fn made(runs: &[Taken], found: Option<State>) -> PageCacheRow {
+    fn made(runs: &[ReadRun], found: Option<State>) -> PageCacheRow {
         let plan = Selection::default().plan().unwrap();
         let target = target("ext4", false, &[7]);
         let item = Item {
@@ -247,19 +240,25 @@ mod tests {
             plan: &plan,
         };
         let observed = Observed {
-            found: found.map(|state| taken(state, 0.0).found),
+            found: found.map(|state| run(state, 0.0).found),
             ..Observed::default()
         };
         let interference = Interference::default();
-        row(&item, interference, runs, observed, &Effort::Quick.rules())
+        row(
+            &item,
+            interference,
+            runs,
+            observed,
+            &Effort::Quick.stopping(),
+        )
     }
 
     #[test]
     fn runs_in_another_state_are_left_out_and_counted() {
         let runs = [
-            taken(State::Cold, 3.0),
-            taken(State::Warm, 1.0),
-            taken(State::Cold, 3.0),
+            run(State::Cold, 3.0),
+            run(State::Warm, 1.0),
+            run(State::Cold, 3.0),
         ];
         let cold = made(&runs, Some(State::Cold));
         assert!(cold.is_as_asked() && cold.not_as_asked.is_none());
@@ -277,13 +276,9 @@ mod tests {
 
     #[test]
     fn warm_runs_that_had_to_read_storage_are_left_out_and_counted() {
-        let mut cooled = taken(State::Warm, 9.0);
+        let mut cooled = run(State::Warm, 9.0);
         cooled.first.storage_read_bytes = Some(4096);
-        let runs = [
-            taken(State::Warm, 1.0),
-            cooled.clone(),
-            taken(State::Cold, 3.0),
-        ];
+        let runs = [run(State::Warm, 1.0), cooled.clone(), run(State::Cold, 3.0)];
         let row = made(&runs, Some(State::Warm)).row;
         assert_eq!(row.timing.unwrap().samples_s, [1.0]);
         assert!(row.notes[0].starts_with("1 of 3 timing runs fetched"));
@@ -309,14 +304,14 @@ mod tests {
             },
             ..Evidence::default()
         };
-        let said = |missed| said_by_after(case, &taken(State::Warm, 1.0).found, &evidence(missed));
+        let said = |missed| said_by_after(case, &run(State::Warm, 1.0).found, &evidence(missed));
         assert_eq!(said(0), None);
         assert!(said(1).unwrap().contains("had to bring in 1 of its pages"));
     }
 
     #[test]
     fn without_an_observed_run_the_last_timing_run_decides() {
-        let runs = [taken(State::Cold, 3.0), taken(State::Partial, 2.0)];
+        let runs = [run(State::Cold, 3.0), run(State::Partial, 2.0)];
         assert_eq!(made(&runs, None).row.case.state, State::Partial);
         let none = made(&[], None);
         assert_eq!((none.row.case.state, none.row.timing), (State::Cold, None));
@@ -324,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_series_has_its_reads_in_order() {
-        let row = made(&[taken(State::Cold, 3.0), taken(State::Cold, 5.0)], None);
+        let row = made(&[run(State::Cold, 3.0), run(State::Cold, 5.0)], None);
         let seen: Vec<(u32, Option<u64>, u64)> = row
             .series
             .iter()
@@ -358,7 +353,7 @@ mod tests {
                 size_bytes: 8192,
                 parse: Parse::None,
             };
-            said_by_after(case, &taken(state, 1.0).found, &evidence(before, after))
+            said_by_after(case, &run(state, 1.0).found, &evidence(before, after))
         };
         assert_eq!(said(State::Cold, 0, 8192), None);
         assert_eq!(said(State::Dontcache, 0, 0), None);

@@ -15,7 +15,7 @@ use super::job::FileStep;
 use super::possible::Refused;
 use super::room::check;
 use super::settings::{Plan, files};
-use crate::engine::{Ledger, Progress, Rules};
+use crate::engine::{Ledger, Progress, StoppingRule};
 use crate::error::LabError;
 use crate::session::{RunFile, RunSettings, Session, measure, until_stopped};
 use crate::target::Target;
@@ -47,7 +47,7 @@ pub fn run<'a>(
     check(&plan.cases, targets)?;
     let files = files(&plan.cases).len() * targets.len();
     let rows = plan.cases.len() * targets.len();
-    let steps = files + NOTHING_RUNS + rows * (2 + run.rules.max_runs);
+    let steps = files + NOTHING_RUNS + rows * (2 + run.stopping.max_runs);
     let mut session = Session {
         run,
         observer,
@@ -63,9 +63,9 @@ pub fn run<'a>(
     for (index, figures) in page_cache::figures(&rows).into_iter().enumerate() {
         rows[index].figures = figures;
     }
-    let Rules {
+    let StoppingRule {
         min_runs, max_runs, ..
-    } = run.rules;
+    } = run.stopping;
     let method = Method {
         timing_runs: (min_runs, max_runs),
         warm_up_runs,

@@ -12,12 +12,12 @@ use super::job::{ReplayFile, ReplayJob, ReplayReport, WayReport};
 use super::perform::{Done, perform, reset};
 use super::plan::{Plan, Way};
 use crate::engine::{
-    Failure, Job, Rules, Stopwatch, Task, XorShift, measure, monotonic_ns, residency,
+    Failure, Job, StoppingRule, Stopwatch, Task, XorShift, measure, monotonic_ns, residency,
 };
 
 /// Three pairs give a median that one disturbance does not move; more than nine are not
 /// worth the wait. Time is limited by the deadline instead of a budget for each way.
-const RULES: Rules = Rules {
+const RULES: StoppingRule = StoppingRule {
     min_runs: 3,
     max_runs: 9,
     target_width: 0.1,

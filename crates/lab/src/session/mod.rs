@@ -14,7 +14,7 @@ use std::time::Duration;
 use iostrata_core::Gap;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream};
 
-use crate::engine::{EngineError, Job, Launcher, Ledger, Rules, Work, Workload};
+use crate::engine::{EngineError, Job, Launcher, Ledger, StoppingRule, Work, Workload};
 use crate::error::LabError;
 
 pub(crate) use charge::evidence;
@@ -39,13 +39,13 @@ pub enum Effort {
 impl Effort {
     /// When a case has been timed often enough. Fewer than four runs have no 95 %
     /// interval against as few others.
-    pub fn rules(self) -> Rules {
+    pub fn stopping(self) -> StoppingRule {
         let (min_runs, max_runs, budget_s) = match self {
             Self::Quick => (5, 5, 2.0),
             Self::Normal => (5, 9, 20.0),
             Self::Thorough => (10, 30, 300.0),
         };
-        Rules {
+        StoppingRule {
             min_runs,
             max_runs,
             target_width: 0.1,
@@ -58,7 +58,7 @@ impl Effort {
 #[derive(Debug, Clone)]
 pub struct RunSettings {
     /// When a case has been timed often enough.
-    pub rules: Rules,
+    pub stopping: StoppingRule,
     /// How thoroughly.
     pub effort: Effort,
     /// Directory for programs and files that belong to no target.

@@ -9,14 +9,14 @@ use iostrata_core::observe::Observation;
 use iostrata_core::timing::{Sample, Timing};
 
 use super::{Pass, Session, Timed, evidence, time, unobserved, until_stopped};
-use crate::engine::{KernelFile, Rules, Work};
+use crate::engine::{KernelFile, StoppingRule, Work};
 use crate::error::LabError;
 use crate::target::Target;
 
 /// A case on a target.
 pub(crate) trait Item {
     /// What the timing runs give besides their samples.
-    type Taken: Default;
+    type Gathered: Default;
     /// What the observed run gives besides evidence.
     type Found: Default;
     /// A row of the result.
@@ -26,7 +26,11 @@ pub(crate) trait Item {
     fn label(&self) -> String;
 
     /// One timing run. The first of each item is the warm-up.
-    fn run(&self, session: &mut Session<'_>, taken: &mut Self::Taken) -> Result<Sample, LabError>;
+    fn run(
+        &self,
+        session: &mut Session<'_>,
+        gathered: &mut Self::Gathered,
+    ) -> Result<Sample, LabError>;
 
     /// One run under the observer; without one, what any process can see of it. `earlier` are
     /// the rows there are.
@@ -40,9 +44,9 @@ pub(crate) trait Item {
     fn row(
         &self,
         timed: Timed,
-        taken: Self::Taken,
+        gathered: Self::Gathered,
         observed: Observed<Self::Found>,
-        rules: &Rules,
+        stopping: &StoppingRule,
     ) -> Self::Row;
 }
 
@@ -112,16 +116,16 @@ pub(crate) fn measure<I: Item>(
     interrupted: &mut bool,
 ) -> Result<(Vec<I::Row>, usize), LabError> {
     let labels: Vec<String> = items.iter().map(Item::label).collect();
-    let mut taken: Vec<I::Taken> = items.iter().map(|_| I::Taken::default()).collect();
+    let mut gathered: Vec<I::Gathered> = items.iter().map(|_| I::Gathered::default()).collect();
     let pass = time(
         session,
         &labels,
         items.len() + steps_after,
-        |session, index| items[index].run(session, &mut taken[index]),
+        |session, index| items[index].run(session, &mut gathered[index]),
     )?;
     *interrupted |= pass.interrupted;
     let warm_ups = pass.warm_ups;
-    let rows = observe_all(session, items, pass, taken, interrupted)?;
+    let rows = observe_all(session, items, pass, gathered, interrupted)?;
     Ok((rows, warm_ups))
 }
 
@@ -131,13 +135,13 @@ pub(crate) fn observe_all<I: Item>(
     session: &mut Session<'_>,
     items: &[I],
     pass: Pass,
-    taken: Vec<I::Taken>,
+    gathered: Vec<I::Gathered>,
     interrupted: &mut bool,
 ) -> Result<Vec<I::Row>, LabError> {
     let mut why = "the run was interrupted before this row was observed".to_owned();
     let mut rows = Vec::new();
-    let timed = items.iter().zip(pass.items).zip(taken);
-    for ((item, timed), taken) in timed.filter(|((_, timed), _)| timed.enough) {
+    let timed = items.iter().zip(pass.items).zip(gathered);
+    for ((item, timed), gathered) in timed.filter(|((_, timed), _)| timed.enough) {
         let stop = session.stop;
         let observed = until_stopped(stop, interrupted, || {
             session.ledger.step(&format!("observing {}", item.label()));
@@ -154,16 +158,16 @@ pub(crate) fn observe_all<I: Item>(
             }
         };
         let observed = observed.unwrap_or_else(|| Observed::missing(&why));
-        rows.push(item.row(timed, taken, observed, &session.run.rules));
+        rows.push(item.row(timed, gathered, observed, &session.run.stopping));
     }
     Ok(rows)
 }
 
 /// Says that the runs differ more than was asked for.
-pub(crate) fn wide(timing: Option<&Timing>, rules: &Rules) -> Option<String> {
+pub(crate) fn wide(timing: Option<&Timing>, stopping: &StoppingRule) -> Option<String> {
     let timing = timing?;
     let width = timing.relative_width();
-    (width > rules.target_width).then(|| {
+    (width > stopping.target_width).then(|| {
         format!(
             "after {} runs the interval is still {:.0} % of the median wide",
             timing.samples_s.len(),

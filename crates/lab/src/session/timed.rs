@@ -4,7 +4,7 @@ use iostrata_core::lab::Interference;
 use iostrata_core::timing::{Sample, Timing};
 
 use super::Session;
-use crate::engine::{Ledger, Measured, Meter, Reading, Round, Rules, measure};
+use crate::engine::{Ledger, Measured, Meter, Reading, Round, StoppingRule, measure};
 use crate::error::LabError;
 
 /// What the timing pass gave for one item.
@@ -32,8 +32,8 @@ pub(crate) fn time(
     mut run: impl FnMut(&mut Session<'_>, usize) -> Result<Sample, LabError>,
 ) -> Result<Pass, LabError> {
     let mut meters = vec![Meter::default(); labels.len()];
-    let (rules, stop) = (session.run.rules, session.stop);
-    let mut rounds = Rounds::new(&rules, labels.len(), steps_after);
+    let (stopping, stop) = (session.run.stopping, session.stop);
+    let mut rounds = Rounds::new(&stopping, labels.len(), steps_after);
     let one = |index: usize, round| {
         rounds.enter(round, &mut session.ledger);
         session.ledger.step(&format!("timing {}", labels[index]));
@@ -49,7 +49,7 @@ pub(crate) fn time(
         warm_ups,
         enough,
         interrupted,
-    } = measure(labels.len(), &rules, one, stop)?;
+    } = measure(labels.len(), &stopping, one, stop)?;
     session.ledger.remaining(steps_after);
     let items = samples
         .iter()
@@ -78,11 +78,11 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn new(rules: &Rules, items: usize, steps_after: usize) -> Self {
+    fn new(stopping: &StoppingRule, items: usize, steps_after: usize) -> Self {
         Self {
             current: Round::WarmUp,
             runs: items,
-            max_runs: rules.max_runs,
+            max_runs: stopping.max_runs,
             steps_after,
         }
     }

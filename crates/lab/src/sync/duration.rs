@@ -4,12 +4,17 @@ use iostrata_core::sync::{Case, Write};
 
 use super::item::Length;
 use super::settings::{direct_writes, file_bytes, run_length, stretches};
-use crate::engine::Rules;
+use crate::engine::StoppingRule;
 use crate::pace::{Expected, Pace, START_S};
 use crate::session::Effort;
 
 /// Seconds for `cases` on targets of this pace.
-pub fn expected(effort: Effort, cases: &[Case], rules: &Rules, paces: &[Pace]) -> Expected {
+pub fn expected(
+    effort: Effort,
+    cases: &[Case],
+    stopping: &StoppingRule,
+    paces: &[Pace],
+) -> Expected {
     let of_target = |(target, pace): (usize, &Pace)| -> Expected {
         let rows = cases.iter().enumerate().map(|(index, case)| {
             let made_bytes = match case.write {
@@ -25,7 +30,7 @@ pub fn expected(effort: Effort, cases: &[Case], rules: &Rules, paces: &[Pace]) -
                 }
                 Length::Syncs(syncs) => syncs as f64 * pace.sync_s,
             };
-            let runs = Expected::case(rules, run_length(effort).as_secs_f64(), around_s);
+            let runs = Expected::case(stopping, run_length(effort).as_secs_f64(), around_s);
             let watched = Expected::once(watched_s * watched.count as f64);
             [runs, watched].into_iter().sum()
         });

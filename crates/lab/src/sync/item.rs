@@ -10,7 +10,7 @@ use iostrata_core::timing::Sample;
 use super::job::{SyncJob, SyncReport};
 use super::observed::observe;
 use super::settings;
-use crate::engine::Rules;
+use crate::engine::StoppingRule;
 use crate::error::LabError;
 use crate::session::{self, Observed, RunFile, RunSettings, Session, Timed, wide};
 use crate::target::Target;
@@ -43,7 +43,7 @@ impl Files {
 }
 
 impl session::Item for Item<'_> {
-    type Taken = Taken;
+    type Gathered = SyncRuns;
     type Found = Counted;
     type Row = SyncRow;
 
@@ -69,15 +69,15 @@ impl session::Item for Item<'_> {
     }
 
     /// New files, one stretch, files removed.
-    fn run(&self, session: &mut Session<'_>, taken: &mut Taken) -> Result<Sample, LabError> {
+    fn run(&self, session: &mut Session<'_>, gathered: &mut SyncRuns) -> Result<Sample, LabError> {
         let files = self.files();
-        let length = taken.next(session.run);
+        let length = gathered.next(session.run);
         let mut workload = session.start(&self.job(session, &files, length))?;
         let report = workload.go(session.stop)?;
         workload.exit()?;
         files.remove()?;
         let sample = report.work.sample;
-        taken.add(self.case.writers, report);
+        gathered.add(self.case.writers, report);
         Ok(sample)
     }
 
@@ -95,14 +95,14 @@ impl session::Item for Item<'_> {
     fn row(
         &self,
         timed: Timed,
-        taken: Taken,
+        gathered: SyncRuns,
         mut observed: Observed<Counted>,
-        rules: &Rules,
+        stopping: &StoppingRule,
     ) -> SyncRow {
-        observed.notes.extend(wide(timed.timing.as_ref(), rules));
+        observed.notes.extend(wide(timed.timing.as_ref(), stopping));
         let counted = Counted {
-            syncs_per_run: taken.per_run,
-            latency: Latency::from_buckets(taken.latencies, taken.max_ns),
+            syncs_per_run: gathered.per_run,
+            latency: Latency::from_buckets(gathered.latencies, gathered.max_ns),
             ..std::mem::take(&mut observed.found)
         };
         SyncRow::new(observed.row(self.case, self.target, timed), counted)
@@ -111,7 +111,7 @@ impl session::Item for Item<'_> {
 
 /// What the timing runs of one item gave besides their samples.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct SyncRuns {
     /// Syncs of each writer in a timed run; known after the warm-up.
     syncs: Option<u64>,
     per_run: u64,
@@ -119,7 +119,7 @@ pub(super) struct Taken {
     max_ns: u64,
 }
 
-impl Taken {
+impl SyncRuns {
     /// The warm-up takes some time; every run after it makes as many syncs as it did.
     fn next(&self, run: &RunSettings) -> Length {
         self.syncs.map_or_else(

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::calibration::calibrate;
 use super::item::Item;
 use super::{caveats, settings};
-use crate::engine::{Ledger, Progress, Rules};
+use crate::engine::{Ledger, Progress, StoppingRule};
 use crate::error::LabError;
 use crate::session::{RunSettings, Session, measure, unless_failed};
 use crate::target::Target;
@@ -30,7 +30,7 @@ pub fn run<'a>(
 ) -> Result<SyncResult, LabError> {
     settings::check(run.effort, cases, targets)?;
     let (items, mut missing) = items(cases, targets)?;
-    let steps = items.len() * (2 + run.rules.max_runs) + targets.len();
+    let steps = items.len() * (2 + run.stopping.max_runs) + targets.len();
     let mut session = Session {
         run,
         observer,
@@ -42,9 +42,9 @@ pub fn run<'a>(
     missing.extend(session.gaps());
     let calibrations = calibrations(&mut session, targets, &mut missing, &mut interrupted)?;
 
-    let Rules {
+    let StoppingRule {
         min_runs, max_runs, ..
-    } = run.rules;
+    } = run.stopping;
     let mut result = SyncResult {
         question: sync::QUESTION.to_owned(),
         targets: targets.iter().map(Target::measured).collect(),

@@ -70,7 +70,7 @@ fn measure(kinds: &[ImageKind], selection: &Selection, observed: bool) -> AtimeR
     prepared.add_tmpfs(128 << 20, &mounts).unwrap();
     let mut observer = observed.then(|| EbpfObserver::open().unwrap());
     let settings = RunSettings {
-        rules: selection.effort.rules(),
+        stopping: selection.effort.stopping(),
         effort: selection.effort,
         scratch: prepared.host().to_owned(),
         launcher: launcher(),

@@ -12,7 +12,7 @@ use iostrata_core::environment::Backend;
 use iostrata_core::evidence::BlockRow;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream};
 use iostrata_lab::buffering::{Selection, run};
-use iostrata_lab::engine::{EngineError, FailureKind, Progress, Rules, Silent, Step};
+use iostrata_lab::engine::{EngineError, FailureKind, Progress, Silent, Step, StoppingRule};
 use iostrata_lab::error::LabError;
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
@@ -22,7 +22,7 @@ const WHY: &str = "no privilege";
 
 fn settings(scratch: &Path) -> RunSettings {
     RunSettings {
-        rules: Rules {
+        stopping: StoppingRule {
             min_runs: 2,
             max_runs: 3,
             target_width: 0.1,

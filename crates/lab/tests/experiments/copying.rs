@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use iostrata_core::copy::{Case, CopyResult, Destination, Method, Source};
 use iostrata_lab::copy::{Buffer, CopyJob, Selection, run};
-use iostrata_lab::engine::{EngineError, FailureKind, Job as _, Rules, Silent};
+use iostrata_lab::engine::{EngineError, FailureKind, Job as _, Silent, StoppingRule};
 use iostrata_lab::error::LabError;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{Image, ImageKind, Images, Plan, isolate, prepare};
@@ -209,7 +209,7 @@ fn the_calls_are_those_that_strace_counts() {
 
 fn settings(scratch: &Path) -> RunSettings {
     RunSettings {
-        rules: Rules {
+        stopping: StoppingRule {
             min_runs: 1,
             max_runs: 1,
             target_width: 0.1,

@@ -2,7 +2,7 @@
 
 use iostrata_core::buffering::{BufferingResult, Mode};
 use iostrata_lab::buffering::{Selection, run};
-use iostrata_lab::engine::{Rules, Silent};
+use iostrata_lab::engine::{Silent, StoppingRule};
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{Image, ImageKind, Images, Plan, isolate, prepare};
 use iostrata_lab::session::{Effort, RunSettings};
@@ -50,7 +50,7 @@ fn observed_run(modes: &[Mode]) -> BufferingResult {
         effort: Effort::Quick,
     };
     let settings = RunSettings {
-        rules: Rules {
+        stopping: StoppingRule {
             min_runs: 1,
             max_runs: 1,
             target_width: 0.1,

@@ -10,7 +10,7 @@ use crate::places::{launcher, target};
 use crate::undisturbed::undisturbed;
 use iostrata_core::Verdict;
 use iostrata_core::page_cache::{PageCacheResult, Parse, Reader, State};
-use iostrata_lab::engine::{Progress, Rules, Silent, Step};
+use iostrata_lab::engine::{Progress, Silent, Step, StoppingRule};
 use iostrata_lab::error::LabError;
 use iostrata_lab::page_cache::{Plan, Selection, run};
 use iostrata_lab::session::{Effort, RunSettings};
@@ -20,7 +20,7 @@ const MIB: u64 = 1 << 20;
 
 fn settings(scratch: &Path) -> RunSettings {
     RunSettings {
-        rules: Rules {
+        stopping: StoppingRule {
             min_runs: 4,
             max_runs: 4,
             target_width: 0.1,

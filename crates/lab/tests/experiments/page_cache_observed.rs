@@ -2,7 +2,7 @@
 //! that the case knows beforehand.
 
 use iostrata_core::page_cache::{PageCacheResult, PageCacheRow, Reader, State};
-use iostrata_lab::engine::{Rules, Silent};
+use iostrata_lab::engine::{Silent, StoppingRule};
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::page_cache::{Selection, needed_bytes, run};
 use iostrata_lab::scratch::{Image, ImageKind, Images, Plan, isolate, prepare};
@@ -54,7 +54,7 @@ fn observed_run() -> PageCacheResult {
     assert!(needed_bytes(&planned.cases) < 64 << 20);
     let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
     let settings = RunSettings {
-        rules: Rules {
+        stopping: StoppingRule {
             min_runs: 1,
             max_runs: 1,
             target_width: 0.1,

@@ -3,7 +3,7 @@
 //! Where a figure surprises, the comment beside it says what in the kernel makes it.
 
 use iostrata_core::sync::{Call, Case, PerSync, SyncResult, SyncRow, Write};
-use iostrata_lab::engine::{Rules, Silent};
+use iostrata_lab::engine::{Silent, StoppingRule};
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{ImageKind, Images, Plan, isolate, prepare};
 use iostrata_lab::session::{Effort, RunSettings};
@@ -93,7 +93,7 @@ fn measured_for(
         }));
     }
     let settings = RunSettings {
-        rules: Rules {
+        stopping: StoppingRule {
             min_runs: 1,
             max_runs: 1,
             target_width: 0.1,

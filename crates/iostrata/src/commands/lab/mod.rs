@@ -55,7 +55,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let mut environment = machine::environment(dir, backend)?;
     environment.ways = observer.as_ref().map_or_else(Vec::new, EbpfObserver::ways);
     let settings = RunSettings {
-        rules: effort.rules(),
+        stopping: effort.stopping(),
         effort,
         scratch: prepared.host().to_owned(),
         launcher: Launcher::this_program(WORKLOAD),

@@ -142,13 +142,15 @@ impl Planned {
     /// How long it will take on targets of these paces.
     pub(super) fn expected(&self, run: &RunSettings, targets: &[(&Target, Pace)]) -> Expected {
         let paces: Vec<Pace> = targets.iter().map(|(_, pace)| *pace).collect();
-        let rules = &run.rules;
+        let stopping = &run.stopping;
         match self {
-            Self::Buffering(cases) => buffering::expected(cases, rules, &paces),
-            Self::PageCache(plan) => page_cache::expected(plan, rules, &paces),
-            Self::Sync { cases, effort, .. } => lab_sync::expected(*effort, cases, rules, &paces),
+            Self::Buffering(cases) => buffering::expected(cases, stopping, &paces),
+            Self::PageCache(plan) => page_cache::expected(plan, stopping, &paces),
+            Self::Sync { cases, effort, .. } => {
+                lab_sync::expected(*effort, cases, stopping, &paces)
+            }
             Self::Atime(chosen) => atime::expected(chosen, &paces),
-            Self::Copy(cases) => copy::expected(run.effort, cases, *rules, targets),
+            Self::Copy(cases) => copy::expected(run.effort, cases, *stopping, targets),
         }
     }
 

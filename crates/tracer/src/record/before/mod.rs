@@ -7,9 +7,9 @@
 //! second look.
 
 mod contents;
+mod examples;
 mod look;
 mod outside;
-mod told;
 mod walk;
 
 use std::io::{self, Write};

@@ -6,7 +6,7 @@ use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{Change, Kind, Operation};
 
 use super::super::nodes::Nodes;
-use super::told::Told;
+use super::examples::Examples;
 
 /// include/uapi/linux/fs.h
 const RENAME_EXCHANGE: u32 = 2;
@@ -16,9 +16,9 @@ const RENAME_EXCHANGE: u32 = 2;
 pub(in crate::record) struct Outside {
     /// Regular files that were found and not kept; `None` where nobody asked.
     found: Option<HashSet<FileId>>,
-    changed: Told,
+    changed: Examples,
     /// Names at which a rename may have replaced a file.
-    perhaps: Told,
+    perhaps: Examples,
 }
 
 impl Outside {

@@ -16,11 +16,11 @@ use rustix::fs::{CWD, Statx, fstatfs, readlinkat};
 use rustix::io::Errno;
 
 use super::contents;
+use super::examples::Examples;
 use super::look::{
     Place, Version, extended, id_of, kind_of, look, mount_of, names_in, open_directory, open_file,
     place_of, version_of,
 };
-use super::told::Told;
 use crate::clock::now_ns;
 use crate::record::nodes::Nodes;
 
@@ -37,10 +37,10 @@ struct Looked {
 /// Why something is missing.
 #[derive(Default)]
 struct Missing {
-    unreadable: Told,
-    too_much: Told,
+    unreadable: Examples,
+    too_much: Examples,
     too_much_bytes: u64,
-    changed: Told,
+    changed: Examples,
 }
 
 pub(super) struct Walk<'a, W> {

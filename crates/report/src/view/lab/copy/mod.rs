@@ -1,8 +1,8 @@
 //! `lab copy`: the answers, then every row beside its limit, then the system calls, then
 //! how it was made and what is missing.
 
+mod calls;
 mod rows;
-mod truss;
 mod view;
 mod yardsticks;
 
@@ -39,7 +39,7 @@ pub(super) fn draw(
     answers::draw(page, &result.answers);
     rows::draw(page, &mut view);
     yardsticks::draw(page, result);
-    truss::draw(page, &view);
+    calls::draw(page, &view);
     let shown: Vec<Facts<'_>> = view.shown().iter().map(Numbered::facts).collect();
     footnotes::draw(page, &shown);
     page.blank();

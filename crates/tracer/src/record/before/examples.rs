@@ -4,20 +4,20 @@ use std::fmt::Write as _;
 
 use iostrata_core::op::Gap;
 
-/// Paths that are told.
-const TOLD: usize = 10;
+/// Paths that are named.
+const NAMED: usize = 10;
 
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Examples {
     count: u64,
     first: Vec<String>,
 }
 
-impl Told {
-    /// One more. Its name is asked for only where it is told.
+impl Examples {
+    /// One more. Its name is asked for only where it is kept.
     pub(super) fn add(&mut self, path: impl FnOnce() -> String) {
         self.count += 1;
-        if self.first.len() < TOLD {
+        if self.first.len() < NAMED {
             self.first.push(path());
         }
     }
@@ -42,13 +42,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_are_told_and_the_rest_is_counted() {
-        let mut told = Told::default();
-        assert_eq!(told.gap("files", "why"), None);
+    fn ten_are_named_and_the_rest_is_counted() {
+        let mut examples = Examples::default();
+        assert_eq!(examples.gap("files", "why"), None);
         for number in 0..12 {
-            told.add(|| format!("/{number}"));
+            examples.add(|| format!("/{number}"));
         }
-        let gap = told.gap("files", "why").unwrap();
+        let gap = examples.gap("files", "why").unwrap();
         assert_eq!(
             gap.what,
             "files: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more"
