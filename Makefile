@@ -21,9 +21,7 @@ lab: ## Build, and run the lab on this directory; as root also on images it make
 test: ## Run every test; as root those of the real kernel too
 	@scripts/deps test
 	@scripts/bpf check
-	@# Through a pipe: programs that tests trace inherit what tests print to, and would be seen to
-	@# write to a file there.
-	bash -o pipefail -c 'cargo test --workspace --locked 2>&1 | cat'
+	@scripts/test
 
 test-kernels: ## Run the tests on other kernels, in virtual machines; as root on a Debian
 	@scripts/kernels test

@@ -27,5 +27,8 @@ pub mod ptrace;
 pub mod record;
 pub mod signals;
 mod sites;
+#[cfg(test)]
+#[path = "../../core/tests/skip/mod.rs"]
+mod skip;
 pub mod stack;
 mod steps;

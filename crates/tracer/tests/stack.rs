@@ -7,6 +7,9 @@
     reason = "a test fails by panicking and says why it is skipped"
 )]
 
+#[path = "../../core/tests/skip/mod.rs"]
+mod skip;
+
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsFd as _;
@@ -28,7 +31,7 @@ use rustix::mount::{MountFlags, mount, mount_bind};
 /// Where root is missing, says so and runs nothing.
 fn with_mounts(test: impl FnOnce(&Path) + Send) {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: mounting needs root");
+        skip::skip("mounting needs root");
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -35,6 +35,8 @@ mod marked;
 #[path = "../it/place.rs"]
 #[expect(dead_code, reason = "shared with the tests of the whole program")]
 mod place;
+#[path = "../../../core/tests/skip/mod.rs"]
+mod skip;
 #[path = "../trace/traced.rs"]
 #[expect(dead_code, reason = "shared with the tests of trace")]
 mod traced;

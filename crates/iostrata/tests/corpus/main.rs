@@ -5,6 +5,8 @@
 
 mod run;
 mod safe;
+#[path = "../../../core/tests/skip/mod.rs"]
+mod skip;
 mod table;
 mod unsafe_archives;
 mod unsafe_databases;
@@ -50,7 +52,7 @@ fn judged(case: &Case, ran: &Ran) -> (bool, String) {
 #[test]
 fn every_verdict_is_what_iostrata_says() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: observing a program in the kernel needs root");
+        skip::skip("observing a program in the kernel needs root");
         return;
     }
     let built = build_workloads();

@@ -13,3 +13,5 @@ mod masks;
 mod outputs;
 mod page;
 mod session;
+#[path = "../../../core/tests/skip/mod.rs"]
+mod skip;

@@ -32,7 +32,7 @@ const MARKS: &[&str] = &[
 #[test]
 fn outputs_are_those_of_the_program() {
     if !geteuid().is_root() {
-        eprintln!("skipped: observing programs in the kernel needs root");
+        crate::skip::skip("observing programs in the kernel needs root");
         return;
     }
     let pages: Vec<Page> = all().iter().map(|path| Page::read(path)).collect();

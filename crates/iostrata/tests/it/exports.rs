@@ -28,7 +28,7 @@ fn python() -> Option<PathBuf> {
         python.exists().then_some(python)
     });
     if found.is_none() {
-        eprintln!("skipped: `scripts/deps test` makes the Python that reads tables");
+        crate::skip::skip("`scripts/deps test` makes the Python that reads tables");
     }
     found
 }

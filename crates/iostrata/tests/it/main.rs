@@ -1,10 +1,6 @@
 //! The built program on the real kernel: what a user sees, the exit code, and that nothing is left.
 #![forbid(unsafe_code)]
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "test helpers; a test that is skipped says so"
-)]
+#![expect(clippy::unwrap_used, reason = "test helpers")]
 
 mod atime;
 mod cache;
@@ -31,6 +27,8 @@ mod saved;
 mod seeded;
 mod sharing;
 mod shells;
+#[path = "../../../core/tests/skip/mod.rs"]
+mod skip;
 mod sync;
 mod tools;
 mod trace_killed;

@@ -158,7 +158,7 @@ fn mentions(file: &Path, path: &Path) -> bool {
 pub(crate) fn is_root(why: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        eprintln!("skipped: {why} needs root");
+        crate::skip::skip(format_args!("{why} needs root"));
     }
     root
 }

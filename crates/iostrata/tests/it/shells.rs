@@ -12,7 +12,9 @@ fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let there = std::env::split_paths(&path).any(|dir| dir.join(program).exists());
     if !there {
-        eprintln!("skipped: {program} is not installed; scripts/deps test installs it");
+        crate::skip::skip(format_args!(
+            "{program} is not installed; scripts/deps test installs it"
+        ));
     }
     there
 }

@@ -25,7 +25,7 @@ fn has(program: &str) -> bool {
         .status
         .success();
     if !found {
-        eprintln!("skipped: {program} is not installed");
+        crate::skip::skip(format_args!("{program} is not installed"));
     }
     found
 }

@@ -1,10 +1,6 @@
 //! `iostrata trace` on real programs and the real kernel.
 #![forbid(unsafe_code)]
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "test helpers; a test that is skipped says so"
-)]
+#![expect(clippy::unwrap_used, reason = "test helpers")]
 
 mod adopted;
 mod analytic;
@@ -19,6 +15,8 @@ mod missed;
 mod narrow;
 mod programs;
 mod residency;
+#[path = "../../../core/tests/skip/mod.rs"]
+mod skip;
 mod storm;
 mod traced;
 #[path = "../../../tracer/tests/observe/undisturbed.rs"]

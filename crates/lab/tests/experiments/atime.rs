@@ -24,7 +24,7 @@ const KINDS: [ImageKind; 3] = [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs
 fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        eprintln!("skipped: mounting needs root");
+        crate::skip::skip("mounting needs root");
     }
     root
 }

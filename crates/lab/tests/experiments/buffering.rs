@@ -252,7 +252,7 @@ struct Tmpfs(tempfile::TempDir);
 impl Tmpfs {
     fn mount(bytes: u64) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: mounting a tmpfs needs root");
+            crate::skip::skip("mounting a tmpfs needs root");
             return None;
         }
         let dir = tempfile::tempdir().unwrap();

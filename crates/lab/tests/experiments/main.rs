@@ -1,5 +1,4 @@
 //! Experiments and their workload processes, on the real kernel.
-#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod atime;
@@ -12,5 +11,7 @@ mod page_cache;
 mod page_cache_observed;
 mod places;
 mod replay;
+#[path = "../../../core/tests/skip/mod.rs"]
+mod skip;
 #[path = "../../../tracer/tests/observe/undisturbed.rs"]
 mod undisturbed;

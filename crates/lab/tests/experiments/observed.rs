@@ -81,7 +81,7 @@ fn observed_run(modes: &[Mode]) -> BufferingResult {
 fn every_layer_is_counted_and_charged_to_the_case() {
     undisturbed(|| {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: eBPF and loop devices need root");
+            crate::skip::skip("eBPF and loop devices need root");
             return;
         }
         let modes = [Mode::Buffered, Mode::Fsync, Mode::RwfDsync];

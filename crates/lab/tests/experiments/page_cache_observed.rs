@@ -151,7 +151,7 @@ fn check(row: &PageCacheRow) {
 fn the_device_gives_what_the_state_says_and_not_a_byte_more() {
     undisturbed(|| {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: eBPF and loop devices need root");
+            crate::skip::skip("eBPF and loop devices need root");
             return;
         }
         let result = observed_run();

@@ -81,7 +81,7 @@ fn one_at_last(remedy: Remedy, directory: &Path) -> Measurement {
 fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        eprintln!("skipped: mounts and eBPF need root");
+        crate::skip::skip("mounts and eBPF need root");
     }
     root
 }

@@ -4,7 +4,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    clippy::print_stderr,
     reason = "test helpers; the victim speaks to the tests through its output"
 )]
 
@@ -12,5 +11,7 @@ mod directory;
 mod ending;
 mod images;
 mod killing;
+#[path = "../../../core/tests/skip/mod.rs"]
+mod skip;
 mod traces;
 mod victim;

@@ -20,7 +20,7 @@ pub(crate) fn own_directory() -> tempfile::TempDir {
 pub(crate) fn is_root(why: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        eprintln!("skipped: {why} needs root");
+        crate::skip::skip(format_args!("{why} needs root"));
     }
     root
 }

@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn the_kernel_takes_all_programs_in_both_forms() {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: loading eBPF programs needs root");
+            crate::skip::skip("loading eBPF programs needs root");
             return;
         }
         let btf = types::read(&types::loaded()).unwrap();
@@ -335,7 +335,7 @@ mod tests {
             let mut plain = Programs::of(OBJECT, false, &btf, &limits).unwrap();
             assert_eq!(plain.missing, []);
             let Some(object) = &with_casts else {
-                eprintln!("skipped: the kernel has no bpf_rdonly_cast");
+                crate::skip::skip("the kernel has no bpf_rdonly_cast");
                 continue;
             };
             let mut casting = Programs::of(object, true, &btf, &limits).unwrap();

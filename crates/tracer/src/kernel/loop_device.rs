@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn a_device_lives_exactly_as_long_as_its_handle() {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: loop devices need root");
+            crate::skip::skip("loop devices need root");
             return;
         }
         let image = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn direct_io_is_on_where_the_file_system_has_it() {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: loop devices need root");
+            crate::skip::skip("loop devices need root");
             return;
         }
         let on_disk = tempfile::tempfile_in("/var/tmp").unwrap();
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn refuses_what_is_not_a_file() {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: loop devices need root");
+            crate::skip::skip("loop devices need root");
             return;
         }
         let (reader, _writer) = io::pipe().unwrap();

@@ -16,6 +16,8 @@ mod ring;
 mod session;
 mod shapes;
 mod sites;
+#[path = "../../../core/tests/skip/mod.rs"]
+mod skip;
 mod undisturbed;
 mod unseen;
 mod witness;

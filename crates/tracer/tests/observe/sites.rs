@@ -201,7 +201,7 @@ fn pythons() -> Vec<PathBuf> {
 fn functions_of_python_are_seen_with_its_trampolines() {
     let pythons = pythons();
     if pythons.is_empty() {
-        eprintln!("skipped: no Python 3.12 or later is installed");
+        crate::skip::skip("no Python 3.12 or later is installed");
     }
     for python in pythons {
         let (found, source) = of_script(Command::new(&python).args(["-X", "perf"]), "w.py", PYTHON);
@@ -242,7 +242,7 @@ often() + seldom();
 #[test]
 fn functions_of_node_are_seen_with_its_perf_map() {
     let Ok(version) = Command::new("node").arg("--version").output() else {
-        return eprintln!("skipped: Node.js is not installed");
+        return crate::skip::skip("Node.js is not installed");
     };
     assert!(version.status.success());
     // The engine keeps a log of its own in the working directory, unless it is told not to.
@@ -283,7 +283,7 @@ public class W {
 #[test]
 fn functions_of_java_are_seen_with_the_map_that_it_writes_at_its_end() {
     if Command::new("javac").arg("-version").output().is_err() {
-        return eprintln!("skipped: no Java compiler is installed");
+        return crate::skip::skip("no Java compiler is installed");
     }
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("W.java"), JAVA).unwrap();
