@@ -15,10 +15,13 @@ mod guard;
 mod history;
 #[cfg(test)]
 mod hostile;
+mod jobs;
 mod living;
 mod load;
+mod lookup;
 mod moments;
 mod names;
+mod needed;
 mod object;
 mod payload;
 mod readout;

@@ -11,7 +11,7 @@ use aya::programs::{BtfTracePoint, FEntry, FExit, Program, ProgramError, RawTrac
 use iostrata_core::environment::{TRACEPOINTS, Way};
 use iostrata_core::op::Gap;
 
-use super::load::{Programs, Stratum};
+use super::load::{self, Programs, Stratum};
 use super::stopping::{NoStops, Stops};
 use super::ways::{Hook, Probe};
 use super::wire::{Config, END_IOS};
@@ -84,14 +84,14 @@ impl Object {
         };
         let addresses = std::thread::Builder::new().spawn(read);
         let modules = types::loaded();
-        let btf = types::read(&modules).map_err(OpenError::NoBtf)?;
+        let types = load::types(&modules).map_err(OpenError::NoBtf)?;
         let Programs {
             ebpf,
             loaded,
             mut missing,
             seen,
             told,
-        } = Programs::load(&btf, limits)?;
+        } = Programs::load(&types, limits)?;
         if !seen.contains(&Stratum::Tasks) {
             let why = missing
                 .iter()

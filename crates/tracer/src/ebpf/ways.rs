@@ -4,7 +4,10 @@
 //! kernels let no program be attached to one. So the first way that the kernel takes whole is used.
 //! `since` names the Linux release that brought a way, with the file in its tree.
 
+use std::collections::HashSet;
+
 use super::load::Stratum;
+use super::types::TRACEPOINT;
 
 /// What a program is attached to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +23,14 @@ pub(super) enum Hook {
 }
 
 impl Probe {
+    /// The type that the kernel describes it by.
+    fn described_by(&self) -> String {
+        match self.hook {
+            Hook::Tracepoint | Hook::Raw => format!("{TRACEPOINT}{}", self.on),
+            Hook::Entry | Hook::Exit => self.on.to_owned(),
+        }
+    }
+
     /// As others call it: `tp_btf/sys_enter`.
     pub(super) fn name(&self) -> String {
         let hook = match self.hook {
@@ -302,6 +313,16 @@ pub(super) const CHANGES: [Changes; 3] = [
         }],
     },
 ];
+
+/// The types that describe all of these.
+pub(super) fn hooks() -> HashSet<Vec<u8>> {
+    let of_changes = CHANGES.iter().flat_map(|of_one| of_one.ways);
+    let ways = EVENTS.iter().flat_map(|event| event.ways).chain(of_changes);
+    let probes = ways.flat_map(|way| way.probes);
+    probes
+        .map(|probe| probe.described_by().into_bytes())
+        .collect()
+}
 
 #[cfg(test)]
 mod tests {
