@@ -43,6 +43,18 @@ static void *(*const rdonly_cast)(void *object, __u32 type) = (void *)RDONLY_CAS
 		walked_;                                                                \
 	})
 
+/* The address as a number for the verifier, which is what global functions take: it knows nothing of
+ * what comes of a pointer that is negated, and lets those negate one who may see addresses
+ * (check_alu_op, kernel/bpf/verifier.c). */
+static __always_inline __u64 number(const void *pointer)
+{
+	__u64 number = (__u64)pointer;
+
+	asm volatile("%0 = -%0" : "+r"(number));
+	asm volatile("%0 = -%0" : "+r"(number));
+	return number;
+}
+
 /* The number, at most the limit, and so that the verifier knows: what is compared is what is used. */
 #define AT_MOST(limit, number)                          \
 	({                                              \

@@ -234,8 +234,11 @@ impl Object {
                 .find_map(|line| line.strip_prefix("recursion_misses:"))?;
             value.trim().parse().ok()
         };
-        let wanted = self.loaded.iter().filter(|(stratum, _)| wanted(*stratum));
-        wanted.filter_map(misses).sum()
+        let mut wanted: Vec<_> = self.loaded.iter().filter(|(of, _)| wanted(*of)).collect();
+        // One program may be attached to several places; it is counted as a whole.
+        wanted.sort_unstable_by_key(|(_, probe)| probe.program);
+        wanted.dedup_by_key(|(_, probe)| probe.program);
+        wanted.into_iter().filter_map(misses).sum()
     }
 
     pub(super) fn detach(&mut self) {
