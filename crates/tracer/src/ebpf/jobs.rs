@@ -52,8 +52,8 @@ pub(super) fn load_all(
         let helpers: Vec<_> = (1..cpus.min(MOST_THREADS))
             .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();
-        besides();
         let mut done = work();
+        besides();
         let others = helpers.into_iter().filter_map(|helper| helper.join().ok());
         done.extend(others.flatten());
         for (number, one) in done {

@@ -86,15 +86,20 @@ pub(super) struct Programs {
 impl Programs {
     /// With the kernel's function for reading where it has it. A kernel may have it and yet refuse
     /// a program that calls it; then all go without.
-    pub(super) fn load(types: &Types, limits: &Limits) -> Result<Self, OpenError> {
+    pub(super) fn load(
+        types: &Types,
+        limits: &Limits,
+        loader: EbpfLoader<'static>,
+    ) -> Result<Self, OpenError> {
         let object = limits.casts.then(|| casts::resolve(OBJECT, &types.hooks));
         let mut casting = object
             .flatten()
-            .and_then(|object| Self::of(&object, true, types, limits).ok());
+            .and_then(|object| Self::of(&object, true, types, limits, loader).ok());
         if let Some(programs) = casting.take_if(|programs| programs.missing.is_empty()) {
             return Ok(programs);
         }
-        let plain = Self::of(OBJECT, false, types, limits).map_err(|e| not_loaded(&e))?;
+        let plain = Self::of(OBJECT, false, types, limits, EbpfLoader::new());
+        let plain = plain.map_err(|e| not_loaded(&e))?;
         // What this kernel takes in neither form is no reason to read slowly.
         let as_much = |casting: &Self| casting.missing.len() <= plain.missing.len();
         Ok(casting.filter(as_much).unwrap_or(plain))
@@ -105,8 +110,9 @@ impl Programs {
         casts: bool,
         types: &Types,
         limits: &Limits,
+        loader: EbpfLoader<'static>,
     ) -> Result<Self, aya::EbpfError> {
-        let mut ebpf = load_object(object, casts, &types.fields, limits)?;
+        let mut ebpf = load_object(object, casts, &types.fields, limits, loader)?;
         let Taken {
             events,
             changes,
@@ -158,9 +164,12 @@ fn load_object(
     casts: bool,
     btf: &Btf,
     limits: &Limits,
+    loader: EbpfLoader<'static>,
 ) -> Result<Ebpf, aya::EbpfError> {
     let table = calls::table(limits.record);
-    EbpfLoader::new()
+    // It borrows what it is told now.
+    let mut loader: EbpfLoader<'_> = loader;
+    loader
         .btf(Some(btf))
         // Task storage has no user-space interface in aya; none is needed.
         .allow_unsupported_maps()
@@ -304,13 +313,15 @@ mod tests {
         let types = types(&types::loaded()).unwrap();
         let with_casts = casts::resolve(OBJECT, &types.hooks);
         for limits in [Limits::default(), Limits::trace(), Limits::record()] {
-            let mut plain = Programs::of(OBJECT, false, &types, &limits).unwrap();
+            let mut plain =
+                Programs::of(OBJECT, false, &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(plain.missing, []);
             let Some(object) = &with_casts else {
                 eprintln!("skipped: the kernel has no bpf_rdonly_cast");
                 continue;
             };
-            let mut casting = Programs::of(object, true, &types, &limits).unwrap();
+            let mut casting =
+                Programs::of(object, true, &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(casting.missing, []);
             assert_eq!(
                 plain.told.contains(&"ext4"),
@@ -341,7 +352,8 @@ mod tests {
     #[test]
     fn the_order_is_that_of_the_list() {
         let types = types(&types::loaded()).unwrap();
-        let programs = Programs::load(&types, &Limits::trace()).map_err(|e| e.to_string());
+        let programs =
+            Programs::load(&types, &Limits::trace(), EbpfLoader::new()).map_err(|e| e.to_string());
         let loaded = programs.unwrap().loaded;
         let place = |(_, probe): &(Stratum, Probe)| {
             let has = |way: &Way| way.probes.contains(probe);
