@@ -69,6 +69,10 @@ pub(crate) struct Trace {
     #[arg(long)]
     pub(crate) no_measure: bool,
 
+    /// Measure savings for up to 2 s, instead of for 0.2 s, and of a run of 1,000 files or more at all
+    #[arg(long, conflicts_with = "no_measure")]
+    pub(crate) measure: bool,
+
     #[command(flatten)]
     pub(crate) shown: Shown,
 
