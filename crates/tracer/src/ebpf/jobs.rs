@@ -99,14 +99,16 @@ fn load_way(
         if limits.without.contains(&name.as_str()) {
             return Err(format!("{name}: not to be used"));
         }
-        let program = programs.get_mut(probe.program);
+        let program = programs
+            .get_mut(probe.program)
+            .map(|program| &mut **program);
         load_one(program, probe, hooks).map_err(|why| format!("{name}: {why}"))?;
     }
     Ok(())
 }
 
-fn load_one(program: Option<&mut &mut Program>, probe: &Probe, btf: &Btf) -> Result<(), String> {
-    let program: &mut Program = program.ok_or("not in the object")?;
+fn load_one(program: Option<&mut Program>, probe: &Probe, btf: &Btf) -> Result<(), String> {
+    let program = program.ok_or("not in the object")?;
     let wrong = |e: ProgramError| chain(&e);
     match probe.hook {
         Hook::Tracepoint => {

@@ -122,10 +122,12 @@ fn program(names: &[&str]) -> Option<Vec<Instruction>> {
             .get_mut(..name.len())?
             .copy_from_slice(name.as_bytes());
         for (word, at) in words.as_chunks::<8>().0.iter().zip(0_i16..) {
-            let [a, b, c, d, e, f, g, h] = *word;
-            let (low, high) = ([a, b, c, d], [e, f, g, h]);
-            program.push(instruction(0x18, 1, 0, 0, i32::from_ne_bytes(low)));
-            program.push(instruction(0, 0, 0, 0, i32::from_ne_bytes(high)));
+            let half = |at: usize| {
+                let bytes = word[at..].first_chunk::<4>();
+                bytes.map_or(0, |bytes| i32::from_ne_bytes(*bytes))
+            };
+            program.push(instruction(0x18, 1, 0, 0, half(0)));
+            program.push(instruction(0, 0, 0, 0, half(4)));
             program.push(instruction(0x7b, 10, 1, at * 8 - 8 - NAME_BYTES, 0));
         }
         program.extend([

@@ -88,7 +88,7 @@ impl Object {
         let modules = types::loaded();
         let types = load::types(&modules).map_err(OpenError::NoBtf)?;
         let loader = loader.ok().and_then(|loader| loader.join().ok());
-        let loader = loader.unwrap_or_else(EbpfLoader::new);
+        let loader = loader.unwrap_or_default();
         let Programs {
             ebpf,
             loaded,

@@ -79,7 +79,7 @@ impl Region {
     }
 
     /// A file whose mapping is not shared, for reading. The kernel's description of its types takes
-    /// no other (`btf_sysfs_vmlinux_mmap`, kernel/bpf/sysfs_btf.c).
+    /// no other (`btf_sysfs_vmlinux_mmap`, `kernel/bpf/sysfs_btf.c`).
     pub(super) fn private(file: BorrowedFd<'_>, len_bytes: usize) -> io::Result<Self> {
         if len_bytes == 0 {
             return Ok(Self::empty());

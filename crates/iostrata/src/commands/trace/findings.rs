@@ -11,7 +11,7 @@ use iostrata_core::trace::{Cited, Draft, TraceResult, worth_s};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::replay::{Programs, QUICK, THOROUGH, Wanted, replay};
 
-use crate::cli::Trace;
+use crate::cli::Savings;
 use crate::ui;
 use crate::{GUARD, WORKLOAD};
 
@@ -30,8 +30,8 @@ pub(super) enum Measuring {
 }
 
 impl Measuring {
-    pub(super) fn of(options: &Trace) -> Self {
-        match (options.no_measure, options.measure) {
+    pub(super) fn of(savings: &Savings) -> Self {
+        match (savings.no_measure, savings.measure) {
             (true, _) => Self::No,
             (false, true) => Self::Thorough,
             (false, false) => Self::Quick,

@@ -171,7 +171,7 @@ fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut
             findings::find(
                 result,
                 &options.checks.ignore,
-                Measuring::of(options),
+                Measuring::of(&options.savings),
                 &stop,
             );
         });
