@@ -30,20 +30,20 @@ static __always_inline __u64 take_numbers(struct inode *inode, struct file_key *
 	return READ(superblock, s_magic);
 }
 
-static __always_inline void take_whole(struct inode *inode, struct file_key *key)
+static __always_inline int take_whole(__u64 address, struct file_key *key)
 {
 	__u32 subvolume;
 
-	if (take_numbers(inode, key) != BTRFS_SUPER_MAGIC)
-		return;
-	subvolume = subvolume_device((__u64)inode);
+	if (!key || take_numbers((struct inode *)address, key) != BTRFS_SUPER_MAGIC)
+		return 0;
+	subvolume = subvolume_device(address);
 	if (subvolume)
 		key->device = subvolume;
+	return 0;
 }
 
-/* File systems on which the numbers of an inode are not enough. Not APART: tracepoints hand inodes
- * over as pointers, where global functions take numbers only. */
-static __noinline int identify_deeper(__u64 address, struct file_key *key)
+/* File systems on which the numbers of an inode are not enough. */
+APART int identify_deeper(__u64 address, struct file_key *key)
 {
 	struct inode *inode = (struct inode *)address, *upper, *lower;
 	struct file_key copy = {};
@@ -51,7 +51,7 @@ static __noinline int identify_deeper(__u64 address, struct file_key *key)
 	if (!key)
 		return 0;
 	if (READ(inode, i_sb, s_magic) != OVERLAY_SUPER_MAGIC) {
-		take_whole(inode, key);
+		take_whole(address, key);
 		return 0;
 	}
 	/* A directory of several layers is none of them, and has a number of its own. */
@@ -60,11 +60,11 @@ static __noinline int identify_deeper(__u64 address, struct file_key *key)
 	upper = upper_inode(address);
 	lower = lower_inode(address);
 	if (upper && lower && is_origin(lower)) {
-		take_whole(upper, &copy);
-		take_whole(lower, key);
+		take_whole(number(upper), &copy);
+		take_whole(number(lower), key);
 		remember_copy(&copy, key);
 	} else if (upper || lower) {
-		take_whole(upper ? upper : lower, key);
+		take_whole(number(upper ? upper : lower), key);
 	}
 	return 0;
 }
@@ -75,7 +75,7 @@ static __always_inline __u64 identify(struct inode *inode, struct file_key *key)
 	__u64 magic = take_numbers(inode, key);
 
 	if (magic == BTRFS_SUPER_MAGIC || magic == OVERLAY_SUPER_MAGIC)
-		identify_deeper((__u64)inode, key);
+		identify_deeper(number(inode), key);
 	if (copied_up && magic != OVERLAY_SUPER_MAGIC)
 		find_original(key);
 	return magic;

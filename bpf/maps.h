@@ -344,7 +344,7 @@ static __always_inline struct task_state *state_of(struct task_struct *task)
 	state = bpf_map_lookup_elem(&places, &at);
 	if (state && state->owner == (__u64)task)
 		return state;
-	if (!task->bpf_storage)
+	if (!WALK(task, bpf_storage))
 		return 0;
 	return bpf_task_storage_get(&tasks, task, 0, 0);
 }
@@ -364,7 +364,7 @@ static __always_inline bool is_of_tree(struct task_struct *task)
 /* What a descriptor stands for, 0 for nothing. */
 static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 {
-	struct fdtable *table = task->files->fdt;
+	struct fdtable *table = WALK(task, files, fdt);
 
 	if (fd >= table->max_fds)
 		return 0;
@@ -375,7 +375,8 @@ static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
  * apart takes no pointer into the kernel. */
 static __always_inline struct file *number_of_file(__u32 fd)
 {
-	struct fdtable *table = bpf_get_current_task_btf()->files->fdt;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fdtable *table = WALK(task, files, fdt);
 	__u64 file = 0;
 
 	if (fd >= table->max_fds ||

@@ -8,6 +8,9 @@
 use aya::Btf;
 use aya_obj::btf::BtfKind;
 
+/// The kernel's function.
+pub(super) const FUNCTION: &str = "bpf_rdonly_cast";
+
 /// `RDONLY_CAST` in `bpf/read.h`.
 const PLACEHOLDER: i32 = 0x696f_7374;
 /// `BPF_JMP | BPF_CALL` (include/uapi/linux/bpf.h).
@@ -25,7 +28,7 @@ fn call(registers: u8, number: i32) -> [u8; 8] {
 /// The object with its calls made calls of the kernel's function; none where the kernel has not
 /// got it.
 pub(super) fn resolve(object: &[u8], kernel: &Btf) -> Option<Vec<u8>> {
-    let function = kernel.id_by_type_name_kind("bpf_rdonly_cast", BtfKind::Func);
+    let function = kernel.id_by_type_name_kind(FUNCTION, BtfKind::Func);
     let function = i32::try_from(function.ok()?).ok()?;
     Some(rewrite(object, function))
 }
