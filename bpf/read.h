@@ -5,15 +5,23 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-/* Whether the kernel has bpf_rdonly_cast (since Linux 6.2, kernel/bpf/helpers.c), and the
- * loader has put the call of it in the place of RDONLY_CAST. It costs nothing, and what it
- * returns is read by plain loads; a helper call for each field costs more than the rest of
- * a program. */
-const volatile __u32 CASTS = 0;
-
-/* No helper has this number. Where it stays, the verifier never comes to it. */
+/* Stands for bpf_rdonly_cast (since Linux 6.2, kernel/bpf/helpers.c), the call of which the loader puts
+ * in its place where the kernel has it. It costs nothing, and what it returns is read by plain loads; a
+ * helper call for each field costs more than the rest of a program. No helper has this number. */
 #define RDONLY_CAST 0x696f7374
 static void *(*const rdonly_cast)(void *object, __u32 type) = (void *)RDONLY_CAST;
+
+/* Whether the loader has done so: it then puts another number here. It stands in an instruction, as
+ * the verifier removes what a global decides, but not the reading of it. */
+#define NO_CASTS 0x696f7375
+
+static __always_inline bool casts(void)
+{
+	__u64 mark;
+
+	asm volatile("%0 = %1" : "=r"(mark) : "i"(NO_CASTS));
+	return mark != NO_CASTS;
+}
 
 #define AS(type, pointer) \
 	((type *)rdonly_cast((void *)(pointer), bpf_core_type_id_kernel(type)))
@@ -22,7 +30,7 @@ static void *(*const rdonly_cast)(void *object, __u32 type) = (void *)RDONLY_CAS
 #define READ(pointer, ...)                                                              \
 	({                                                                              \
 		typeof(___arrow(pointer, __VA_ARGS__)) read_;                           \
-		if (CASTS)                                                              \
+		if (casts())                                                            \
 			read_ = ___arrow(AS(typeof(*(pointer)), pointer), __VA_ARGS__); \
 		else                                                                    \
 			read_ = BPF_CORE_READ(pointer, __VA_ARGS__);                    \
@@ -36,7 +44,7 @@ static void *(*const rdonly_cast)(void *object, __u32 type) = (void *)RDONLY_CAS
 #define WALK(pointer, ...)                                                              \
 	({                                                                              \
 		typeof(___arrow(pointer, __VA_ARGS__)) walked_;                         \
-		if (CASTS)                                                              \
+		if (casts())                                                            \
 			walked_ = ___arrow(AS(typeof(*(pointer)), pointer), __VA_ARGS__); \
 		else                                                                    \
 			walked_ = ___arrow(pointer, __VA_ARGS__);                       \

@@ -94,11 +94,11 @@ impl Programs {
         let object = limits.casts.then(|| casts::resolve(OBJECT, &types.hooks));
         let mut casting = object
             .flatten()
-            .and_then(|object| Self::of(&object, true, types, limits, loader).ok());
+            .and_then(|object| Self::of(&object, types, limits, loader).ok());
         if let Some(programs) = casting.take_if(|programs| programs.missing.is_empty()) {
             return Ok(programs);
         }
-        let plain = Self::of(OBJECT, false, types, limits, EbpfLoader::new());
+        let plain = Self::of(OBJECT, types, limits, EbpfLoader::new());
         let plain = plain.map_err(|e| not_loaded(&e))?;
         // What this kernel takes in neither form is no reason to read slowly.
         let as_much = |casting: &Self| casting.missing.len() <= plain.missing.len();
@@ -107,12 +107,11 @@ impl Programs {
 
     fn of(
         object: &[u8],
-        casts: bool,
         types: &Types,
         limits: &Limits,
         loader: EbpfLoader<'static>,
     ) -> Result<Self, aya::EbpfError> {
-        let mut ebpf = load_object(object, casts, &types.fields, limits, loader)?;
+        let mut ebpf = load_object(object, &types.fields, limits, loader)?;
         let Taken {
             events,
             changes,
@@ -161,7 +160,6 @@ pub(super) fn types(modules: &[&str]) -> Result<Types, String> {
 
 fn load_object(
     object: &[u8],
-    casts: bool,
     btf: &Btf,
     limits: &Limits,
     loader: EbpfLoader<'static>,
@@ -173,7 +171,6 @@ fn load_object(
         .btf(Some(btf))
         // Task storage has no user-space interface in aya; none is needed.
         .allow_unsupported_maps()
-        .override_global("CASTS", &u32::from(casts), true)
         .override_global("CALLS", &table, true)
         .override_global("TOLD_BY", &calls::told(), true)
         .override_global("REQUEST", &told::requests(), true)
@@ -313,15 +310,13 @@ mod tests {
         let types = types(&types::loaded()).unwrap();
         let with_casts = casts::resolve(OBJECT, &types.hooks);
         for limits in [Limits::default(), Limits::trace(), Limits::record()] {
-            let mut plain =
-                Programs::of(OBJECT, false, &types, &limits, EbpfLoader::new()).unwrap();
+            let mut plain = Programs::of(OBJECT, &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(plain.missing, []);
             let Some(object) = &with_casts else {
                 eprintln!("skipped: the kernel has no bpf_rdonly_cast");
                 continue;
             };
-            let mut casting =
-                Programs::of(object, true, &types, &limits, EbpfLoader::new()).unwrap();
+            let mut casting = Programs::of(object, &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(casting.missing, []);
             assert_eq!(
                 plain.told.contains(&"ext4"),
