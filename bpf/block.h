@@ -195,7 +195,7 @@ static __always_inline bool from_tree(struct config *c, struct bio *bio)
 static __always_inline bool is_same(struct in_flight *flight, struct request *rq)
 {
 	return flight->started_ns == rq->start_time_ns && flight->sector == rq->__sector &&
-	       flight->bio == (__u64)rq->bio;
+	       flight->bio == (__u64)WALK(rq, bio);
 }
 
 SEC("tp_btf/block_rq_issue")
@@ -204,7 +204,7 @@ int BPF_PROG(issued, struct request *rq)
 	struct in_flight flight = {}, *before;
 	struct reason reason = {};
 	struct config *c = configuration();
-	struct gendisk *disk = rq->q->disk;
+	struct gendisk *disk = WALK(rq, q, disk);
 	__u32 operation = rq->cmd_flags & REQ_OP_MASK;
 	__u64 key = (__u64)rq;
 	struct bio *bio = BPF_CORE_READ(rq, bio); /* a number for the verifier, which explain takes */

@@ -404,8 +404,8 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 		add_source(state, result, now - state->entered_ns);
 }
 
-/* The verifier would read it for states in places and for those in storage. */
-APART int leave(struct task_state *state, __s64 result)
+/* The sums of a call that ends. */
+static __always_inline int leave_inline(struct task_state *state, __s64 result)
 {
 	struct call_slot *slot;
 	__u64 now, took_ns;
@@ -441,20 +441,33 @@ APART int leave(struct task_state *state, __s64 result)
 	return 0;
 }
 
+APART int leave(struct task_state *state, __s64 result)
+{
+	return leave_inline(state, result);
+}
+
+/* What the call has come to, once its arguments say what it was. */
+static __always_inline __s64 result_of(struct task_state *state, __s64 result)
+{
+	if (!HISTORY || !(state->call & CALL_TOLD))
+		return result;
+	state->result = result;
+	told_at_exit(state);
+	return state->result;
+}
+
+/* Nearly all tasks have a place, and for them nothing is called: a call takes as long as thirty
+ * instructions where returns are guarded. The verifier reads the function for the others apart. */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(call_left, struct pt_regs *regs, long result)
 {
-	struct task_state *state = current_state();
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_state *state = state_in_place(task);
 
-	if (!state || !state->entered_ns)
-		return 0;
-	if (HISTORY && (state->call & CALL_TOLD)) {
-		state->result = result;
-		told_at_exit(state);
-		result = state->result;
-	}
-	leave(state, result);
-	return 0;
+	if (state)
+		return state->entered_ns ? leave_inline(state, result_of(state, result)) : 0;
+	state = state_in_storage(task);
+	return state && state->entered_ns ? leave(state, result_of(state, result)) : 0;
 }
 
 /* Blocked means: left the CPU in a state other than runnable while inside a call.

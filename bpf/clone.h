@@ -69,9 +69,12 @@ APART int ioctl_asks(struct task_state *state)
 		is_dedupe(state);
 		return 0;
 	}
-	for (int i = 0; i < REQUESTS; i++)
-		if ((__u32)REQUEST[i] == (__u32)state->argument[1] && REQUEST[i] >> 32)
-			state->nr = TOLD_BASE + (REQUEST[i] >> 32);
+	for (int i = 0; i < REQUESTS; i++) {
+		if ((__u32)REQUEST[i] != (__u32)state->argument[1] || !(REQUEST[i] >> 32))
+			continue;
+		state->nr = TOLD_BASE + (REQUEST[i] >> 32);
+		return 0;
+	}
 	return 0;
 }
 

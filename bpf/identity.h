@@ -20,30 +20,30 @@ static __always_inline __u32 subvolume_device(__u64 inode)
 }
 
 /* Returns the kind of file system (s_magic). */
-static __always_inline __u64 take_numbers(struct inode *inode, struct file_key *key)
+static __always_inline __u64 take_numbers(struct super_block *superblock, struct inode *inode,
+					  struct file_key *key)
 {
-	struct super_block *superblock = READ(inode, i_sb);
-
 	key->inode = READ(inode, i_ino);
 	key->generation = READ(inode, i_generation);
 	key->device = READ(superblock, s_dev);
 	return READ(superblock, s_magic);
 }
 
-static __always_inline void take_whole(struct inode *inode, struct file_key *key)
+static __always_inline int take_whole(__u64 address, struct file_key *key)
 {
+	struct inode *inode = (struct inode *)address;
 	__u32 subvolume;
 
-	if (take_numbers(inode, key) != BTRFS_SUPER_MAGIC)
-		return;
-	subvolume = subvolume_device((__u64)inode);
+	if (!key || take_numbers(READ(inode, i_sb), inode, key) != BTRFS_SUPER_MAGIC)
+		return 0;
+	subvolume = subvolume_device(address);
 	if (subvolume)
 		key->device = subvolume;
+	return 0;
 }
 
-/* File systems on which the numbers of an inode are not enough. Not APART: tracepoints hand inodes
- * over as pointers, where global functions take numbers only. */
-static __noinline int identify_deeper(__u64 address, struct file_key *key)
+/* File systems on which the numbers of an inode are not enough. */
+APART int identify_deeper(__u64 address, struct file_key *key)
 {
 	struct inode *inode = (struct inode *)address, *upper, *lower;
 	struct file_key copy = {};
@@ -51,7 +51,7 @@ static __noinline int identify_deeper(__u64 address, struct file_key *key)
 	if (!key)
 		return 0;
 	if (READ(inode, i_sb, s_magic) != OVERLAY_SUPER_MAGIC) {
-		take_whole(inode, key);
+		take_whole(address, key);
 		return 0;
 	}
 	/* A directory of several layers is none of them, and has a number of its own. */
@@ -60,25 +60,31 @@ static __noinline int identify_deeper(__u64 address, struct file_key *key)
 	upper = upper_inode(address);
 	lower = lower_inode(address);
 	if (upper && lower && is_origin(lower)) {
-		take_whole(upper, &copy);
-		take_whole(lower, key);
+		take_whole(number(upper), &copy);
+		take_whole(number(lower), key);
 		remember_copy(&copy, key);
 	} else if (upper || lower) {
-		take_whole(upper ? upper : lower, key);
+		take_whole(number(upper ? upper : lower), key);
 	}
 	return 0;
 }
 
 /* Returns the kind of file system (s_magic). */
-static __always_inline __u64 identify(struct inode *inode, struct file_key *key)
+static __always_inline __u64 identify_in(struct super_block *superblock, struct inode *inode,
+					 struct file_key *key)
 {
-	__u64 magic = take_numbers(inode, key);
+	__u64 magic = take_numbers(superblock, inode, key);
 
 	if (magic == BTRFS_SUPER_MAGIC || magic == OVERLAY_SUPER_MAGIC)
-		identify_deeper((__u64)inode, key);
+		identify_deeper(number(inode), key);
 	if (copied_up && magic != OVERLAY_SUPER_MAGIC)
 		find_original(key);
 	return magic;
+}
+
+static __always_inline __u64 identify(struct inode *inode, struct file_key *key)
+{
+	return identify_in(READ(inode, i_sb), inode, key);
 }
 
 /* Eventfd, epoll, timers and their like share one inode (fs/anon_inodes.c): what they are says the
@@ -99,8 +105,10 @@ static __noinline int identify_anonymous(__u64 open_file, struct file_key *key)
 static __always_inline __u32 identify_file(struct file *file, struct file_key *key)
 {
 	struct inode *inode = READ(file, f_inode);
+	struct super_block *superblock = READ(inode, i_sb);
+	__u64 magic = identify_in(superblock, inode, key);
 
-	if (identify(inode, key) == ANON_INODE_SUPER_MAGIC)
+	if (magic == ANON_INODE_SUPER_MAGIC)
 		identify_anonymous((__u64)file, key);
-	return mode_of(inode);
+	return mode_in(superblock, magic, inode);
 }

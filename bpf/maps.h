@@ -331,22 +331,31 @@ static __always_inline __u32 place_of(struct task_struct *task)
 	return task->stack_canary >> 8 & (PLACES - 1);
 }
 
-/* The state of a task of the tree, 0 for others. Every call of every task of the machine comes
- * here: those that are not observed must not pay for a call. */
+/* The state of a task of the tree that has a place, 0 for others. */
+static __always_inline struct task_state *state_in_place(struct task_struct *task)
+{
+	__u32 at = place_of(task);
+	struct task_state *state = bpf_map_lookup_elem(&places, &at);
+
+	return state && state->owner == (__u64)task ? state : 0;
+}
+
+/* The state of a task of the tree whose place another one has. Every call of every task of the
+ * machine comes here: those that are not observed must not pay for a call. */
+static __always_inline struct task_state *state_in_storage(struct task_struct *task)
+{
+	return WALK(task, bpf_storage) ? bpf_task_storage_get(&tasks, task, 0, 0) : 0;
+}
+
+/* The state of a task of the tree, 0 for others. */
 static __always_inline struct task_state *state_of(struct task_struct *task)
 {
 	struct task_state *state;
-	__u32 at;
 
 	if (!task)
 		return 0;
-	at = place_of(task);
-	state = bpf_map_lookup_elem(&places, &at);
-	if (state && state->owner == (__u64)task)
-		return state;
-	if (!task->bpf_storage)
-		return 0;
-	return bpf_task_storage_get(&tasks, task, 0, 0);
+	state = state_in_place(task);
+	return state ? state : state_in_storage(task);
 }
 
 static __always_inline struct task_state *current_state(void)
@@ -375,7 +384,8 @@ static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
  * apart takes no pointer into the kernel. */
 static __always_inline struct file *number_of_file(__u32 fd)
 {
-	struct fdtable *table = bpf_get_current_task_btf()->files->fdt;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fdtable *table = WALK(task, files, fdt);
 	__u64 file = 0;
 
 	if (fd >= table->max_fds ||

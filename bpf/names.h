@@ -69,7 +69,7 @@ static __always_inline void fill_name(struct name_event *event, struct file_key 
 	struct shown shown = { .inode = key->inode, .device = key->device };
 
 	if (READ(inode, i_sb, s_magic) == OVERLAY_SUPER_MAGIC)
-		take_shown((__u64)inode, &shown);
+		take_shown(number(inode), &shown);
 	event->shown_device = shown.device;
 	event->shown_inode = shown.inode;
 	event->kind = EVENT_NAME;

@@ -33,10 +33,10 @@ static __always_inline void know_observer(void)
 	known->namespace = (__u64)READ(number, ns);
 }
 
-/* The number of a thread, 0 where it has none. Not APART: tracepoints hand tasks over as pointers,
- * where global functions take numbers only. */
-static __noinline int number_of(struct task_struct *task)
+/* The number of a thread, 0 where it has none. */
+APART int number_of(__u64 address)
 {
+	struct task_struct *task = (struct task_struct *)address;
 	struct observer *known = observer();
 	struct pid *pid = READ(task, thread_pid);
 	struct upid *number;
@@ -57,8 +57,8 @@ static __always_inline __u64 numbers_of(struct task_struct *task)
 
 	if (!known || !known->level)
 		return (__u64)(__u32)READ(task, tgid) << 32 | (__u32)READ(task, pid);
-	return (__u64)(__u32)number_of(READ(task, group_leader)) << 32 |
-	       (__u32)number_of(task);
+	return (__u64)(__u32)number_of(number(READ(task, group_leader))) << 32 |
+	       (__u32)number_of(number(task));
 }
 
 static __always_inline __u64 current_numbers(void)

@@ -36,12 +36,21 @@ static __always_inline __u32 named_mode(struct inode *inode)
 	return mode;
 }
 
-/* The same; without its kind also where a regular file has no bytes. */
-static __always_inline __u32 mode_of(struct inode *inode)
+/* The same of a file in this file system; without its kind also where a regular file has no bytes. */
+static __always_inline __u32 mode_in(struct super_block *superblock, __u64 magic,
+				     struct inode *inode)
 {
-	__u32 mode = named_mode(inode);
+	__u32 mode = READ(inode, i_mode);
 
-	if ((mode & S_IFMT) == S_IFREG && is_answer(READ(inode, i_sb, s_magic)))
+	if ((mode & S_IFMT) == S_IFREG &&
+	    ((READ(superblock, s_flags) & SB_NOUSER) || is_answer(magic)))
 		mode &= ~S_IFMT;
 	return mode;
+}
+
+static __always_inline __u32 mode_of(struct inode *inode)
+{
+	struct super_block *superblock = READ(inode, i_sb);
+
+	return mode_in(superblock, READ(superblock, s_magic), inode);
 }

@@ -50,7 +50,7 @@ static __always_inline void note_bio(struct bio *bio)
 
 	if (!HISTORY || task->flags & PF_KTHREAD)
 		return;
-	disk = bio->bi_bdev->bd_disk;
+	disk = WALK(bio, bi_bdev, bd_disk);
 	if (!disk)
 		return;
 	device = (__u32)disk->major << 20 | (__u32)disk->first_minor;

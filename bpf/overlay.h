@@ -84,7 +84,7 @@ static __always_inline void remember_copy(struct file_key *copy, struct file_key
 	copied_up = 1;
 }
 
-static __noinline int find_original(struct file_key *key)
+APART int find_original(struct file_key *key)
 {
 	struct file_key *original, own;
 
@@ -108,7 +108,7 @@ struct shown {
 /* The numbers that stat(2) shows for a file of an overlay (ovl_map_dev_ino). Its device is the
  * overlay's own where all layers are of one file system, or where free bits of the number say which
  * layer it is; else one that stands for the layer. */
-static __noinline int take_shown(__u64 address, struct shown *shown)
+APART int take_shown(__u64 address, struct shown *shown)
 {
 	struct inode *inode = (struct inode *)address;
 	struct super_block *superblock = READ(inode, i_sb);

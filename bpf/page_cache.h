@@ -313,7 +313,7 @@ int BPF_PROG(dirtied, struct folio *folio, struct address_space *mapping)
 
 	if (!state || !folio || !mapping)
 		return 0;
-	inode = mapping->host;
+	inode = WALK(mapping, host);
 	if (inode)
 		cache_of(state, inode)->dirtied_bytes += folio_bytes(folio);
 	return 0;

@@ -5,15 +5,23 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-/* Whether the kernel has bpf_rdonly_cast (since Linux 6.2, kernel/bpf/helpers.c), and the
- * loader has put the call of it in the place of RDONLY_CAST. It costs nothing, and what it
- * returns is read by plain loads; a helper call for each field costs more than the rest of
- * a program. */
-const volatile __u32 CASTS = 0;
-
-/* No helper has this number. Where it stays, the verifier never comes to it. */
+/* Stands for bpf_rdonly_cast (since Linux 6.2, kernel/bpf/helpers.c), the call of which the loader puts
+ * in its place where the kernel has it. It costs nothing, and what it returns is read by plain loads; a
+ * helper call for each field costs more than the rest of a program. No helper has this number. */
 #define RDONLY_CAST 0x696f7374
 static void *(*const rdonly_cast)(void *object, __u32 type) = (void *)RDONLY_CAST;
+
+/* Whether the loader has done so: it then puts another number here. It stands in an instruction, as
+ * the verifier removes what a global decides, but not the reading of it. */
+#define NO_CASTS 0x696f7375
+
+static __always_inline bool casts(void)
+{
+	__u64 mark;
+
+	asm volatile("%0 = %1" : "=r"(mark) : "i"(NO_CASTS));
+	return mark != NO_CASTS;
+}
 
 #define AS(type, pointer) \
 	((type *)rdonly_cast((void *)(pointer), bpf_core_type_id_kernel(type)))
@@ -22,12 +30,38 @@ static void *(*const rdonly_cast)(void *object, __u32 type) = (void *)RDONLY_CAS
 #define READ(pointer, ...)                                                              \
 	({                                                                              \
 		typeof(___arrow(pointer, __VA_ARGS__)) read_;                           \
-		if (CASTS)                                                              \
+		if (casts())                                                            \
 			read_ = ___arrow(AS(typeof(*(pointer)), pointer), __VA_ARGS__); \
 		else                                                                    \
 			read_ = BPF_CORE_READ(pointer, __VA_ARGS__);                    \
 		read_;                                                                  \
 	})
+
+/* The same of a pointer that the verifier knows, and so by plain loads in any case. Of a pointer in a
+ * trusted structure the verifier asks each time whether it is trusted too, and goes through all types
+ * of the kernel for that (btf_nested_type_is_trusted, kernel/bpf/btf.c): a third of its time. Of what
+ * was cast it does not ask. */
+#define WALK(pointer, ...)                                                              \
+	({                                                                              \
+		typeof(___arrow(pointer, __VA_ARGS__)) walked_;                         \
+		if (casts())                                                            \
+			walked_ = ___arrow(AS(typeof(*(pointer)), pointer), __VA_ARGS__); \
+		else                                                                    \
+			walked_ = ___arrow(pointer, __VA_ARGS__);                       \
+		walked_;                                                                \
+	})
+
+/* The address as a number for the verifier, which is what global functions take: it knows nothing of
+ * what comes of a pointer that is negated, and lets those negate one who may see addresses
+ * (check_alu_op, kernel/bpf/verifier.c). */
+static __always_inline __u64 number(const void *pointer)
+{
+	__u64 number = (__u64)pointer;
+
+	asm volatile("%0 = -%0" : "+r"(number));
+	asm volatile("%0 = -%0" : "+r"(number));
+	return number;
+}
 
 /* The number, at most the limit, and so that the verifier knows: what is compared is what is used. */
 #define AT_MOST(limit, number)                          \

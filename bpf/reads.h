@@ -18,7 +18,7 @@ static __always_inline bool is_own(struct file *file)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	if (task->files->count.counter != 1)
+	if (WALK(task, files, count.counter) != 1)
 		return 0;
 	if (bpf_core_field_exists(file->f_ref))
 		return READ(file, f_ref.refcnt.counter) == 0;

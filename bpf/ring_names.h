@@ -33,7 +33,7 @@ static __always_inline __u64 carried_out(void)
 
 	if (!(task->flags & PF_IO_WORKER) || !bpf_core_type_exists(struct io_worker))
 		return 0;
-	worker = task->worker_private;
+	worker = WALK(task, worker_private);
 	work = (__u64)BPF_CORE_READ(worker, cur_work);
 	return work ? work - bpf_core_field_offset(struct io_kiocb, work) : 0;
 }

@@ -9,6 +9,9 @@
     reason = "a benchmark prints its figures and stops at the first error"
 )]
 
+#[path = "trace/around.rs"]
+mod around;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -45,6 +48,7 @@ fn main() {
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
     let append = build(disk.path(), "append");
     let append = append.to_str().unwrap();
+    around::start_and_end(disk.path());
     one_byte_writes(append, memory.path());
     tar(disk.path());
     others(append, memory.path());

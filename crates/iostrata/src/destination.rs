@@ -1,16 +1,16 @@
 //! Where `--json` and the like write.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use iostrata_report::Json;
 use rustix::fs::{FileType, Mode, OFlags, fstat, open, openat};
 use rustix::io::Errno;
 
 use crate::error::Failure;
 use crate::place::{self, Found, Place};
 use crate::replacement::Replacement;
-use crate::ui;
 
 /// A place that was found writable before anything was measured.
 ///
@@ -57,11 +57,19 @@ impl To {
 
     /// Writes all of it. A reader that has gone away is no error.
     pub(crate) fn write(self, bytes: &[u8]) -> io::Result<()> {
+        self.write_by(|to| to.write_all(bytes))
+    }
+
+    /// The same, by what makes it.
+    fn write_by(self, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let written = match self {
-            Self::StandardOutput => ui::write(bytes),
-            Self::Opened(mut file) => emptied(&file).and_then(|()| file.write_all(bytes)),
+            Self::StandardOutput => {
+                let mut out = io::stdout().lock();
+                make(&mut out).and_then(|()| out.flush())
+            }
+            Self::Opened(mut file) => emptied(&file).and_then(|()| make(&mut file)),
             Self::Replaced(replacement) => {
-                let written = replacement.file().write_all(bytes);
+                let written = make(&mut replacement.file());
                 return written.and_then(|()| replacement.finish());
             }
         };
@@ -96,14 +104,22 @@ impl Destination {
 
     /// Writes the result.
     pub(crate) fn save(self, result: &str) -> Result<(), Failure> {
+        self.save_by(|to| to.write_all(result.as_bytes()))
+    }
+
+    /// Writes the result as JSON.
+    pub(crate) fn save_json(self, result: &impl Json) -> Result<(), Failure> {
+        self.save_by(|to| result.write_json(to))
+    }
+
+    fn save_by(self, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         let to = match self.to {
-            To::StandardOutput => return ui::print(result),
-            to => to,
+            To::StandardOutput => "standard output".to_owned(),
+            _ => self.path.display().to_string(),
         };
-        to.write(result.as_bytes()).map_err(|error| {
-            let path = self.path.display();
-            Failure::Cannot(format!("cannot write the result to {path}: {error}"))
-        })
+        let written = self.to.write_by(make);
+        written
+            .map_err(|error| Failure::Cannot(format!("cannot write the result to {to}: {error}")))
     }
 }
 

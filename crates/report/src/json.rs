@@ -3,7 +3,7 @@
 //! The code that does this is made once, here: it is most of what the command line would
 //! otherwise be compiled from.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::Comparison;
@@ -17,7 +17,15 @@ use serde_json::{Result, Serializer};
 /// A result that is saved as JSON.
 pub trait Json: Sized {
     /// The text of a file, with its last newline.
-    fn to_json(&self) -> Result<String>;
+    fn to_json(&self) -> Result<String> {
+        let mut text = Vec::new();
+        self.write_json(&mut text).map_err(serde_json::Error::io)?;
+        // serde_json writes nothing but UTF-8.
+        String::from_utf8(text).map_err(serde::ser::Error::custom)
+    }
+
+    /// The same, piece by piece: a result of many files is larger as text than all else.
+    fn write_json(&self, to: &mut dyn Write) -> io::Result<()>;
 
     /// The result in the bytes of a file.
     fn from_json(bytes: &[u8]) -> Result<Self>;
@@ -26,8 +34,11 @@ pub trait Json: Sized {
 macro_rules! json {
     ($($result:ty: $write:path;)*) => {
         $(impl Json for $result {
-            fn to_json(&self) -> Result<String> {
-                $write(self).map(|text| text + "\n")
+            fn write_json(&self, to: &mut dyn Write) -> io::Result<()> {
+                let mut buffered = BufWriter::with_capacity(PIECE_BYTES, to);
+                $write(self, &mut buffered)?;
+                buffered.write_all(b"\n")?;
+                buffered.flush()
             }
 
             fn from_json(bytes: &[u8]) -> Result<Self> {
@@ -46,19 +57,18 @@ json! {
     CacheResult: compact;
 }
 
-fn pretty<T: Serialize>(value: &T) -> Result<String> {
-    written(value, PrettyFormatter::new())
+const PIECE_BYTES: usize = 1 << 18;
+
+type Buffered<'a> = BufWriter<&'a mut dyn Write>;
+
+fn pretty<T: Serialize>(value: &T, to: &mut Buffered<'_>) -> Result<()> {
+    let layout = Unsigned(PrettyFormatter::new());
+    value.serialize(&mut Serializer::with_formatter(to, layout))
 }
 
-fn compact<T: Serialize>(value: &T) -> Result<String> {
-    written(value, CompactFormatter)
-}
-
-fn written<T: Serialize>(value: &T, layout: impl Formatter) -> Result<String> {
-    let mut text = Vec::new();
-    value.serialize(&mut Serializer::with_formatter(&mut text, Unsigned(layout)))?;
-    // serde_json writes nothing but UTF-8.
-    String::from_utf8(text).map_err(serde::ser::Error::custom)
+fn compact<T: Serialize>(value: &T, to: &mut Buffered<'_>) -> Result<()> {
+    let layout = Unsigned(CompactFormatter);
+    value.serialize(&mut Serializer::with_formatter(to, layout))
 }
 
 /// A layout in which nothing is nothing: the sum of no fractions is -0.0, which no figure of a
@@ -95,20 +105,46 @@ impl<F: Formatter> Formatter for Unsigned<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::trace::fixture;
+
+    fn text(
+        write: fn(&serde_json::Value, &mut Buffered<'_>) -> Result<()>,
+        value: &serde_json::Value,
+    ) -> String {
+        let mut text = Vec::new();
+        let mut buffered = BufWriter::new(&mut text as &mut dyn Write);
+        write(value, &mut buffered).unwrap();
+        buffered.flush().unwrap();
+        drop(buffered);
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn what_is_drawn_is_what_is_saved() {
+        for result in [
+            fixture::empty(),
+            fixture::full(),
+            fixture::hostile(),
+            fixture::many(),
+        ] {
+            let saved = result.to_json().unwrap();
+            assert_eq!(TraceResult::from_json(saved.as_bytes()).unwrap(), result);
+        }
+    }
 
     #[test]
     fn nothing_has_no_sign() {
         let value =
             serde_json::json!({"blocked_s": -0.0, "parts": [-0.0, -1.5, 0.25, {}], "text": "-0.0"});
         let expected = r#"{"blocked_s":0.0,"parts":[0.0,-1.5,0.25,{}],"text":"-0.0"}"#;
-        assert_eq!(compact(&value).unwrap(), expected);
+        assert_eq!(text(compact, &value), expected);
     }
 
     #[test]
     fn pretty_is_as_serde_json_makes_it() {
         let value = serde_json::json!({"a": [1, 2.5, null, []], "b": {"c": "d", "e": {}}});
         assert_eq!(
-            pretty(&value).unwrap(),
+            text(pretty, &value),
             serde_json::to_string_pretty(&value).unwrap()
         );
     }

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use iostrata_core::cache::{ResidencyMap, is_in_memory};
@@ -94,24 +96,42 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
         .collect();
     let page = rustix::param::page_size() as u64;
     let renamed = &seen.followed.renamed_to;
-    seen.names
+    let dirty = |named: &&NamedFile| {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let path = renamed.get(&named.file).unwrap_or(&named.path);
+        let file = rustix::fs::open(path_of(path), flags, Mode::empty()).ok()?;
+        if !is_observed(&file, named.file) {
+            return None;
+        }
+        let pages = cachestat(file.as_fd(), 0..u64::MAX).ok()?;
+        let pages = pages.dirty_pages.saturating_add(pages.writeback_pages);
+        Some((named.file, pages.saturating_mul(page)))
+    };
+    let asked: Vec<&NamedFile> = seen
+        .names
         .iter()
         .filter(|named| named.kind == FileKind::Regular && wanted.contains_key(&named.file))
         .filter(|named| !is_in_memory(&named.filesystem))
-        .filter_map(|named| {
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-            let path = renamed.get(&named.file).unwrap_or(&named.path);
-            let file = rustix::fs::open(path_of(path), flags, Mode::empty()).ok()?;
-            if !is_observed(&file, named.file) {
-                return None;
-            }
-            let pages = cachestat(file.as_fd(), 0..u64::MAX).ok()?;
-            Some((
-                named.file,
-                (pages.dirty_pages.saturating_add(pages.writeback_pages)).saturating_mul(page),
-            ))
-        })
-        .collect()
+        .collect();
+    by_two(&asked, |some| some.iter().filter_map(dirty).collect())
+}
+
+/// Asking for each of many files takes the kernel some microseconds, and the user waits.
+fn by_two<T: Sync, K: Ord + Send, V: Send>(
+    all: &[T],
+    ask: impl Fn(&[T]) -> BTreeMap<K, V> + Sync,
+) -> BTreeMap<K, V> {
+    let (first, second) = all.split_at(all.len() / 2);
+    thread::scope(|scope| {
+        let other = thread::Builder::new().spawn_scoped(scope, || ask(second));
+        let mut answers = ask(first);
+        answers.extend(match other.map(ScopedJoinHandle::join) {
+            Ok(Ok(answers)) => answers,
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(_no_thread) => ask(second),
+        });
+        answers
+    })
 }
 
 /// Files of a run whose residency is told: those that took most time.

@@ -1,6 +1,8 @@
 //! `acknowledged-not-synced`: somebody was told of data that is in memory alone.
 
-use super::copied::{is_copy, is_derived};
+use std::collections::HashMap;
+
+use super::copied::Originals;
 use super::fault::{Fault, Stake, Told, lasting};
 use crate::bytes::{grouped, short};
 use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
@@ -28,15 +30,18 @@ const EACH: u64 = 2;
 const FEW: usize = 8;
 
 fn look(run: &TraceResult) -> Vec<Draft> {
+    let originals = Originals::of(run);
     let told: Vec<(&FileRow, &FileHistory)> = lasting(run)
         .filter(|(file, history)| is_promised(file, history))
-        .filter(|(file, _)| !is_copy(run, file))
+        .filter(|(file, _)| !originals.has_one_of(file))
         .collect();
+    let mut created: HashMap<Option<u32>, usize> = HashMap::new();
+    for (_, history) in told.iter().filter(|(_, history)| history.created) {
+        *created.entry(history.written_by).or_default() += 1;
+    }
     let faults = told.iter().map(|&(file, history)| {
-        let beside = told
-            .iter()
-            .filter(|(_, other)| other.created && other.written_by == history.written_by);
-        fault(file, history, beside.count() > FEW || is_derived(run, file))
+        let beside = created.get(&history.written_by).copied().unwrap_or(0);
+        fault(file, history, beside > FEW || originals.has_data_for(file))
     });
     TOLD.about(run, faults.collect())
 }

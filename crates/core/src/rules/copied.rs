@@ -1,5 +1,7 @@
 //! Whether the contents of a file are, or come from, those of another one that is still there.
 
+use std::collections::HashMap;
+
 use super::calls::{has, is_stored};
 use super::fault::name_of;
 use crate::trace::{FileHistory, FileRow, TraceResult};
@@ -13,36 +15,79 @@ pub(super) fn was_read(file: &FileRow) -> bool {
     bytes > 0 && (file.reads.bytes >= bytes || has(file, "mmap"))
 }
 
-/// Whether as many bytes were written to the file as another one has that the run read to its end
-/// and left alone: who loses the copy copies once more.
-pub(super) fn is_copy(run: &TraceResult, file: &FileRow) -> bool {
-    let Some(history) = &file.history else {
-        return false;
-    };
-    let bytes = history.written_bytes;
-    let is_original = |other: &&FileRow| other.size_before_bytes == bytes;
-    bytes > 0 && sources(run, file).any(|other| is_original(&other))
-}
-
-/// Whether the run read any data to its end that it left alone: what it made of that can be made
-/// again, as an archive can be unpacked again.
-pub(super) fn is_derived(run: &TraceResult, file: &FileRow) -> bool {
-    sources(run, file).any(|other| {
-        !OF_PROGRAMS
-            .iter()
-            .any(|place| other.path.starts_with(place))
-    })
-}
-
 /// Files that the run read to their end, and left as they are.
-fn sources<'a>(run: &'a TraceResult, file: &'a FileRow) -> impl Iterator<Item = &'a FileRow> {
-    let is_left_alone = |history: &FileHistory| {
-        !history.created && !history.unlinked && !history.removed.is_any() && history.writes == 0
-    };
-    run.files
-        .iter()
-        .filter(|other| is_stored(other) && was_read(other) && name_of(other) != name_of(file))
-        .filter(move |other| other.history.as_deref().is_none_or(is_left_alone))
+pub(super) struct Originals<'a> {
+    by_bytes: HashMap<u64, Names<'a>>,
+    /// Those that are no programs.
+    data: Names<'a>,
+}
+
+/// Of several files: two different names are enough to know whether there is another than a given one.
+#[derive(Default)]
+struct Names<'a> {
+    first: Option<&'a str>,
+    second: Option<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    fn add(&mut self, name: &'a str) {
+        match self.first {
+            None => self.first = Some(name),
+            Some(first) if first != name => self.second = Some(name),
+            Some(_) => {}
+        }
+    }
+
+    fn has_another_than(&self, name: &str) -> bool {
+        let mut both = self.first.iter().chain(&self.second);
+        both.any(|one| *one != name)
+    }
+}
+
+impl<'a> Originals<'a> {
+    /// That the run showed.
+    pub(super) fn of(run: &'a TraceResult) -> Self {
+        let is_left_alone = |history: &FileHistory| {
+            !history.created
+                && !history.unlinked
+                && !history.removed.is_any()
+                && history.writes == 0
+        };
+        let read = run
+            .files
+            .iter()
+            .filter(|file| is_stored(file) && was_read(file));
+        let left = read.filter(|file| file.history.as_deref().is_none_or(is_left_alone));
+        let mut originals = Self {
+            by_bytes: HashMap::new(),
+            data: Names::default(),
+        };
+        for file in left {
+            let of_bytes = originals.by_bytes.entry(file.size_before_bytes);
+            of_bytes.or_default().add(name_of(file));
+            if !OF_PROGRAMS.iter().any(|place| file.path.starts_with(place)) {
+                originals.data.add(name_of(file));
+            }
+        }
+        originals
+    }
+
+    /// Whether as many bytes were written to the file as another one has: who loses the copy copies
+    /// once more.
+    pub(super) fn has_one_of(&self, file: &FileRow) -> bool {
+        let bytes = file
+            .history
+            .as_ref()
+            .map_or(0, |history| history.written_bytes);
+        let of_bytes = self.by_bytes.get(&bytes).filter(|_| bytes > 0);
+        of_bytes.is_some_and(|names| names.has_another_than(name_of(file)))
+    }
+
+    /// Whether the run read any data: what it made of that can be made again, as an archive can be
+    /// unpacked again.
+    pub(super) fn has_data_for(&self, file: &FileRow) -> bool {
+        self.data.has_another_than(name_of(file))
+    }
 }
 
 #[cfg(test)]
@@ -72,7 +117,8 @@ mod tests {
         let is = |bytes, source: FileRow| {
             let new = written(bytes);
             let run = run(vec![source]);
-            (is_copy(&run, &new), is_derived(&run, &new))
+            let originals = Originals::of(&run);
+            (originals.has_one_of(&new), originals.has_data_for(&new))
         };
         assert_eq!(is(300, read("/data/old")), (true, true));
         assert_eq!(is(200, read("/data/old")), (false, true));
@@ -86,5 +132,17 @@ mod tests {
             ..FileHistory::default()
         }));
         assert_eq!(is(300, gone), (false, false));
+    }
+    #[test]
+    fn a_file_is_no_copy_of_itself() {
+        let mut own = read("/data/old");
+        own.renamed_to = Some("/data/new".to_owned());
+        let is = |files| {
+            let run = run(files);
+            Originals::of(&run).has_one_of(&written(300))
+        };
+        assert!(!is(vec![own.clone()]));
+        assert!(is(vec![own.clone(), read("/data/other")]));
+        assert!(is(vec![read("/data/other"), own]));
     }
 }

@@ -57,6 +57,9 @@ mod uring_single_operations;
 mod waits_for_lock;
 mod write_amplification;
 
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
+
 use crate::trace::{Basis, Draft, Finding, Replayed, Rule, TraceResult, worth_s};
 pub use bound::Bound;
 
@@ -109,11 +112,33 @@ pub static ALL: &[&Rule] = &[
 
 /// What all rules say about a run, but those that are ignored.
 pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
-    ALL.iter()
+    let wanted: Vec<&Rule> = ALL
+        .iter()
+        .copied()
         .filter(|rule| !ignored.iter().any(|name| name == rule.id))
-        .flat_map(|rule| (rule.look)(result))
-        .collect()
+        .collect();
+    let looks = |rule: &&Rule| (rule.look)(result);
+    // Of a few files they say it sooner than a thread is there.
+    if result.files.len() < MANY_FILES {
+        return wanted.iter().flat_map(looks).collect();
+    }
+    let half = wanted.len() / 2;
+    let (first, second) = wanted.split_at(half);
+    let all = |rules: &[&Rule]| -> Vec<Draft> { rules.iter().flat_map(looks).collect() };
+    thread::scope(|scope| {
+        let other = thread::Builder::new().spawn_scoped(scope, || all(second));
+        let mut drafts = all(first);
+        drafts.extend(match other.map(ScopedJoinHandle::join) {
+            Ok(Ok(drafts)) => drafts,
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(_no_thread) => all(second),
+        });
+        drafts
+    })
 }
+
+/// From so many on the rules are looked at by two threads.
+const MANY_FILES: usize = 1000;
 
 /// The finding with its measured saving; `None` when it is not worth the reader's time.
 ///

@@ -1,7 +1,7 @@
 //! `overwritten-in-place`: a file that is older than the run is changed where it lies.
 
 use super::calls::{PAGE_BYTES, has};
-use super::copied::is_copy;
+use super::copied::Originals;
 use super::fault::{Care, Fault, Stake, Told, lasting, name_of};
 use crate::bytes::short;
 use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
@@ -23,13 +23,13 @@ const TOLD: Told = Told {
 };
 
 fn look(run: &TraceResult) -> Vec<Draft> {
-    let care = Care::of(run);
+    let (care, originals) = (Care::of(run), Originals::of(run));
     let changed = lasting(run).filter(|(_, history)| is_left(history));
     let journals = unsynced_journals(run);
     let faults = changed
         // Who syncs a log keeps the changes there, and the file for a checkpoint.
         .filter(|(_, history)| !care.is_anywhere(history))
-        .filter(|(file, _)| !is_copy(run, file))
+        .filter(|(file, _)| !originals.has_one_of(file))
         .filter_map(|(file, history)| {
             fault(file, history).or_else(|| unprotected(file, history, &journals))
         });

@@ -14,6 +14,7 @@ mod task;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use iostrata_core::stats;
 use iostrata_core::trace::{Remedy, Replayed};
@@ -27,8 +28,11 @@ use crate::scratch::Leftover;
 use ground::Ground;
 use plan::Plan;
 
-/// For all measurements of one run together, seconds.
-pub const LIMIT_S: u64 = 2;
+/// For all measurements of one run together, when they are asked for.
+pub const THOROUGH: Duration = Duration::from_secs(2);
+
+/// The same when nobody asked, and the user waits for what was found.
+pub const QUICK: Duration = Duration::from_millis(200);
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -110,13 +114,20 @@ pub struct Replays {
     pub leftovers: Vec<Leftover>,
 }
 
-/// Measures all that is wanted, within [`LIMIT_S`]; those that come first are sure of
+/// Measures all that is wanted, within `limit`; those that come first are sure of
 /// their time. A sync that the kernel is busy with cannot be cut short, so a disk that does
 /// not answer can make it longer.
 ///
 /// `stop` is asked all the time and ends it.
-pub fn replay(wanted: &[Wanted<'_>], programs: Programs<'_>, stop: &dyn Fn() -> bool) -> Replays {
-    let end_ns = monotonic_ns() + LIMIT_S * SECOND_NS;
+pub fn replay(
+    wanted: &[Wanted<'_>],
+    limit: Duration,
+    programs: Programs<'_>,
+    stop: &dyn Fn() -> bool,
+) -> Replays {
+    let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+    let end_ns = monotonic_ns().saturating_add(limit_ns);
+    let limit_s = limit.as_secs_f64();
     let mut replays = Replays::default();
     for (number, one) in wanted.iter().enumerate() {
         let same = wanted[..number].iter().position(|earlier| earlier == one);
@@ -130,7 +141,7 @@ pub fn replay(wanted: &[Wanted<'_>], programs: Programs<'_>, stop: &dyn Fn() -> 
                         let leftovers = &mut replays.leftovers;
                         in_scratch(one, given_ns, programs, stop, leftovers)
                     }
-                    None => Err(NotReplayed::NoTimeLeft { limit_s: LIMIT_S }),
+                    None => Err(NotReplayed::NoTimeLeft { limit_s }),
                 }
             }
         };

@@ -14,10 +14,10 @@ pub enum NotReplayed {
     #[error("it was interrupted")]
     Interrupted,
     /// Others came first.
-    #[error("the {limit_s} s for all measurements had passed")]
+    #[error("the {limit_s:.1} s for all measurements had passed")]
     NoTimeLeft {
         /// For all together, seconds.
-        limit_s: u64,
+        limit_s: f64,
     },
     /// Not even a small part was done both ways.
     #[error("a part that can be compared takes longer than the {given_s:.2} s there were for it")]
@@ -57,6 +57,11 @@ pub enum NotReplayed {
 }
 
 impl NotReplayed {
+    /// Whether it was for want of time alone.
+    pub fn wants_time(&self) -> bool {
+        matches!(self, Self::NoTimeLeft { .. } | Self::TooSlow { .. })
+    }
+
     /// The words of a scratch directory's error without its hints at options of `lab`.
     pub(super) fn from_scratch(error: ScratchError) -> Self {
         match error {

@@ -11,7 +11,7 @@ use iostrata_core::trace::Remedy;
 use iostrata_lab::engine::{Launcher, observed_file};
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::replay::{
-    Measurement, NotReplayed, Programs, ReplayFile, ReplayJob, Wanted, replay,
+    Measurement, NotReplayed, Programs, ReplayFile, ReplayJob, THOROUGH, Wanted, replay,
 };
 use iostrata_lab::scratch::{ImageKind, Images, Plan, isolate, prepare};
 use iostrata_tracer::ebpf::EbpfObserver;
@@ -59,7 +59,12 @@ fn wanted(remedy: Remedy, directory: &Path) -> Wanted<'_> {
 /// One measurement; nothing may be left.
 fn one(remedy: Remedy, directory: &Path) -> Result<Measurement, NotReplayed> {
     let before = fs::read_dir(directory).map_or(0, Iterator::count);
-    let replays = replay(&[wanted(remedy, directory)], programs(&launcher()), &never);
+    let replays = replay(
+        &[wanted(remedy, directory)],
+        THOROUGH,
+        programs(&launcher()),
+        &never,
+    );
     assert!(replays.leftovers.is_empty(), "{:?}", replays.leftovers);
     let after = fs::read_dir(directory).map_or(0, Iterator::count);
     assert_eq!(before, after, "nothing is left in {}", directory.display());
@@ -197,7 +202,7 @@ fn all_together_are_bounded_and_equal_ones_are_measured_once() {
         .collect();
     all.push(all[0]);
     let begun = clock_gettime(ClockId::Monotonic).tv_sec;
-    let replays = replay(&all, programs(&launcher()), &never);
+    let replays = replay(&all, THOROUGH, programs(&launcher()), &never);
     // Not how fast it is: that there is an end, with room for a machine that is busy.
     assert!(clock_gettime(ClockId::Monotonic).tv_sec - begun < 30);
     let measured = replays.measured;
@@ -205,7 +210,7 @@ fn all_together_are_bounded_and_equal_ones_are_measured_once() {
     assert!(first.performed_share < 1e-6, "a small part of hours");
     assert!(first.replayed.now_s > 3600.0, "scaled up to the whole");
     assert_eq!(measured[60], measured[0]);
-    assert_eq!(measured[59], Err(NotReplayed::NoTimeLeft { limit_s: 2 }));
+    assert_eq!(measured[59], Err(NotReplayed::NoTimeLeft { limit_s: 2.0 }));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
@@ -238,6 +243,7 @@ fn no_room_and_a_disk_that_fills_are_reasons() {
     };
     let replays = replay(
         &[wanted(BYTEWISE, dir.path())],
+        THOROUGH,
         programs(&launcher()),
         &stop,
     );
@@ -268,7 +274,7 @@ fn a_directory_that_is_gone_is_a_reason_unless_the_file_system_is_known() {
         device: Some(observed_file(dir.path()).unwrap().device),
         ..wanted(BYTEWISE, &gone)
     };
-    let replays = replay(&[known], programs(&launcher()), &never);
+    let replays = replay(&[known], THOROUGH, programs(&launcher()), &never);
     assert_eq!(replays.measured[0].as_ref().unwrap().directory, dir.path());
 }
 
@@ -281,7 +287,7 @@ fn an_interruption_ends_it_and_leaves_nothing() {
         asked.get() > 2
     };
     let all = [BYTEWISE, fsync_each(1000)].map(|remedy| wanted(remedy, dir.path()));
-    let replays = replay(&all, programs(&launcher()), &stop);
+    let replays = replay(&all, THOROUGH, programs(&launcher()), &stop);
     assert_eq!(replays.measured[1], Err(NotReplayed::Interrupted));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
@@ -300,7 +306,7 @@ fn a_measurement_has_no_name_while_it_runs() {
         false
     };
     let all = [BYTEWISE, fsync_each(1000)].map(|remedy| wanted(remedy, dir.path()));
-    let replays = replay(&all, programs(&launcher()), &stop);
+    let replays = replay(&all, THOROUGH, programs(&launcher()), &stop);
     assert!(replays.measured.iter().all(Result::is_ok), "{replays:?}");
     assert!(asked.get() > 0);
     assert_eq!(seen.get(), 0, "whoever is killed now leaves nothing");

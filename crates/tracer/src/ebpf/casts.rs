@@ -8,8 +8,15 @@
 use aya::Btf;
 use aya_obj::btf::BtfKind;
 
+/// The kernel's function.
+pub(super) const FUNCTION: &str = "bpf_rdonly_cast";
+
 /// `RDONLY_CAST` in `bpf/read.h`.
 const PLACEHOLDER: i32 = 0x696f_7374;
+/// `NO_CASTS` in `bpf/read.h`.
+const NO_CASTS: i32 = 0x696f_7375;
+/// `BPF_ALU64 | BPF_MOV | BPF_K` (include/uapi/linux/bpf.h).
+const MOVE: u8 = 0xb7;
 /// `BPF_JMP | BPF_CALL` (include/uapi/linux/bpf.h).
 const CALL: u8 = 0x85;
 /// `BPF_PSEUDO_KFUNC_CALL`, in the upper half of the byte of registers: `imm` is then the type of
@@ -25,7 +32,7 @@ fn call(registers: u8, number: i32) -> [u8; 8] {
 /// The object with its calls made calls of the kernel's function; none where the kernel has not
 /// got it.
 pub(super) fn resolve(object: &[u8], kernel: &Btf) -> Option<Vec<u8>> {
-    let function = kernel.id_by_type_name_kind("bpf_rdonly_cast", BtfKind::Func);
+    let function = kernel.id_by_type_name_kind(FUNCTION, BtfKind::Func);
     let function = i32::try_from(function.ok()?).ok()?;
     Some(rewrite(object, function))
 }
@@ -38,9 +45,17 @@ fn rewrite(object: &[u8], function: i32) -> Vec<u8> {
     for instruction in instructions {
         if *instruction == from {
             *instruction = to;
+        } else if says_no_casts(instruction) {
+            instruction[4..].fill(0);
         }
     }
     rewritten
+}
+
+/// Whether it puts `NO_CASTS` into some register.
+fn says_no_casts(instruction: &[u8; 8]) -> bool {
+    let [code, registers, low, high, number @ ..] = *instruction;
+    code == MOVE && registers < 16 && [low, high] == [0; 2] && number == NO_CASTS.to_ne_bytes()
 }
 
 #[cfg(test)]
@@ -57,6 +72,14 @@ mod tests {
             [0x85, 0, 0, 0, 5, 0, 0, 0],
         ];
         assert_eq!(rewrite(&object, 12345), expected.concat());
+    }
+
+    #[test]
+    fn they_are_said_to_be_there() {
+        let [a, b, c, d] = NO_CASTS.to_ne_bytes();
+        let (says, compares) = ([0xb7, 3, 0, 0, a, b, c, d], [0x15, 3, 5, 0, a, b, c, d]);
+        let expected = [[0xb7, 3, 0, 0, 0, 0, 0, 0], compares].concat();
+        assert_eq!(rewrite(&[says, compares].concat(), 7), expected);
     }
 
     #[test]

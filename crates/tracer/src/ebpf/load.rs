@@ -1,24 +1,31 @@
 //! What of the object the kernel takes: each program on its own, so that what one kernel refuses
 //! costs one stratum.
 
+use std::collections::HashMap;
+
 use aya::maps::MapError;
 use aya::programs::iter::Iter;
-use aya::programs::{BtfTracePoint, FEntry, FExit, ProgramError, RawTracePoint};
+use aya::programs::{Program, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
-use aya_obj::btf::BtfKind;
 use iostrata_core::op::Gap;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::permission::{filtered, grant};
 use crate::stack::Roots;
 
+use super::jobs::{Done, Job, load_all};
 use super::object::{OpenError, chain};
-use super::types::TRACEPOINT;
-use super::ways::{CHANGES, EVENTS, Hook, Probe, Way};
+use super::types::{self, Types};
+use super::ways::{self, CHANGES, Changes, EVENTS, Probe};
 use super::{Limits, calls, casts, moments, told};
 
 /// The committed object; `make bpf` rebuilds it from `bpf/`.
 static OBJECT: &[u8] = include_bytes_aligned!("iostrata.bpf.o");
+
+/// Programs that the loader itself runs, to go through all tasks.
+const ITERATORS: [&str; 2] = ["adopt", "look"];
+/// What the kernel describes these by.
+const ITERATOR: &str = "bpf_iter_task";
 
 /// What a program observes. A stratum is seen when all its programs are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,26 +86,60 @@ pub(super) struct Programs {
 impl Programs {
     /// With the kernel's function for reading where it has it. A kernel may have it and yet refuse
     /// a program that calls it; then all go without.
-    pub(super) fn load(btf: &Btf, limits: &Limits) -> Result<Self, OpenError> {
-        let object = limits.casts.then(|| casts::resolve(OBJECT, btf)).flatten();
-        let mut casting = object.and_then(|object| Self::of(&object, true, btf, limits).ok());
+    pub(super) fn load(
+        types: &Types,
+        limits: &Limits,
+        loader: EbpfLoader<'static>,
+    ) -> Result<Self, OpenError> {
+        let object = limits.casts.then(|| casts::resolve(OBJECT, &types.hooks));
+        let mut casting = object
+            .flatten()
+            .and_then(|object| Self::of(&object, types, limits, loader).ok());
         if let Some(programs) = casting.take_if(|programs| programs.missing.is_empty()) {
             return Ok(programs);
         }
-        let plain = Self::of(OBJECT, false, btf, limits).map_err(|e| not_loaded(&e))?;
+        let plain = Self::of(OBJECT, types, limits, EbpfLoader::new());
+        let plain = plain.map_err(|e| not_loaded(&e))?;
         // What this kernel takes in neither form is no reason to read slowly.
         let as_much = |casting: &Self| casting.missing.len() <= plain.missing.len();
         Ok(casting.filter(as_much).unwrap_or(plain))
     }
 
-    fn of(object: &[u8], casts: bool, btf: &Btf, limits: &Limits) -> Result<Self, aya::EbpfError> {
-        let mut ebpf = load_object(object, casts, btf, limits)?;
-        let (mut loaded, missing, seen) = load_programs(&mut ebpf, btf, limits);
-        let told = if limits.history && seen.contains(&Stratum::Device) {
-            load_changes(&mut ebpf, btf, limits, &mut loaded)
-        } else {
-            Vec::new()
-        };
+    fn of(
+        object: &[u8],
+        types: &Types,
+        limits: &Limits,
+        loader: EbpfLoader<'static>,
+    ) -> Result<Self, aya::EbpfError> {
+        let mut ebpf = load_object(object, &types.fields, limits, loader)?;
+        let Taken {
+            events,
+            changes,
+            mut missing,
+        } = load_programs(&mut ebpf, &types.hooks, limits);
+        let mut loaded = Vec::new();
+        for (stratum, done) in events {
+            match done {
+                Ok(way) => loaded.extend(way.probes.iter().map(|probe| (stratum, *probe))),
+                Err(why) => missing.push(Gap::new(stratum.as_str(), why)),
+            }
+        }
+        let seen: Vec<Stratum> = Stratum::ALL
+            .into_iter()
+            .filter(|stratum| limits.wants(*stratum))
+            .filter(|stratum| missing.iter().all(|gap| gap.what != stratum.as_str()))
+            .collect();
+        // Half a stratum would give half a figure: drop its other programs too.
+        loaded.retain(|(stratum, _)| seen.contains(stratum));
+        let mut told = Vec::new();
+        if seen.contains(&Stratum::Device) {
+            // Those of a file system together: half of its changes tell nothing.
+            for (filesystem, done) in changes {
+                let Ok(way) = done else { continue };
+                told.push(filesystem);
+                loaded.extend(way.probes.iter().map(|probe| (Stratum::Device, *probe)));
+            }
+        }
         Ok(Self {
             ebpf,
             loaded,
@@ -109,18 +150,27 @@ impl Programs {
     }
 }
 
+/// The object's types, those of the kernel that it needs, and what its programs are attached to.
+pub(super) fn types(modules: &[&str]) -> Result<Types, String> {
+    let mut hooks = ways::hooks();
+    hooks.insert(casts::FUNCTION.as_bytes().to_vec());
+    hooks.insert(ITERATOR.as_bytes().to_vec());
+    types::read(modules, OBJECT, &hooks)
+}
+
 fn load_object(
     object: &[u8],
-    casts: bool,
     btf: &Btf,
     limits: &Limits,
+    loader: EbpfLoader<'static>,
 ) -> Result<Ebpf, aya::EbpfError> {
     let table = calls::table(limits.record);
-    EbpfLoader::new()
+    // It borrows what it is told now.
+    let mut loader: EbpfLoader<'_> = loader;
+    loader
         .btf(Some(btf))
         // Task storage has no user-space interface in aya; none is needed.
         .allow_unsupported_maps()
-        .override_global("CASTS", &u32::from(casts), true)
         .override_global("CALLS", &table, true)
         .override_global("TOLD_BY", &calls::told(), true)
         .override_global("REQUEST", &told::requests(), true)
@@ -176,65 +226,52 @@ fn is_filtered() -> bool {
     is_able && filtered::is_filtered()
 }
 
-/// Operations of io_uring and names are decoded with the history only: experiments know their own.
-fn load_programs(
-    ebpf: &mut Ebpf,
-    btf: &Btf,
-    limits: &Limits,
-) -> (Vec<(Stratum, Probe)>, Vec<Gap>, Vec<Stratum>) {
-    let mut loaded = Vec::new();
-    let mut missing: Vec<Gap> = Vec::new();
-    for name in ["adopt", "look"] {
-        if let Err(why) = load_iterator(ebpf, name, btf) {
-            missing.push(Gap::new(
-                Stratum::Tasks.as_str(),
-                format!("iter/task: {why}"),
-            ));
-        }
+impl Limits {
+    /// Operations of io_uring and names are decoded with the history only: experiments know their own.
+    fn wants(&self, stratum: Stratum) -> bool {
+        self.history || !matches!(stratum, Stratum::Ring | Stratum::Names)
     }
-    let wanted = |stratum| limits.history || !matches!(stratum, Stratum::Ring | Stratum::Names);
-    for event in EVENTS.iter().filter(|event| wanted(event.stratum)) {
-        match load_first(ebpf, event.ways, btf, limits) {
-            Ok(way) => loaded.extend(way.probes.iter().map(|probe| (event.stratum, *probe))),
-            Err(why) => missing.push(Gap::new(event.stratum.as_str(), why)),
-        }
-    }
-    let seen: Vec<Stratum> = Stratum::ALL
-        .into_iter()
-        .filter(|stratum| wanted(*stratum))
-        .filter(|stratum| missing.iter().all(|gap| gap.what != stratum.as_str()))
+}
+
+/// What the kernel took of each.
+struct Taken {
+    events: Vec<(Stratum, Done)>,
+    /// By type of file system.
+    changes: Vec<(&'static str, Done)>,
+    missing: Vec<Gap>,
+}
+
+fn load_programs(ebpf: &mut Ebpf, hooks: &Btf, limits: &Limits) -> Taken {
+    let mut all: HashMap<String, &mut Program> = ebpf
+        .programs_mut()
+        .map(|(name, program)| (name.to_owned(), program))
         .collect();
-    // Half a stratum would give half a figure: drop its other programs too.
-    loaded.retain(|(stratum, _)| seen.contains(stratum));
-    (loaded, missing, seen)
-}
-
-/// Loads the first way that the kernel takes whole. Fails with what it said of each.
-fn load_first<'a>(
-    ebpf: &mut Ebpf,
-    ways: &'a [Way],
-    btf: &Btf,
-    limits: &Limits,
-) -> Result<&'a Way, String> {
-    let mut refused = Vec::new();
-    for way in ways {
-        match load_way(ebpf, way, btf, limits) {
-            Ok(()) => return Ok(way),
-            Err(why) => refused.push(why),
+    let iterators = ITERATORS.map(|name| (name, all.remove(name)));
+    let wanted = EVENTS.iter().filter(|event| limits.wants(event.stratum));
+    let strata: Vec<Stratum> = wanted.clone().map(|event| event.stratum).collect();
+    let of_mounted = |of_one: &&Changes| limits.history && is_mounted(of_one.filesystem);
+    let changes = CHANGES.iter().filter(of_mounted);
+    let filesystems: Vec<&str> = changes.clone().map(|of_one| of_one.filesystem).collect();
+    let ways = changes.map(|of_one| of_one.ways);
+    let ways = ways.chain(wanted.map(|event| event.ways));
+    let jobs = ways.map(|ways| Job::new(ways, &mut all)).collect();
+    let mut missing = Vec::new();
+    let mut done = load_all(jobs, hooks, limits, || {
+        for (name, program) in iterators {
+            if let Err(why) = load_iterator(program, hooks) {
+                missing.push(Gap::new(
+                    Stratum::Tasks.as_str(),
+                    format!("iter/task, {name}: {why}"),
+                ));
+            }
         }
+    });
+    let events = done.split_off(filesystems.len());
+    Taken {
+        events: strata.into_iter().zip(events).collect(),
+        changes: filesystems.into_iter().zip(done).collect(),
+        missing,
     }
-    Err(refused.join("; "))
-}
-
-fn load_way(ebpf: &mut Ebpf, way: &Way, btf: &Btf, limits: &Limits) -> Result<(), String> {
-    for probe in way.probes {
-        let name = probe.name();
-        if limits.without.contains(&name.as_str()) {
-            return Err(format!("{name}: not to be used"));
-        }
-        load_one(ebpf, probe, btf).map_err(|why| format!("{name}: {why}"))?;
-    }
-    Ok(())
 }
 
 /// Whether a file system of this type is mounted, in whatever namespace. Of others nothing has to be
@@ -252,74 +289,15 @@ fn is_mounted(kind: &str) -> bool {
     })
 }
 
-/// Those of a file system together: half of its changes tell nothing.
-fn load_changes(
-    ebpf: &mut Ebpf,
-    btf: &Btf,
-    limits: &Limits,
-    loaded: &mut Vec<(Stratum, Probe)>,
-) -> Vec<&'static str> {
-    let mut told = Vec::new();
-    for of_one in CHANGES
-        .iter()
-        .filter(|of_one| is_mounted(of_one.filesystem))
-    {
-        if let Ok(way) = load_first(ebpf, of_one.ways, btf, limits) {
-            told.push(of_one.filesystem);
-            loaded.extend(way.probes.iter().map(|probe| (Stratum::Device, *probe)));
-        }
-    }
-    told
-}
-
-fn load_one(ebpf: &mut Ebpf, probe: &Probe, btf: &Btf) -> Result<(), String> {
-    let program = ebpf.program_mut(probe.program).ok_or("not in the object")?;
-    let wrong = |e: ProgramError| chain(&e);
-    match probe.hook {
-        Hook::Tracepoint => {
-            let program: &mut BtfTracePoint = program.try_into().map_err(wrong)?;
-            load_anew(program, |program| program.load(probe.on, btf))
-        }
-        Hook::Raw => {
-            // It is looked for when the program is attached only.
-            let name = format!("{TRACEPOINT}{}", probe.on);
-            btf.id_by_type_name_kind(&name, BtfKind::Typedef)
-                .map_err(|e| chain(&e))?;
-            let program: &mut RawTracePoint = program.try_into().map_err(wrong)?;
-            load_anew(program, RawTracePoint::load)
-        }
-        Hook::Entry => {
-            let program: &mut FEntry = program.try_into().map_err(wrong)?;
-            load_anew(program, |program| program.load(probe.on, btf))
-        }
-        Hook::Exit => {
-            let program: &mut FExit = program.try_into().map_err(wrong)?;
-            load_anew(program, |program| program.load(probe.on, btf))
-        }
-    }
-}
-
-/// A program may be part of a way that was tried before.
-fn load_anew<P>(
-    program: &mut P,
-    load: impl FnOnce(&mut P) -> Result<(), ProgramError>,
-) -> Result<(), String> {
-    match load(program) {
-        Ok(()) | Err(ProgramError::AlreadyLoaded) => Ok(()),
-        Err(error) => Err(chain(&error)),
-    }
-}
-
-fn load_iterator(ebpf: &mut Ebpf, name: &str, btf: &Btf) -> Result<(), String> {
-    let program = ebpf.program_mut(name).ok_or("not in the object")?;
+fn load_iterator(program: Option<&mut Program>, btf: &Btf) -> Result<(), String> {
+    let program = program.ok_or("not in the object")?;
     let program: &mut Iter = program.try_into().map_err(|e: ProgramError| chain(&e))?;
     program.load("task", btf).map_err(|e| chain(&e))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::types;
-    use super::super::ways::Changes;
+    use super::super::ways::Way;
     use super::*;
 
     /// A refusal of the form with casts would otherwise show as a slower trace only.
@@ -329,16 +307,16 @@ mod tests {
             crate::skip::skip("loading eBPF programs needs root");
             return;
         }
-        let btf = types::read(&types::loaded()).unwrap();
-        let with_casts = casts::resolve(OBJECT, &btf);
+        let types = types(&types::loaded()).unwrap();
+        let with_casts = casts::resolve(OBJECT, &types.hooks);
         for limits in [Limits::default(), Limits::trace(), Limits::record()] {
-            let mut plain = Programs::of(OBJECT, false, &btf, &limits).unwrap();
+            let mut plain = Programs::of(OBJECT, &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(plain.missing, []);
             let Some(object) = &with_casts else {
                 crate::skip::skip("the kernel has no bpf_rdonly_cast");
                 continue;
             };
-            let mut casting = Programs::of(object, true, &btf, &limits).unwrap();
+            let mut casting = Programs::of(object, &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(casting.missing, []);
             assert_eq!(
                 plain.told.contains(&"ext4"),
@@ -347,12 +325,39 @@ mod tests {
             for programs in [&mut plain, &mut casting] {
                 // Those that are modules, and not loaded, have no tracepoints.
                 let known = std::fs::read_to_string("/proc/filesystems").unwrap();
-                let here = |of_one: &&Changes| known.contains(of_one.filesystem);
-                for of_one in CHANGES.iter().filter(here) {
-                    let taken = load_first(&mut programs.ebpf, of_one.ways, &btf, &limits);
-                    assert!(taken.is_ok(), "{}: {taken:?}", of_one.filesystem);
+                let mut all = programs.ebpf.programs_mut();
+                let mut all = all
+                    .by_ref()
+                    .map(|(name, one)| (name.to_owned(), one))
+                    .collect();
+                for of_one in &CHANGES {
+                    let taken = Job::new(of_one.ways, &mut all).load(&types.hooks, &limits);
+                    let is_here = known.contains(of_one.filesystem);
+                    assert!(
+                        !is_here || taken.is_ok(),
+                        "{}: {taken:?}",
+                        of_one.filesystem
+                    );
                 }
             }
         }
+    }
+
+    /// They were attached one after the other before several threads loaded them.
+    #[test]
+    fn the_order_is_that_of_the_list() {
+        let types = types(&types::loaded()).unwrap();
+        let programs =
+            Programs::load(&types, &Limits::trace(), EbpfLoader::new()).map_err(|e| e.to_string());
+        let loaded = programs.unwrap().loaded;
+        let place = |(_, probe): &(Stratum, Probe)| {
+            let has = |way: &Way| way.probes.contains(probe);
+            EVENTS.iter().position(|event| event.ways.iter().any(has))
+        };
+        let places: Vec<usize> = loaded.iter().filter_map(place).collect();
+        assert!(
+            places.len() >= EVENTS.len() && places.is_sorted(),
+            "{places:?}"
+        );
     }
 }

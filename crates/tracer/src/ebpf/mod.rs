@@ -11,14 +11,18 @@ mod casts;
 #[cfg(test)]
 mod classified;
 mod copies;
+mod few;
 mod guard;
 mod history;
 #[cfg(test)]
 mod hostile;
+mod jobs;
 mod living;
 mod load;
+mod lookup;
 mod moments;
 mod names;
+mod needed;
 mod object;
 mod payload;
 mod readout;
@@ -171,13 +175,9 @@ impl EbpfObserver {
 
     /// Loads the programs with limits of one's own.
     pub fn with_limits(limits: Limits) -> Result<Self, OpenError> {
-        let mut object = Object::load(&limits)?;
-        let ring = object
-            .ring()
-            .map_err(|e| OpenError::Maps(object::chain(&e)))?;
         Ok(Self {
-            object,
-            stream: Stream::new(ring),
+            object: Object::load(&limits)?,
+            stream: Stream::default(),
             config: Config::default(),
             streaming: false,
             limits,
@@ -202,11 +202,8 @@ impl EbpfObserver {
     /// A file system that was mounted since may have brought a module with it, whose types and
     /// functions were not there when the programs were loaded.
     fn reload(&mut self) -> Result<(), ObserveError> {
-        let mut object =
-            Object::load(&self.limits).map_err(|e| error("load the programs anew", &e))?;
-        let ring = object.ring().map_err(|e| error("read the eBPF maps", &e))?;
-        self.object = object;
-        self.stream = Stream::new(ring);
+        let object = Object::load(&self.limits);
+        self.object = object.map_err(|e| error("load the programs anew", &e))?;
         Ok(())
     }
 
@@ -262,8 +259,10 @@ impl Observer for EbpfObserver {
         if self.streaming {
             let payloads = self.recording.take();
             let payloads = payloads.map(|recording| self.payloads(recording));
+            let ring = self.object.ring();
+            let ring = ring.map_err(|e| error("read the eBPF maps", &e))?;
             self.stream
-                .start(payloads.transpose()?, Sums::new(&self.limits))
+                .start(ring, payloads.transpose()?, Sums::new(&self.limits))
                 .map_err(|e| error("start the thread that reads the ring", &e))?;
         }
         self.adopt_tree()

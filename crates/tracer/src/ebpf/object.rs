@@ -1,17 +1,18 @@
 //! The loaded object: its maps, and attaching its programs.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::thread::JoinHandle;
 
-use aya::Ebpf;
 use aya::maps::{Array, Map, MapData, MapError, RingBuf};
 use aya::programs::iter::Iter;
 use aya::programs::links::FdLink;
 use aya::programs::{BtfTracePoint, FEntry, FExit, Program, ProgramError, RawTracePoint};
+use aya::{Ebpf, EbpfLoader};
 use iostrata_core::environment::{TRACEPOINTS, Way};
 use iostrata_core::op::Gap;
 
-use super::load::{Programs, Stratum};
+use super::load::{self, Programs, Stratum};
 use super::skipped::Skipped;
 use super::stopping::{NoStops, Stops};
 use super::ways::{Hook, Probe};
@@ -78,21 +79,25 @@ impl Object {
         if filtered::ends_at_bpf() {
             return Err(OpenError::Filtered);
         }
-        // Reading 120,000 symbols takes half as long as loading, and both cores are free.
+        // Where the kernel does not look symbols up, reading them takes longer than all else.
         let read = || {
             failure::stage("symbols.read");
             symbols::read()
         };
         let addresses = std::thread::Builder::new().spawn(read);
+        // Aya's loader reads all types whether or not it is given others.
+        let loader = std::thread::Builder::new().spawn(EbpfLoader::new);
         let modules = types::loaded();
-        let btf = types::read(&modules).map_err(OpenError::NoBtf)?;
+        let types = load::types(&modules).map_err(OpenError::NoBtf)?;
+        let loader = loader.ok().and_then(|loader| loader.join().ok());
+        let loader = loader.unwrap_or_default();
         let Programs {
             ebpf,
             loaded,
             mut missing,
             seen,
             told,
-        } = Programs::load(&btf, limits)?;
+        } = Programs::load(&types, limits, loader)?;
         if !seen.contains(&Stratum::Tasks) {
             let why = missing
                 .iter()
@@ -126,12 +131,12 @@ impl Object {
         })
     }
 
-    pub(super) fn ring(&mut self) -> Result<RingBuf<MapData>, MapError> {
-        let map = self
-            .ebpf
-            .take_map("events")
-            .ok_or_else(|| absent("events"))?;
-        RingBuf::try_from(map)
+    /// The ring, mapped as long as it is read: each of its pages counts twice as resident.
+    pub(super) fn ring(&self) -> Result<RingBuf<MapData>, MapError> {
+        let Some(Map::RingBuf(map)) = self.ebpf.map("events") else {
+            return Err(absent("events"));
+        };
+        RingBuf::try_from(Map::RingBuf(MapData::from_fd(another(map)?)?))
     }
 
     /// How often each process was stopped, from now on: an entry for each process.
@@ -224,7 +229,11 @@ impl Object {
                 .find_map(|line| line.strip_prefix("recursion_misses:"))?;
             Some((*stratum, *probe, value.trim().parse().ok()?))
         };
-        self.loaded.iter().filter_map(misses).collect()
+        // One program may be attached to several places; it is counted as a whole.
+        let mut told = BTreeSet::new();
+        let programs = self.loaded.iter();
+        let programs = programs.filter(|(_, probe)| told.insert(probe.program));
+        programs.filter_map(misses).collect()
     }
 
     pub(super) fn detach(&mut self) {

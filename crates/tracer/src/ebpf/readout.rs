@@ -186,7 +186,7 @@ fn call_rows(ebpf: &Ebpf, called: Called) -> Result<Vec<SyscallRow>, MapError> {
 
 pub(super) fn rows_of_calls(called: Called) -> Vec<SyscallRow> {
     let sums = called.sums.into_iter();
-    sums.map(|((nr, file), value)| call_row(nr, file_id(&file), &value))
+    sums.map(|((nr, file), value)| call_row(nr, file_id(&file), &value.whole()))
         .collect()
 }
 

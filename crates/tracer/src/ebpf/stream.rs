@@ -51,30 +51,26 @@ pub(super) struct Events {
     pub(super) unread: u64,
 }
 
-/// The ring, and the thread that reads it during a session.
+/// The thread that reads the ring during a session.
+#[derive(Default)]
 pub(super) struct Stream {
-    ring: Option<RingBuf<MapData>>,
     reader: Option<Reader>,
 }
 
-/// The thread, which gives the ring back, and the flag that ends it.
+/// The thread, and the flag that ends it.
 struct Reader {
-    thread: JoinHandle<(RingBuf<MapData>, Events)>,
+    thread: JoinHandle<Events>,
     done: Arc<AtomicBool>,
 }
 
 impl Stream {
-    pub(super) fn new(ring: RingBuf<MapData>) -> Self {
-        Self {
-            ring: Some(ring),
-            reader: None,
-        }
-    }
-
     /// Throws away what an earlier session left and begins to read.
-    pub(super) fn start(&mut self, payloads: Option<Payloads>, sums: Sums) -> io::Result<()> {
-        let lost = || io::Error::other("an earlier one has failed and taken the ring with it");
-        let mut ring = self.ring.take().ok_or_else(lost)?;
+    pub(super) fn start(
+        &mut self,
+        mut ring: RingBuf<MapData>,
+        payloads: Option<Payloads>,
+        sums: Sums,
+    ) -> io::Result<()> {
         while ring.next().is_some() {}
         let done = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&done);
@@ -96,7 +92,7 @@ impl Stream {
             return Events::default();
         };
         done.store(true, Ordering::Release);
-        let (ring, mut events) = match thread.join() {
+        let mut events = match thread.join() {
             Ok(read) => read,
             Err(panic) => {
                 let mut events = Events::default();
@@ -104,7 +100,6 @@ impl Stream {
                 return events;
             }
         };
-        self.ring = Some(ring);
         events.ops.sort_by_key(|op| op.started_ns);
         events.requests.sort_by_key(|request| request.issued_ns);
         for (id, op) in (0..).zip(&mut events.ops) {
@@ -124,11 +119,7 @@ impl Events {
 }
 
 /// On the reader's thread.
-fn read(
-    mut ring: RingBuf<MapData>,
-    mut events: Events,
-    stop: &AtomicBool,
-) -> (RingBuf<MapData>, Events) {
+fn read(mut ring: RingBuf<MapData>, mut events: Events, stop: &AtomicBool) -> Events {
     // Without the right to it the reader waits its turn like everybody else.
     let _refused = setpriority_process(None, NICE);
     loop {
@@ -138,10 +129,10 @@ fn read(
         if let Err(panic) = drained {
             events.fail(&*panic);
             let_run(&mut ring, &mut events, stop);
-            return (ring, events);
+            return events;
         }
         if last {
-            return (ring, events);
+            return events;
         }
         thread::sleep(PAUSE);
     }

@@ -3,11 +3,13 @@
 //! The kernel's tables hold the rest, which is added when they are read.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use iostrata_core::trace::{Direction, direction, is_sync};
 use zerocopy::FromBytes as _;
 
+use super::few::Sum;
 use super::wire::{CacheEvent, CacheValue, CallValue, FewEvent, FileKey, Submission, add};
 use super::{Limits, calls};
 
@@ -25,7 +27,7 @@ const SUMMED: usize = 1 << 18;
 /// those that took most time; the calls on all others are summed by call.
 #[derive(Debug)]
 pub(super) struct Sums {
-    calls: HashMap<CallOnFile, Box<CallValue>>,
+    calls: HashMap<CallOnFile, Sum>,
     pub(super) cache: HashMap<Pages, CacheValue>,
     most_calls: usize,
     most_pages: usize,
@@ -54,7 +56,7 @@ struct Used {
 /// The calls of a session.
 pub(super) struct Called {
     /// Sums by call and file.
-    pub(super) sums: HashMap<CallOnFile, Box<CallValue>>,
+    pub(super) sums: HashMap<CallOnFile, Sum>,
     /// Files whose calls are in the sums without a file.
     pub(super) summed: HashSet<FileKey>,
     /// How many calls that are.
@@ -88,8 +90,11 @@ impl Sums {
         let Ok(event) = FewEvent::read_from_bytes(record) else {
             return;
         };
-        let count = u64::from(event.count);
-        self.on((event.nr, event.file), count, |sum| sum.add_few(&event));
+        let key = (event.nr, event.file);
+        match self.calls.get_mut(&key) {
+            Some(sum) => sum.add_few(&event),
+            None => self.on(key, Sum::Few(Box::new(event))),
+        }
     }
 
     pub(super) fn submission(&mut self, submission: &Submission) {
@@ -100,7 +105,7 @@ impl Sums {
 
     /// Adds an entry of the kernel's table.
     pub(super) fn add(&mut self, key: CallOnFile, value: &CallValue) {
-        self.on(key, value.count, |sum| sum.add(value));
+        self.on(key, Sum::of(value));
     }
 
     /// The calls, without what else there is.
@@ -117,21 +122,21 @@ impl Sums {
         self.calls.is_empty()
     }
 
-    fn on(&mut self, key: CallOnFile, count: u64, change: impl FnOnce(&mut CallValue)) {
+    fn on(&mut self, key: CallOnFile, more: Sum) {
         if let Some(sum) = self.calls.get_mut(&key) {
-            return change(sum);
+            return sum.add_sum(&more);
         }
         let (number, file) = key;
         let is_kept = file == FileKey::default() || self.is_kept(file);
         if !is_kept && !calls::is_source(number) {
-            add(&mut self.summed_calls, count);
+            add(&mut self.summed_calls, more.count());
         }
         let key = if is_kept {
             key
         } else {
             (number, FileKey::default())
         };
-        change(self.calls.entry(key).or_insert(Box::new(CallValue::ZERO)));
+        merge(&mut self.calls, key, more);
         if is_kept
             && (self.kept.len() > self.most_kept + self.most_kept / 4
                 || self.calls.len() > self.most_calls)
@@ -157,7 +162,7 @@ impl Sums {
         for ((number, file), value) in &self.calls {
             let used = files.entry(*file).or_default();
             used.is_changed |= changes(*number);
-            add(&mut used.time_ns, value.time_ns);
+            add(&mut used.time_ns, value.time_ns());
             used.entries += 1;
         }
         files.remove(&FileKey::default());
@@ -181,15 +186,14 @@ impl Sums {
             }
         }
         let summed = &self.summed;
-        let gone = |(_, file): &CallOnFile, _: &mut Box<CallValue>| summed.contains(file);
-        let gone: Vec<(CallOnFile, Box<CallValue>)> = self.calls.extract_if(gone).collect();
+        let gone = |(_, file): &CallOnFile, _: &mut Sum| summed.contains(file);
+        let gone: Vec<(CallOnFile, Sum)> = self.calls.extract_if(gone).collect();
         for ((number, _), value) in gone {
             if !calls::is_source(number) {
-                add(&mut self.summed_calls, value.count);
+                add(&mut self.summed_calls, value.count());
             }
             let key = (number, FileKey::default());
-            let sum = self.calls.entry(key);
-            sum.or_insert(Box::new(CallValue::ZERO)).add(&value);
+            merge(&mut self.calls, key, value);
         }
     }
 
@@ -206,22 +210,12 @@ impl Sums {
     }
 }
 
-impl CallValue {
-    fn add_few(&mut self, few: &FewEvent) {
-        add(&mut self.count, u64::from(few.count));
-        add(&mut self.errors, u64::from(few.errors));
-        add(&mut self.returned, few.returned);
-        add(&mut self.time_ns, few.time_ns);
-        add(&mut self.blocked_ns, few.blocked_ns);
-        add(&mut self.pairs, u64::from(few.pairs));
-        add(&mut self.sequential, u64::from(few.sequential));
-        add(&mut self.backward, u64::from(few.backward));
-        add(&mut self.empty, u64::from(few.empty));
-        self.furthest = self.furthest.max(few.furthest);
-        let calls = usize::from(few.count);
-        count(&mut self.histogram, few.buckets.iter().take(calls));
-        // SIZE_BUCKETS stands for a call that moved nothing.
-        count(&mut self.sizes, few.sizes.iter().take(calls));
+fn merge(sums: &mut HashMap<CallOnFile, Sum>, key: CallOnFile, more: Sum) {
+    match sums.entry(key) {
+        Entry::Occupied(mut sum) => sum.get_mut().add_sum(&more),
+        Entry::Vacant(none) => {
+            none.insert(more);
+        }
     }
 }
 
@@ -229,14 +223,6 @@ impl CallValue {
 fn changes(number: u32) -> bool {
     let name = calls::name(number);
     is_sync(name) || direction(name) == Some(Direction::Write)
-}
-
-fn count<'a>(histogram: &mut [u32], buckets: impl Iterator<Item = &'a u8>) {
-    for bucket in buckets {
-        if let Some(count) = histogram.get_mut(usize::from(*bucket)) {
-            *count = count.saturating_add(1);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -292,7 +278,7 @@ mod tests {
     fn told(mut sums: Sums) -> (Vec<(u64, u64)>, u64, u64) {
         let called = sums.take_calls();
         let sums = called.sums.iter();
-        let files = sums.map(|((_, file), sum)| (file.inode, sum.count));
+        let files = sums.map(|((_, file), sum)| (file.inode, sum.count()));
         let mut files: Vec<(u64, u64)> = files.collect();
         files.sort_unstable();
         let without = files.iter().filter(|(inode, _)| *inode == 0);
@@ -312,6 +298,7 @@ mod tests {
         sums.calls(few(7, &[10, 11], &[6, NOTHING]).as_bytes());
         sums.calls(few(7, &[11], &[6]).as_bytes());
         let (key, value) = sums.calls.iter().next().unwrap();
+        let value = value.whole();
         assert_eq!((sums.calls.len(), key.0, key.1.inode), (1, 1, 7));
         assert_eq!((value.count, value.returned, value.empty), (3, 200, 2));
         assert_eq!((value.histogram[10], value.histogram[11]), (1, 2));

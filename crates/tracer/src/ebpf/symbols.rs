@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
+use super::lookup;
 use super::wire::END_IOS;
 
 /// Kernel functions, in the order of `enum end_io` in `bpf/wire.h`.
@@ -22,9 +23,14 @@ pub(super) fn known(addresses: &[u64; END_IOS]) -> bool {
     addresses.iter().any(|address| *address != 0)
 }
 
-/// Addresses from `/proc/kallsyms`, 0 where unknown. Without `CAP_SYSLOG` every
-/// address there is 0; a file system that is not loaded has none.
+/// Addresses, 0 where unknown. Without `CAP_SYSLOG` the kernel tells none; a file system that is not
+/// loaded has none.
 pub(super) fn read() -> [u64; END_IOS] {
+    lookup::addresses(&WANTED).unwrap_or_else(|_not_offered| listed())
+}
+
+/// Those of `/proc/kallsyms`.
+fn listed() -> [u64; END_IOS] {
     File::open("/proc/kallsyms").map_or([0; END_IOS], |file| parse(BufReader::new(file)))
 }
 
@@ -73,6 +79,13 @@ mod tests {
             "a data symbol of that name is not the function"
         );
         assert!(known(&addresses));
+    }
+
+    #[test]
+    fn the_kernels_look_up_agrees_with_its_list() {
+        let found = lookup::addresses(&WANTED).unwrap();
+        assert_eq!(found, listed());
+        assert!(known(&found));
     }
 
     #[test]

@@ -4,11 +4,15 @@
 //! kernel's own, and their names lie behind the kernel's (Documentation/bpf/btf.rst), so one
 //! description of all is those of the modules put behind the kernel's.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use aya::{Btf, Endianness};
+use object::{Object as _, ObjectSection as _};
 
+use super::needed::Index;
 use super::object::chain;
+use crate::kernel::Shown;
 
 /// Modules with types that programs read, or tracepoints they are attached to.
 pub(super) const MODULES: [&str; 4] = ["ext4", "xfs", "btrfs", "overlay"];
@@ -33,29 +37,64 @@ pub(super) const TRACEPOINT: &str = "btf_trace_";
 
 const DIRECTORY: &str = "/sys/kernel/btf";
 
+/// What programs need of the types.
+pub(super) struct Types {
+    /// Structures whose fields they read.
+    pub(super) fields: Btf,
+    /// What they are attached to, and functions they call.
+    pub(super) hooks: Btf,
+}
+
 /// Which of the modules are loaded.
 pub(super) fn loaded() -> Vec<&'static str> {
     let is_loaded = |name: &&str| Path::new(DIRECTORY).join(name).exists();
     MODULES.into_iter().filter(is_loaded).collect()
 }
 
-/// Of the kernel and these modules. Fails with the cause.
-pub(super) fn read(modules: &[&str]) -> Result<Btf, String> {
+/// Of the kernel and these modules, what a program compiled with the types of `object` needs that is
+/// attached to `hooks`. Fails with the cause.
+pub(super) fn read(
+    modules: &[&str],
+    object: &[u8],
+    hooks: &HashSet<Vec<u8>>,
+) -> Result<Types, String> {
     let read = |name: &str| {
         let file = Path::new(DIRECTORY).join(name);
-        std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))
+        Shown::of(&file).map_err(|error| format!("{}: {error}", file.display()))
     };
-    let mut all = read("vmlinux")?;
-    if !modules.is_empty() {
-        let mut whole = Whole::new(&all).ok_or_else(|| not_understood("vmlinux"))?;
-        for name in modules {
-            // One that was unloaded meanwhile has no files that could be read.
-            let Ok(bytes) = read(name) else { continue };
-            whole.add(&bytes).ok_or_else(|| not_understood(name))?;
-        }
-        all = whole.bytes();
+    let kernel = read("vmlinux")?;
+    if modules.is_empty() {
+        return needed(kernel.as_slice(), object, hooks);
     }
-    Btf::parse(&all, Endianness::default()).map_err(|error| chain(&error))
+    let mut whole = Whole::new(kernel.as_slice()).ok_or_else(|| not_understood("vmlinux"))?;
+    for name in modules {
+        // One that was unloaded meanwhile has no files that could be read.
+        let Ok(bytes) = read(name) else { continue };
+        whole
+            .add(bytes.as_slice())
+            .ok_or_else(|| not_understood(name))?;
+    }
+    needed(&whole.bytes(), object, hooks)
+}
+
+fn needed(all: &[u8], object: &[u8], hooks: &HashSet<Vec<u8>>) -> Result<Types, String> {
+    let index = Index::of(all).ok_or_else(|| not_understood("vmlinux"))?;
+    let parse = |bytes: Option<Vec<u8>>| {
+        let bytes = bytes.ok_or_else(|| not_understood("vmlinux"))?;
+        Btf::parse(&bytes, Endianness::default()).map_err(|error| chain(&error))
+    };
+    let names = names_in(object).ok_or("the object has no types")?;
+    Ok(Types {
+        fields: parse(index.only(&index.structures(&names)))?,
+        hooks: parse(index.only(&index.hooks(hooks)))?,
+    })
+}
+
+/// Structures that a compiled object knows by name.
+fn names_in(object: &[u8]) -> Option<HashSet<Vec<u8>>> {
+    let object = object::File::parse(object).ok()?;
+    let section = object.section_by_name(".BTF")?;
+    Index::of(section.data().ok()?).map(|index| index.names_of_structures())
 }
 
 fn not_understood(name: &str) -> String {
@@ -66,12 +105,12 @@ fn not_understood(name: &str) -> String {
 const HEADER_BYTES: usize = 24;
 const MAGIC: u16 = 0xeb9f;
 
-struct Parts<'a> {
-    types: &'a [u8],
-    names: &'a [u8],
+pub(super) struct Parts<'a> {
+    pub(super) types: &'a [u8],
+    pub(super) names: &'a [u8],
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_ne_bytes(bytes.try_into().ok()?))
 }
@@ -81,7 +120,7 @@ fn index(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 impl<'a> Parts<'a> {
-    fn of(bytes: &'a [u8]) -> Option<Self> {
+    pub(super) fn of(bytes: &'a [u8]) -> Option<Self> {
         let magic = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
         let after = bytes.get(index(bytes, 4)?..).filter(|_| magic == MAGIC)?;
         let part = |at: usize| {
@@ -162,19 +201,22 @@ impl Whole {
         })
     }
 
-    fn bytes(self) -> Vec<u8> {
-        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let (types, names) = (length(&self.types), length(&self.names));
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.types.len() + self.names.len());
-        bytes.extend(MAGIC.to_ne_bytes());
-        bytes.extend([1, 0]); // version and flags
-        for field in [24, 0, types, types, names] {
-            bytes.extend(field.to_ne_bytes());
-        }
-        bytes.extend(self.types);
-        bytes.extend(self.names);
-        bytes
+    fn bytes(&self) -> Vec<u8> {
+        description(&self.types, &self.names)
     }
+}
+
+pub(super) fn description(types: &[u8], names: &[u8]) -> Vec<u8> {
+    let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + types.len() + names.len());
+    bytes.extend(MAGIC.to_ne_bytes());
+    bytes.extend([1, 0]); // version and flags
+    for field in [24, 0, length(types), length(types), length(names)] {
+        bytes.extend(field.to_ne_bytes());
+    }
+    bytes.extend(types);
+    bytes.extend(names);
+    bytes
 }
 
 /// How far a module's own numbers and names are moved by the modules before it.
@@ -204,17 +246,17 @@ fn shift(field: &mut [u8], from: u32, by: u32) -> Option<()> {
 }
 
 /// One type: what it is, and how much follows (Documentation/bpf/btf.rst).
-struct Kind {
-    number: u32,
+pub(super) struct Kind {
+    pub(super) number: u32,
     entries: usize,
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 /// Bytes of `struct btf_type`.
-const TYPE_BYTES: usize = 12;
+pub(super) const TYPE_BYTES: usize = 12;
 
 impl Kind {
-    fn at(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn at(bytes: &[u8]) -> Option<Self> {
         let info = word(bytes, 4)?;
         let (number, entries) = (info >> 24 & 0x1f, usize::try_from(info & 0xffff).ok()?);
         let follows = match number {
@@ -233,7 +275,7 @@ impl Kind {
     }
 
     /// Where names are: its own, and those of its members, values or parameters.
-    fn names(&self) -> Vec<usize> {
+    pub(super) fn names(&self) -> Vec<usize> {
         let own = std::iter::once(0);
         match self.number {
             4 | 5 | 19 => own.chain(self.entries_at(12, 0)).collect(),
@@ -243,7 +285,7 @@ impl Kind {
     }
 
     /// Where numbers of other types are.
-    fn types(&self) -> Vec<usize> {
+    pub(super) fn types(&self) -> Vec<usize> {
         match self.number {
             2 | 8..=12 | 14 | 17 | 18 => vec![8],
             3 => vec![TYPE_BYTES, TYPE_BYTES + 4],
@@ -269,20 +311,14 @@ mod tests {
     const TYPEDEF: u32 = 8 << 24;
 
     /// A description with these words for types.
-    fn description(types: &[u32], names: &[u8]) -> Vec<u8> {
+    fn words(types: &[u32], names: &[u8]) -> Vec<u8> {
         let types: Vec<u8> = types.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap();
-        let mut bytes = MAGIC.to_ne_bytes().to_vec();
-        bytes.extend([1, 0]);
-        for field in [24, 0, length(&types), length(&types), length(names)] {
-            bytes.extend(field.to_ne_bytes());
-        }
-        [bytes, types, names.to_vec()].concat()
+        description(&types, names)
     }
 
     fn kernel() -> Vec<u8> {
         // Number 1: `int`, of 4 bytes.
-        description(&[1, INT, 4, 32], b"\0int\0")
+        words(&[1, INT, 4, 32], b"\0int\0")
     }
 
     /// Number 2 is a structure of one `int`, number 3 a name for it.
@@ -290,7 +326,7 @@ mod tests {
         let second = u32::try_from(names.iter().position(|byte| *byte == 0).unwrap()).unwrap();
         let kernel_names = 5;
         let (structure, name) = (kernel_names, kernel_names + second + 1);
-        description(
+        words(
             &[structure, STRUCT | 1, 4, 1, 1, 0, name, TYPEDEF, 2],
             names,
         )
@@ -336,7 +372,7 @@ mod tests {
             let mut whole = Whole::new(&kernel()).unwrap();
             assert!(whole.add(&module[..end]).is_none(), "{end}");
         }
-        let unknown = description(&[5, 31 << 24, 0], b"x\0");
+        let unknown = words(&[5, 31 << 24, 0], b"x\0");
         assert!(Whole::new(&kernel()).unwrap().add(&unknown).is_none());
     }
 }

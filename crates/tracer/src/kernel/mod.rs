@@ -14,6 +14,7 @@ mod mounts;
 mod orphan;
 mod region;
 mod ring;
+mod shown;
 mod stdio;
 mod sync_file_range;
 
@@ -27,5 +28,6 @@ pub use mounts::{PrivateMounts, private_mounts};
 pub use orphan::die_with_parent;
 pub use region::Advice;
 pub use ring::{Ring, RingError};
+pub use shown::Shown;
 pub use stdio::{Stdio, StdioMode, copy_by_fgetc, copy_by_getc_unlocked};
 pub use sync_file_range::{SyncFileRange, sync_file_range};

@@ -78,6 +78,18 @@ impl Region {
         Ok(Self::at(start.cast(), len_bytes))
     }
 
+    /// A file whose mapping is not shared, for reading. The kernel's description of its types takes
+    /// no other (`btf_sysfs_vmlinux_mmap`, `kernel/bpf/sysfs_btf.c`).
+    pub(super) fn private(file: BorrowedFd<'_>, len_bytes: usize) -> io::Result<Self> {
+        if len_bytes == 0 {
+            return Ok(Self::empty());
+        }
+        let (protection, flags) = (ProtFlags::READ, MapFlags::PRIVATE);
+        // SAFETY: a new mapping where the kernel finds room overlaps no other memory.
+        let start = unsafe { mmap(ptr::null_mut(), len_bytes, protection, flags, file, 0) }?;
+        Ok(Self::at(start.cast(), len_bytes))
+    }
+
     fn at(start: *mut u8, len_bytes: usize) -> Self {
         Self {
             start: NonNull::new(start).expect("mmap without MAP_FIXED never returns address 0"),

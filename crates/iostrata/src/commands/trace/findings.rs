@@ -3,22 +3,56 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::rules::{self, Bound};
 use iostrata_core::trace::{Cited, Draft, TraceResult, worth_s};
 use iostrata_lab::engine::Launcher;
-use iostrata_lab::replay::{Programs, Wanted, replay};
+use iostrata_lab::replay::{Programs, QUICK, THOROUGH, Wanted, replay};
 
+use crate::cli::Savings;
 use crate::ui;
 use crate::{GUARD, WORKLOAD};
+
+/// A run of so many files takes as long to sum up as the user should have to wait.
+const MANY_FILES: usize = 1000;
+
+/// How savings are come by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measuring {
+    /// They stay `computed`.
+    No,
+    /// As far as nobody waits for it.
+    Quick,
+    /// As it was asked for.
+    Thorough,
+}
+
+impl Measuring {
+    pub(super) fn of(savings: &Savings) -> Self {
+        match (savings.no_measure, savings.measure) {
+            (true, _) => Self::No,
+            (false, true) => Self::Thorough,
+            (false, false) => Self::Quick,
+        }
+    }
+
+    fn limit(self, result: &TraceResult) -> Duration {
+        match self {
+            Self::Thorough => THOROUGH,
+            Self::Quick if result.files.len() < MANY_FILES => QUICK,
+            Self::Quick | Self::No => Duration::ZERO,
+        }
+    }
+}
 
 /// Lets the rules look at the run, and measures the savings they promise by doing the same
 /// work both ways, unless they are to stay `computed`. `stop` ends the measuring alone.
 pub(super) fn find(
     result: &mut TraceResult,
     ignored: &[String],
-    computed: bool,
+    measuring: Measuring,
     stop: &dyn Fn() -> bool,
 ) {
     let drafts = rules::look(result, ignored);
@@ -36,7 +70,10 @@ pub(super) fn find(
         .iter()
         .enumerate()
         .filter_map(|(number, draft)| {
-            let (_, directory) = draft.remedy.as_ref().filter(|_| !computed)?;
+            let (_, directory) = draft
+                .remedy
+                .as_ref()
+                .filter(|_| measuring != Measuring::No)?;
             Some((number, PathBuf::from(OsStr::from_bytes(directory))))
         })
         .collect();
@@ -50,11 +87,12 @@ pub(super) fn find(
             })
         })
         .collect();
+    let limit = measuring.limit(result);
     let programs = Programs {
         work: &Launcher::this_program(WORKLOAD),
         guard: Some(&Launcher::this_program(GUARD)),
     };
-    let replays = replay(&wanted, programs, stop);
+    let replays = replay(&wanted, limit, programs, stop);
     for leftover in &replays.leftovers {
         ui::say(&format!("warning: {leftover}"));
     }
@@ -73,7 +111,11 @@ pub(super) fn find(
             }
             Err(why) => result.missing.push(Gap::new(
                 format!("measured saving of {}", drafts[*number].finding.rule),
-                why.to_string(),
+                if why.wants_time() && measuring == Measuring::Quick {
+                    format!("{why}; trace --measure gives them {} s", THOROUGH.as_secs())
+                } else {
+                    why.to_string()
+                },
             )),
         }
     }

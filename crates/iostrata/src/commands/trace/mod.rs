@@ -9,6 +9,7 @@ mod recording;
 mod result;
 mod stops;
 
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{ExitCode, ExitStatus};
 
@@ -28,6 +29,7 @@ use iostrata_tracer::record::Unfinished;
 use iostrata_tracer::signals::Held;
 
 use self::ending::Ending;
+use self::findings::Measuring;
 use super::html::{self, Page};
 use super::{json, read_back};
 use crate::cli::{Trace, TraceBackend};
@@ -61,7 +63,7 @@ enum Watcher {
     Stops(Option<Gap>),
 }
 
-/// Runs or adopts a program, saves the result and draws what was saved.
+/// Runs or adopts a program, saves the result and draws it.
 pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
     // The codes of other commands, and that of a defect, may be the program's own.
     let traced = catch_unwind(AssertUnwindSafe(|| trace(options)));
@@ -118,17 +120,16 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let recorded = recording::told(options, recorded, &mut result);
     failed.extend(ending.failed());
     look(options, &mut result, &ending, &mut failed);
-    let text = json(&result)?;
-    drop(result);
+    // The system takes all memory at once.
+    let result = ManuallyDrop::new(result);
+    is_read_as_it_is(&result)?;
     // Who kills iostrata does not wait for its text.
     let alone = behind.is_some_and(|behind| behind.is_alone());
     let json_instead = destination
         .as_ref()
         .is_some_and(Destination::is_standard_output);
     let page_instead = page.as_ref().is_some_and(Page::is_standard_output);
-    let saved = destination.map_or(Ok(()), |destination| destination.save(&text));
-    let result: TraceResult = read_back(&text)?;
-    drop(text);
+    let saved = destination.map_or(Ok(()), |destination| destination.save_json(&*result));
     let as_text = !(alone || json_instead || page_instead);
     let drawn = draw(options, &result, as_text, page);
     saved?;
@@ -136,6 +137,15 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     recorded?;
     failed::told(&failed)?;
     checked::judge(&result, &options.checks, code, hides_calls)
+}
+
+/// Whoever reads what was saved sees what is drawn here. Reading back a result of many files takes as
+/// long as all else at the end; so tests do it, of every run.
+fn is_read_as_it_is(result: &TraceResult) -> Result<(), Failure> {
+    if !cfg!(debug_assertions) || read_back::<TraceResult>(&json(result)?)? == *result {
+        return Ok(());
+    }
+    Err(itself(&"the result that is read back is another one"))
 }
 
 /// What a program that iostrata starts does without, when iostrata has its own privileges from its
@@ -158,7 +168,12 @@ fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut
         survive("findings", failed, || {
             failure::stage("main.findings");
             let stop = || ending.is_asked_for();
-            findings::find(result, &options.checks.ignore, options.no_measure, &stop);
+            findings::find(
+                result,
+                &options.checks.ignore,
+                Measuring::of(&options.savings),
+                &stop,
+            );
         });
     } else {
         failed.push(Gap::new("findings", "the run was not seen whole"));
@@ -265,7 +280,7 @@ fn itself(error: &dyn std::fmt::Display) -> Failure {
     }
 }
 
-/// Draws what was saved, as it was read back.
+/// Draws what was saved.
 fn draw(
     options: &Trace,
     saved: &TraceResult,

@@ -1,0 +1,159 @@
+//! Addresses of kernel functions by the kernel's own look-up: `/proc/kallsyms` has 200,000 lines,
+//! and takes as long to write and to read as a fifth of the programs to load.
+#![expect(
+    unsafe_code,
+    reason = "Aya has no programs that are run by a system call"
+)]
+
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+
+use super::wire::END_IOS;
+
+/// include/uapi/linux/bpf.h
+const BPF_PROG_LOAD: u32 = 5;
+const BPF_PROG_TEST_RUN: u32 = 10;
+const BPF_PROG_TYPE_SYSCALL: u32 = 31;
+const BPF_F_SLEEPABLE: u32 = 1 << 4;
+/// `bpf_kallsyms_lookup_name`, since Linux 5.16.
+const LOOK_UP: i32 = 179;
+
+/// A name with its end, as words on the stack.
+const NAME_WORDS: usize = 6;
+const NAME_BYTES: i16 = 48;
+
+/// `struct bpf_insn`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Instruction {
+    code: u8,
+    registers: u8,
+    offset: i16,
+    number: i32,
+}
+
+const fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> Instruction {
+    Instruction {
+        code,
+        registers: from << 4 | to,
+        offset,
+        number,
+    }
+}
+
+/// The first part of `bpf_attr` for loading.
+#[repr(C)]
+struct Load {
+    kind: u32,
+    count: u32,
+    instructions: u64,
+    license: u64,
+    log: [u32; 2],
+    log_buffer: u64,
+    kernel: u32,
+    flags: u32,
+}
+
+/// The first part of `bpf_attr` for running.
+#[repr(C)]
+#[derive(Default)]
+struct Run {
+    program: u32,
+    unused: [u32; 3],
+    data: [u64; 2],
+    unused_too: [u32; 2],
+    context_bytes: u32,
+    context_out_bytes: u32,
+    context: u64,
+    context_out: u64,
+    flags: [u32; 3],
+    pad: u32,
+}
+
+/// Addresses of functions, 0 for those that the kernel has not got or does not tell. Fails where the
+/// kernel has no such look-up, or a name is too long for it.
+pub(super) fn addresses(names: &[&str; END_IOS]) -> io::Result<[u64; END_IOS]> {
+    let program = program(names).ok_or(io::ErrorKind::InvalidInput)?;
+    let load = Load {
+        kind: BPF_PROG_TYPE_SYSCALL,
+        count: u32::try_from(program.len()).unwrap_or(0),
+        instructions: program.as_ptr().expose_provenance() as u64,
+        license: c"GPL".as_ptr().expose_provenance() as u64,
+        log: [0; 2],
+        log_buffer: 0,
+        kernel: 0,
+        flags: BPF_F_SLEEPABLE,
+    };
+    let loaded = bpf(BPF_PROG_LOAD, &load)?;
+    let loaded = i32::try_from(loaded).map_err(io::Error::other)?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    let loaded = unsafe { OwnedFd::from_raw_fd(loaded) };
+    let mut found = [0_u64; END_IOS];
+    let run = Run {
+        program: u32::try_from(loaded.as_raw_fd()).unwrap_or(0),
+        context_bytes: u32::try_from(size_of_val(&found)).unwrap_or(0),
+        context: found.as_mut_ptr().expose_provenance() as u64,
+        ..Run::default()
+    };
+    bpf(BPF_PROG_TEST_RUN, &run)?;
+    Ok(found)
+}
+
+fn bpf<T>(command: u32, attributes: &T) -> io::Result<libc::c_long> {
+    let bytes = size_of::<T>();
+    // SAFETY: the structure has the length that is given, and what it points at lives as long as
+    // the borrow of what the caller made it of.
+    let done = unsafe { libc::syscall(libc::SYS_bpf, command, &raw const *attributes, bytes) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(done)
+}
+
+/// Register 6 has the context, 10 the end of the stack: the result lies below it, and the name below
+/// that.
+fn program(names: &[&str]) -> Option<Vec<Instruction>> {
+    let mut program = vec![instruction(0xbf, 6, 1, 0, 0)];
+    for (which, name) in names.iter().enumerate() {
+        let mut words = [0_u8; NAME_WORDS * 8];
+        // Its end has to be there.
+        let bytes = name.len() + 1;
+        words[..NAME_WORDS * 8 - 1]
+            .get_mut(..name.len())?
+            .copy_from_slice(name.as_bytes());
+        for (word, at) in words.as_chunks::<8>().0.iter().zip(0_i16..) {
+            let half = |at: usize| {
+                let bytes = word[at..].first_chunk::<4>();
+                bytes.map_or(0, |bytes| i32::from_ne_bytes(*bytes))
+            };
+            program.push(instruction(0x18, 1, 0, 0, half(0)));
+            program.push(instruction(0, 0, 0, 0, half(4)));
+            program.push(instruction(0x7b, 10, 1, at * 8 - 8 - NAME_BYTES, 0));
+        }
+        program.extend([
+            instruction(0xbf, 1, 10, 0, 0),
+            instruction(0x07, 1, 0, 0, -8 - i32::from(NAME_BYTES)),
+            instruction(0xb7, 2, 0, 0, i32::try_from(bytes).ok()?),
+            instruction(0xb7, 3, 0, 0, 0),
+            instruction(0xbf, 4, 10, 0, 0),
+            instruction(0x07, 4, 0, 0, -8),
+            instruction(0x85, 0, 0, 0, LOOK_UP),
+            instruction(0x79, 1, 10, -8, 0),
+            instruction(0x7b, 6, 1, i16::try_from(which * 8).ok()?, 0),
+        ]);
+    }
+    program.extend([instruction(0xb7, 0, 0, 0, 0), instruction(0x95, 0, 0, 0, 0)]);
+    Some(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_without_room_for_its_end_is_refused() {
+        let longest = "x".repeat(NAME_WORDS * 8 - 1);
+        assert!(program(&[&longest]).is_some());
+        assert!(program(&[&format!("{longest}x")]).is_none());
+    }
+}
