@@ -37,6 +37,8 @@ const volatile __u64 HIGH_WATER = 0;
  * takes its slot: a loop of writes costs no hash look-up. Where a transfer ended is known until then. */
 #define SLOTS 8
 #define HOMES 16
+ASSERT_MASK(SLOTS);
+ASSERT_MASK(HOMES);
 struct call_slot {
 	struct call_key key;
 	struct call_value value;
@@ -153,6 +155,7 @@ struct task_state {
  * kernel/bpf/arraymap.c); the call that finds a task's storage costs ten times as much, twice
  * for each system call. The last place stays blank. */
 #define PLACES 512
+ASSERT_MASK(PLACES);
 struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, PLACES + 1);

@@ -11,6 +11,7 @@
 
 /* One read goes anywhere below FILLED, and is at most STRIDE long. */
 #define FILLED 0x4000
+ASSERT_MASK(FILLED);
 #define STRIDE (PAYLOAD_BYTES - FILLED)
 
 #define SMALL 512

@@ -599,6 +599,17 @@ struct request_event {
 	__u32 pad;
 };
 
+/* Numbers are cut to size by a mask, for the verifier: another count would lose some silently. */
+#define ASSERT_MASK(count) _Static_assert(((count) & ((count) - 1)) == 0, #count)
+ASSERT_MASK(CAUSES);
+ASSERT_MASK(PURPOSES);
+ASSERT_MASK(RING_OPERATIONS);
+ASSERT_MASK(AIO_OPERATIONS);
+ASSERT_MASK(TEXT);
+ASSERT_MASK(STACK);
+ASSERT_MASK(FEW);
+ASSERT_MASK(SIZE_BUCKETS);
+
 #define ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
 ASSERT_SIZE(file_key, 16);
 ASSERT_SIZE(call_key, 24);
