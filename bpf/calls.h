@@ -377,7 +377,7 @@ APART int add_source(struct task_state *state, __s64 result, __u64 took_ns)
 static __always_inline void follow(struct task_state *state, struct call_slot *slot, __s64 result,
 				   __u64 now)
 {
-	__u32 nr = state->nr, style = nr < SYSCALLS ? PATHS[nr] : 0;
+	__u32 nr, style;
 	__u64 offset;
 
 	if ((state->call & CALL_MOVES) && result >= 0) {
@@ -398,36 +398,43 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 	} else if (is_report(state, result)) {
 		report(state, now);
 	}
+	nr = state->nr;
+	style = nr < SYSCALLS ? PATHS[nr] : 0;
 	if (is_step(state, style, result))
 		send_step(state, style, result, now);
 	if (state->source.inode && result >= 0)
 		add_source(state, result, now - state->entered_ns);
 }
 
+/* Computed when it is wanted: kept on the stack it would be what makes that too long for old verifiers. */
+static __always_inline __u64 took(struct task_state *state, __u64 now)
+{
+	return now - state->entered_ns;
+}
+
 /* The sums of a call that ends. */
 static __always_inline int leave_inline(struct task_state *state, __s64 result)
 {
 	struct call_slot *slot;
-	__u64 now, took_ns;
+	__u64 now;
 
 	if (!state)
 		return 0;
 	now = bpf_ktime_get_ns();
-	took_ns = now - state->entered_ns;
 	if ((state->call & CALL_FD_RETURNED) && result >= 0)
 		resolve_made(state, result);
 	slot = slot_for(state, state->nr, &state->file, state->open_file);
-	add_call(state, slot, result, took_ns);
+	add_call(state, slot, result, took(state, now));
 	state->calls++;
 	if (state->file.inode) {
-		state->time_ns += took_ns;
+		state->time_ns += took(state, now);
 		state->blocked_sum_ns += state->blocked_ns;
 	}
 	if (HISTORY) {
 		if (state->file.inode)
-			take_site(state, took_ns);
+			take_site(state, took(state, now));
 		follow(state, slot, result, now);
-		add_to_moment(state, result, took_ns, now);
+		add_to_moment(state, result, took(state, now), now);
 	}
 	if (RECORD)
 		record_call(state, result, now);
@@ -435,7 +442,7 @@ static __always_inline int leave_inline(struct task_state *state, __s64 result)
 		struct config *c = configuration();
 
 		if (c && c->stream_calls)
-			stream_call(state, took_ns, result);
+			stream_call(state, took(state, now), result);
 	}
 	state->entered_ns = 0;
 	return 0;

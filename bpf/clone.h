@@ -78,6 +78,11 @@ APART int ioctl_asks(struct task_state *state)
 	return 0;
 }
 
+static __always_inline __s64 outcome_of(const struct dedupe_outcome *outcome)
+{
+	return outcome->status < 0 ? outcome->status : (__s64)outcome->bytes;
+}
+
 /* What a destination after the first one got. */
 static long dedupe_one(__u32 index, __u64 *count)
 {
@@ -100,7 +105,7 @@ static long dedupe_one(__u32 index, __u64 *count)
 		name_file((__u64)file, &ended.file);
 	}
 	ended.nr = state->nr;
-	ended.result = target.status < 0 ? target.status : (__s64)target.bytes;
+	ended.result = outcome_of(&target.outcome);
 	/* The time of the call is counted at its first destination. */
 	count_operation(&ended);
 	return 0;
@@ -108,9 +113,8 @@ static long dedupe_one(__u32 index, __u64 *count)
 
 APART int ioctl_did(struct task_state *state)
 {
-	struct dedupe_target target = {};
-	struct dedupe_range range = {};
-	__u64 count;
+	__u64 at = state ? state->argument[2] : 0, count = 0;
+	struct dedupe_outcome outcome = {}; /* not the whole target: the stack is short here */
 
 	if (!state || state->result < 0)
 		return 0;
@@ -118,14 +122,15 @@ APART int ioctl_did(struct task_state *state)
 		state->result = state->argument[2];
 	if (state->nr != TOLD_BASE + TOLD_DEDUPE)
 		return 0;
-	if (bpf_probe_read_user(&range, sizeof range, (void *)state->argument[2]) ||
-	    bpf_probe_read_user(&target, sizeof target,
-				(void *)(state->argument[2] + sizeof range))) {
+	if (bpf_probe_read_user(&count, sizeof(((struct dedupe_range *)0)->count),
+				(void *)(at + __builtin_offsetof(struct dedupe_range, count))) ||
+	    bpf_probe_read_user(&outcome, sizeof outcome,
+				(void *)(at + sizeof(struct dedupe_range) +
+					 __builtin_offsetof(struct dedupe_target, outcome)))) {
 		lose(LOSS_ARGUMENTS);
 		return 0;
 	}
-	state->result = target.status < 0 ? target.status : (__s64)target.bytes;
-	count = range.count;
+	state->result = outcome_of(&outcome);
 	if (count > 1)
 		bpf_loop(65536, dedupe_one, &count, 0);
 	return 0;

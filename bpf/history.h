@@ -137,7 +137,7 @@ static __always_inline __u32 copy_path(struct step_record *record, __u32 at, __u
 	return bytes > 0 ? bytes : 0;
 }
 
-APART int copy_paths(struct task_state *state, __u32 style)
+static __always_inline int copy_paths(struct task_state *state, __u32 style)
 {
 	struct step_record *record;
 	__u64 fd[2] = {AT_FDCWD, AT_FDCWD}, address[2] = {};

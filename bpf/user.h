@@ -42,10 +42,13 @@ struct dedupe_range {
 	__u16 count;
 	__u16 reserved[3];
 };
-struct dedupe_target {
-	__s64 descriptor;
-	__u64 offset;
+struct dedupe_outcome {
 	__u64 bytes;
 	__s32 status;
 	__u32 reserved;
+};
+struct dedupe_target {
+	__s64 descriptor;
+	__u64 offset;
+	struct dedupe_outcome outcome;
 };
