@@ -50,20 +50,22 @@ pub struct Facts {
 }
 
 /// Joins everything.
-pub fn assemble(raw: &RawEvidence, mut seen: Seen, mut facts: Facts) -> TraceResult {
+pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> TraceResult {
     for residency in facts.lower.iter().flat_map(|lower| &lower.residency) {
         if let Some(dirty) = residency.dirty_bytes {
             facts.dirty_bytes.insert(residency.file, dirty);
         }
     }
     let disks = facts.storage.all_disks();
-    let own = of_the_tree(raw, &seen, &disks);
-    let claims = Claims::new(raw, &seen, &facts.storage, &own);
+    let own = of_the_tree(&raw, &seen, &disks);
+    let claims = Claims::new(&raw, &seen, &facts.storage, &own);
+    let evidence = whole_run(&raw, &own, &claims);
+    let syscalls = call_rows(&raw);
     let histories = std::mem::take(&mut seen.followed.files);
-    let files = file_rows(raw, &seen, histories, &facts, &disks);
-    let evidence = whole_run(raw, &own, &claims);
+    // The last that needs the rows whole.
+    let files = file_rows(&mut raw, &seen, histories, &facts, &disks);
     let mut missing = evidence.missing.clone();
-    missing.extend(summed(raw));
+    missing.extend(summed(&raw));
     missing.extend(without_order(&files));
     missing.extend(facts.missing);
     missing.extend(unfollowed(raw.syscalls.as_deref().unwrap_or_default()));
@@ -89,13 +91,13 @@ pub fn assemble(raw: &RawEvidence, mut seen: Seen, mut facts: Facts) -> TraceRes
         timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| {
             claims.of(disk, cause)
         }),
-        syscalls: call_rows(raw),
+        syscalls,
         other_calls: raw
             .losses
             .unattributed_calls
             .saturating_add(raw.summed.calls),
         summed_files: raw.summed.files.len() as u64,
-        other_requests: other_requests(raw, &own, &facts.storage),
+        other_requests: other_requests(&raw, &own, &facts.storage),
         tasks: task_rows(&seen.tasks, facts.started_ns, raw.blocked_seen),
         not_found: seen.followed.not_found.clone(),
         directories: seen.followed.directories.clone(),

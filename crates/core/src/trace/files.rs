@@ -12,9 +12,10 @@ use crate::bytes;
 use crate::evidence::{BlockRow, CacheRow, Charge, RawEvidence, SyscallRow, assemble as charge};
 use crate::op::FileId;
 
-/// The files of a run, most time first.
+/// The files of a run, most time first. Takes what is large from the rows of calls, as it goes:
+/// the rows and what is made of them would be the most memory that a run needs.
 pub(super) fn file_rows(
-    raw: &RawEvidence,
+    raw: &mut RawEvidence,
     seen: &Seen,
     mut histories: BTreeMap<FileId, Box<FileHistory>>,
     facts: &Facts,
@@ -27,21 +28,28 @@ pub(super) fn file_rows(
     let residencies: HashMap<FileId, &Residency> = residencies
         .map(|residency| (residency.file, residency))
         .collect();
+    let empty = RawEvidence {
+        syscalls: raw.syscalls.as_ref().map(|_| Vec::new()),
+        cache: raw.cache.as_ref().map(|_| Vec::new()),
+        block: raw.block.as_ref().map(|_| Vec::new()),
+        blocked_seen: raw.blocked_seen,
+        ..RawEvidence::default()
+    };
     let mut files: Vec<(FileId, Own<'_>)> = by_file(raw).into_iter().collect();
     // Before the rows are made: they are large.
     by_time(&mut files, |(_, own)| own.time_s());
-    let rows = files.iter().map(|(file, own)| {
-        let evidence = own.evidence(raw);
-        let named = names.get(file).copied();
-        let mut row = file_row(*file, &evidence, named, seen, facts, disks);
-        if let Some(residency) = residencies.get(file) {
+    let rows = files.into_iter().map(|(file, own)| {
+        let evidence = own.evidence(&empty);
+        let named = names.get(&file).copied();
+        let mut row = file_row(file, &evidence, named, seen, facts, disks);
+        if let Some(residency) = residencies.get(&file) {
             row.evidence.cache.resident_before_bytes = residency.before_bytes;
             row.evidence.cache.resident_after_bytes = residency.after_bytes;
         }
-        if let Some(sites) = sites.get(file) {
+        if let Some(sites) = sites.get(&file) {
             add_sites(&mut row.calls, sites);
         }
-        row.history = histories.remove(file);
+        row.history = histories.remove(&file);
         row
     });
     rows.collect()
@@ -50,7 +58,7 @@ pub(super) fn file_rows(
 /// The rows of one file.
 #[derive(Default)]
 struct Own<'a> {
-    syscalls: Vec<&'a SyscallRow>,
+    syscalls: Vec<&'a mut SyscallRow>,
     cache: Vec<CacheRow>,
     block: Vec<BlockRow>,
 }
@@ -60,25 +68,27 @@ impl Own<'_> {
         self.syscalls.iter().map(|row| seconds(row.time_ns)).sum()
     }
 
-    /// As evidence of its own. It is made of one file at a time: all at once would be all rows
-    /// twice.
-    fn evidence(&self, raw: &RawEvidence) -> RawEvidence {
-        let calls = || self.syscalls.iter().map(|row| (*row).clone()).collect();
+    /// As evidence of its own, of the strata that `empty` has.
+    fn evidence(self, empty: &RawEvidence) -> RawEvidence {
+        let calls = self.syscalls.into_iter().map(|row| SyscallRow {
+            histogram: std::mem::take(&mut row.histogram),
+            shape: row.shape.take(),
+            ..*row
+        });
         RawEvidence {
-            syscalls: raw.syscalls.as_ref().map(|_| calls()),
-            cache: raw.cache.as_ref().map(|_| self.cache.clone()),
-            block: raw.block.as_ref().map(|_| self.block.clone()),
-            blocked_seen: raw.blocked_seen,
-            ..RawEvidence::default()
+            syscalls: empty.syscalls.as_ref().map(|_| calls.collect()),
+            cache: empty.cache.as_ref().map(|_| self.cache),
+            block: empty.block.as_ref().map(|_| self.block),
+            ..empty.clone()
         }
     }
 }
 
 /// The rows of each file that the tree used. Looking through all rows for each file would
 /// take minutes for 10,000 files.
-fn by_file(raw: &RawEvidence) -> BTreeMap<FileId, Own<'_>> {
+fn by_file(raw: &mut RawEvidence) -> BTreeMap<FileId, Own<'_>> {
     let mut files: BTreeMap<FileId, Own<'_>> = BTreeMap::new();
-    for row in raw.syscalls.iter().flatten() {
+    for row in raw.syscalls.iter_mut().flatten() {
         if let Some(file) = row.file {
             files.entry(file).or_default().syscalls.push(row);
         }

@@ -25,7 +25,7 @@ pub struct Shape {
     pub empty: u64,
     /// The furthest byte reached: largest offset plus length.
     pub furthest_bytes: u64,
-    /// Transfers by the power of two of their bytes.
+    /// Transfers by the power of two of their bytes, up to the last that is not 0.
     pub sizes: Vec<u64>,
 }
 
@@ -33,9 +33,12 @@ impl Shape {
     /// Adds one transfer of `bytes` at `offset`; `previous_end` is where the predecessor
     /// of the same thread, call and file had ended.
     pub fn add(&mut self, offset: u64, bytes: u64, previous_end: Option<u64>) {
-        self.sizes.resize(SIZE_BUCKETS, 0);
         match bytes.checked_ilog2() {
-            Some(power) => self.sizes[(power as usize).min(SIZE_BUCKETS - 1)] += 1,
+            Some(power) => {
+                let bucket = (power as usize).min(SIZE_BUCKETS - 1);
+                self.sizes.resize(self.sizes.len().max(bucket + 1), 0);
+                self.sizes[bucket] += 1;
+            }
             None => self.empty += 1,
         }
         if let Some(end) = previous_end {

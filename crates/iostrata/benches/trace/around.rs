@@ -79,23 +79,20 @@ pub(super) fn start_and_end(dir: &Path) {
 
 fn around(program: &Path, of: &Program, files: &Path) -> Around {
     std::fs::create_dir(files).unwrap();
+    let said = files.with_extension("said");
     let begun_ms = now_ms();
     let mut child = Command::new(env!("CARGO_BIN_EXE_iostrata"))
         .args(["trace", "--backend", "ebpf", "--"])
         .arg(program)
         .args([files.to_str().unwrap(), of.processes, of.files])
-        .stdout(Stdio::piped())
+        .stdout(std::fs::File::create(&said).unwrap())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let pid = child.id();
-    let mut said = String::new();
-    let mut output = child.stdout.take().unwrap();
-    std::io::Read::read_to_string(&mut output, &mut said).unwrap();
-    // Its largest is known until it is waited for.
-    let resident = peak_until_its_end(pid);
+    let resident = peak_until_its_end(child.id());
     assert!(child.wait().unwrap().success());
     let ended_ms = now_ms();
+    let said = std::fs::read_to_string(said).unwrap();
     std::fs::remove_dir_all(files).unwrap();
     let mut times = said
         .split_ascii_whitespace()
@@ -107,7 +104,7 @@ fn around(program: &Path, of: &Program, files: &Path) -> Around {
     }
 }
 
-/// By the time the output ends the program has ended, and iostrata sums up.
+/// The output is no pipe: iostrata has it open itself, so its end would come too late.
 fn peak_until_its_end(pid: u32) -> u64 {
     let mut peak = 0;
     loop {

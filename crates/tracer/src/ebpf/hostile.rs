@@ -158,7 +158,7 @@ fn assembled(mut events: Events, directory: &Path) {
         lower: None,
         missing: vec![],
     };
-    let result = assemble(&raw, seen, facts);
+    let result = assemble(raw, seen, facts);
     assert_eq!(result.lost_events, u64::MAX);
 }
 

@@ -226,7 +226,7 @@ fn shape(nr: u32, value: &CallValue) -> Option<Shape> {
         backward: value.backward,
         empty: value.empty,
         furthest_bytes: value.furthest,
-        sizes: value.sizes.map(u64::from).into(),
+        sizes: without_last_zeros(&value.sizes),
     })
 }
 

@@ -52,9 +52,9 @@ pub(super) fn assemble(
     };
     let joined = survive("all that was seen", failed, || {
         failure::stage("main.assemble");
-        join(&raw, seen, facts.clone())
+        join(raw, seen, facts.clone())
     });
-    Ok(joined.unwrap_or_else(|| join(&RawEvidence::default(), Seen::default(), facts)))
+    Ok(joined.unwrap_or_else(|| join(RawEvidence::default(), Seen::default(), facts)))
 }
 
 /// As it was typed, or as `/proc` shows it.
