@@ -45,7 +45,7 @@ fn rewrite(object: &[u8], function: i32) -> Vec<u8> {
     for instruction in instructions {
         if *instruction == from {
             *instruction = to;
-        } else if says_no_casts(instruction) {
+        } else if says_no_casts(*instruction) {
             instruction[4..].fill(0);
         }
     }
@@ -53,8 +53,8 @@ fn rewrite(object: &[u8], function: i32) -> Vec<u8> {
 }
 
 /// Whether it puts `NO_CASTS` into some register.
-fn says_no_casts(instruction: &[u8; 8]) -> bool {
-    let [code, registers, low, high, number @ ..] = *instruction;
+fn says_no_casts(instruction: [u8; 8]) -> bool {
+    let [code, registers, low, high, number @ ..] = instruction;
     code == MOVE && registers < 16 && [low, high] == [0; 2] && number == NO_CASTS.to_ne_bytes()
 }
 

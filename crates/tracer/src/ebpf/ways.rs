@@ -329,17 +329,18 @@ pub(super) fn hooks() -> HashSet<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Two at one place would count everything twice.
+    /// Twice at one place a program would count everything twice.
     #[test]
-    fn a_way_has_each_place_once_and_says_since_when() {
+    fn a_way_has_each_program_once_at_a_place_and_says_since_when() {
         let of_changes = CHANGES.iter().flat_map(|of_one| of_one.ways);
         for way in EVENTS.iter().flat_map(|event| event.ways).chain(of_changes) {
             let major = way.since.split('.').next().unwrap();
             assert!(major.parse::<u32>().is_ok(), "{}", way.since);
-            let mut places: Vec<_> = way.probes.iter().map(|probe| probe.on).collect();
-            places.sort_unstable();
-            places.dedup();
-            assert_eq!(places.len(), way.probes.len());
+            let probes = way.probes.iter().map(|probe| (probe.program, probe.on));
+            let mut probes: Vec<_> = probes.collect();
+            probes.sort_unstable();
+            probes.dedup();
+            assert_eq!(probes.len(), way.probes.len());
         }
     }
 

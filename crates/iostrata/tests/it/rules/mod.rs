@@ -1,6 +1,7 @@
 //! Each rule with the program that it speaks of, and the one that it only nearly does.
 
 mod durability;
+mod measuring;
 mod transfers;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,66 @@
+//! When savings are measured by doing the same work both ways.
+
+use std::path::Path;
+use std::process::Command;
+
+use iostrata_core::trace::{Basis, TraceResult};
+
+use crate::place::{Place, run};
+
+/// Syncs each record of a log, and makes as many files as the third argument says.
+const PROGRAM: &str = "import os, sys
+os.chdir(sys.argv[1])
+for number in range(int(sys.argv[2])):
+    os.close(os.open(f'file-{number}', os.O_WRONLY | os.O_CREAT))
+log = os.open('log', os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+for record in range(300):
+    os.write(log, b'x' * 100)
+    os.fsync(log)";
+
+const RULE: &str = "fsync-per-record";
+
+fn traced(place: &Place, options: &[&str], files: u32) -> TraceResult {
+    let result = place.path("result.json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iostrata"));
+    command.arg("trace").args(options).arg("--json");
+    command.arg(&result).args(["--", "python3", "-c", PROGRAM]);
+    command.arg(place.dir()).arg(files.to_string());
+    run(command).expect(0);
+    read(&result)
+}
+
+fn read(result: &Path) -> TraceResult {
+    serde_json::from_slice(&std::fs::read(result).unwrap()).unwrap()
+}
+
+/// What the saving of the syncs is by, and why it was not measured.
+fn basis(result: &TraceResult) -> (Option<Basis>, Option<&str>) {
+    let findings = &result.findings;
+    let finding = findings.iter().find(|finding| finding.rule == RULE);
+    let finding = finding.unwrap_or_else(|| panic!("{findings:?}, {:?}", result.missing));
+    let measured = format!("measured saving of {RULE}");
+    let gap = result.missing.iter().find(|gap| gap.what == measured);
+    (finding.saving_basis, gap.map(|gap| gap.why.as_str()))
+}
+
+/// The summary of so many files takes long enough.
+#[test]
+fn after_many_files_a_saving_is_measured_when_asked_for() {
+    let place = Place::new();
+    let result = traced(&place, &[], 1_100);
+    let (computed, why) = basis(&result);
+    assert_eq!(computed, Some(Basis::Computed));
+    let why = why.expect("a reason");
+    assert!(why.ends_with("trace --measure gives them 2 s"), "{why}");
+
+    let result = traced(&place, &["--measure"], 1_100);
+    assert_eq!(basis(&result), (Some(Basis::Measured), None));
+    let result = traced(&place, &["--no-measure"], 1_100);
+    assert_eq!(basis(&result), (Some(Basis::Computed), None));
+}
+
+#[test]
+fn it_is_measured_or_not_to_be() {
+    let place = Place::new();
+    run(place.iostrata("trace --measure --no-measure -- true")).expect(2);
+}
