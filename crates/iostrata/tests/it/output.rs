@@ -54,7 +54,7 @@ fn nobody_who_listens_is_no_reason_to_panic() {
 
 #[test]
 fn a_full_standard_output_is_an_error() {
-    for arguments in [QUICK, "doctor --json -"] {
+    for (arguments, what) in [(QUICK, ""), ("doctor --json -", "the result ")] {
         let place = Place::new();
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let errors = File::create(place.path("stderr")).unwrap();
@@ -62,8 +62,9 @@ fn a_full_standard_output_is_an_error() {
         let status = command.stdout(full).stderr(errors).status().unwrap();
         assert_eq!(status.code(), Some(3), "{arguments}");
         let errors = fs::read_to_string(place.path("stderr")).unwrap();
-        let expected = "error: cannot write to standard output: No space left on device";
-        assert!(errors.starts_with(expected), "{errors}");
+        let expected =
+            format!("error: cannot write {what}to standard output: No space left on device");
+        assert!(errors.starts_with(&expected), "{errors}");
         place.assert_nothing_left();
     }
 }

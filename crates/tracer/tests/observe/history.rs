@@ -67,8 +67,7 @@ fn transfers_have_a_shape() {
         furthest_bytes: 3000,
         ..Shape::default()
     };
-    expected.sizes = vec![0; 32];
-    expected.sizes[1] = 1000;
+    expected.sizes = vec![0, 1000];
     assert_eq!(row.shape, Some(expected));
     // The program, and the one write of the workload's own output if any.
     assert_eq!(history.tasks.len(), 1);

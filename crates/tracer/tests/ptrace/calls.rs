@@ -26,8 +26,7 @@ fn every_write_and_sync_is_counted_with_its_shape() {
             furthest_bytes: 1500,
             ..Shape::default()
         };
-        shape.sizes = vec![0; 32];
-        shape.sizes[1] = 500;
+        shape.sizes = vec![0, 500];
         assert_eq!(rows["write"].shape, Some(shape));
         let all = outcome.observation.raw.syscalls.as_ref().unwrap();
         // Libraries are looked for in vain before they are found.
