@@ -35,7 +35,7 @@
 static struct io_uring_sqe *entries;
 static struct io_uring_cqe *results;
 static unsigned *tail, *mask, *slots, *head, *done_mask, *state;
-static unsigned setup, flags;
+static unsigned setup, flags, filled;
 static int ring;
 
 static void check(long right, const char *what)
@@ -71,20 +71,21 @@ static void make_ring(void)
 
 static void put(struct io_uring_sqe one)
 {
-	unsigned slot = *tail & *mask;
+	unsigned slot = filled++ & *mask;
 
 	entries[slot] = one;
 	entries[slot].flags |= flags;
 	slots[slot] = slot;
-	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
 }
 
-/* Hands over what was put and waits for it; the result of the last. */
+/* Hands over what was put, at once: a thread of the kernel would take a part, and a chain ends where
+ * what it has taken does. Waits for it; the result of the last. */
 static long wait_for(unsigned count)
 {
 	unsigned enter = IORING_ENTER_GETEVENTS;
 	long result = 0;
 
+	__atomic_store_n(tail, filled, __ATOMIC_RELEASE);
 	if (setup & IORING_SETUP_SQPOLL)
 		enter |= IORING_ENTER_SQ_WAKEUP;
 	check(syscall(SYS_io_uring_enter, ring, count, count, enter, 0, 0) >= 0, "io_uring_enter");
