@@ -30,12 +30,12 @@ pub struct Evidence {
     /// some may be other programs'.
     pub device: Option<DeviceCounts>,
     /// The same where some may be other programs'. Stored in `device`.
-    pub device_shared: Option<DeviceRange>,
+    pub device_shared: Option<Box<DeviceRange>>,
     /// Device requests for the same files after the program had ended, until
     /// write-back had settled: work the program left for others to pay.
     pub device_after_exit: Option<DeviceCounts>,
     /// The same where some may be other programs'. Stored in `device_after_exit`.
-    pub device_after_exit_shared: Option<DeviceRange>,
+    pub device_after_exit_shared: Option<Box<DeviceRange>>,
     /// Page faults.
     pub faults: Faults,
     /// Time the program's threads ran on a CPU, seconds.
@@ -52,13 +52,13 @@ impl Evidence {
     /// The device requests, exact or not; `None` when they were not observed.
     pub fn device_range(&self) -> Option<DeviceRange> {
         let exact = self.device.map(DeviceRange::exactly);
-        exact.or(self.device_shared)
+        exact.or(self.device_shared.as_deref().copied())
     }
 
     /// As [`Self::device_range`], after the program had ended.
     pub fn device_after_exit_range(&self) -> Option<DeviceRange> {
         let exact = self.device_after_exit.map(DeviceRange::exactly);
-        exact.or(self.device_after_exit_shared)
+        exact.or(self.device_after_exit_shared.as_deref().copied())
     }
 }
 

@@ -147,10 +147,10 @@ impl From<Evidence> for Stored {
         Self {
             syscalls: evidence.syscalls,
             cache: evidence.cache,
-            device: StoredDevice::of(evidence.device, evidence.device_shared.as_ref()),
+            device: StoredDevice::of(evidence.device, evidence.device_shared.as_deref()),
             device_after_exit: StoredDevice::of(
                 evidence.device_after_exit,
-                evidence.device_after_exit_shared.as_ref(),
+                evidence.device_after_exit_shared.as_deref(),
             ),
             faults: evidence.faults,
             on_cpu_s: evidence.on_cpu_s,
@@ -161,7 +161,7 @@ impl From<Evidence> for Stored {
     }
 }
 
-type Device = (Option<DeviceCounts>, Option<DeviceRange>);
+type Device = (Option<DeviceCounts>, Option<Box<DeviceRange>>);
 
 fn device_of(stored: Option<&StoredDevice>) -> Result<Device, &'static str> {
     match stored {
@@ -169,7 +169,7 @@ fn device_of(stored: Option<&StoredDevice>) -> Result<Device, &'static str> {
         Some(StoredDevice {
             shared: Some(range),
             ..
-        }) => Ok((None, Some(*range))),
+        }) => Ok((None, Some(Box::new(*range)))),
         Some(stored) => match stored.exact() {
             None => Err("a figure of `device` is null, and no `shared` says how much it may be"),
             exact => Ok((exact, None)),
@@ -229,7 +229,7 @@ mod tests {
             at_most: written(9, 4),
         };
         let evidence = Evidence {
-            device_shared: Some(range),
+            device_shared: Some(Box::new(range)),
             ..Evidence::default()
         };
         let stored = serde_json::to_value(&evidence).unwrap();

@@ -72,10 +72,10 @@ mod tests {
     fn bytes_of_others_are_no_amplification() {
         let mut shared = synced();
         let device = shared.evidence.device.take().unwrap();
-        shared.evidence.device_shared = Some(DeviceRange {
+        shared.evidence.device_shared = Some(Box::new(DeviceRange {
             at_least: DeviceCounts::default(),
             at_most: device,
-        });
+        }));
         assert_eq!(shared.amplification(), None, "a range");
         let mut earlier = synced();
         if let Some(device) = &mut earlier.evidence.device {

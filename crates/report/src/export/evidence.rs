@@ -34,12 +34,12 @@ pub(super) fn shared<'a>() -> Columns<'a, &'a Evidence> {
     type Range = fn(&Evidence) -> Option<DeviceRange>;
     let phases: [(&str, &str, Range); 2] = [
         ("device_shared_at_least_", "device_shared_at_most_", |it| {
-            it.device_shared
+            it.device_shared.as_deref().copied()
         }),
         (
             "device_after_exit_shared_at_least_",
             "device_after_exit_shared_at_most_",
-            |it| it.device_after_exit_shared,
+            |it| it.device_after_exit_shared.as_deref().copied(),
         ),
     ];
     let columns = Columns::<&'a Evidence>::new();

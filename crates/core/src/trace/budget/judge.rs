@@ -313,7 +313,7 @@ mod tests {
             flushes: 2,
             ..DeviceCounts::default()
         };
-        result.evidence.device_shared = Some(DeviceRange { at_least, at_most });
+        result.evidence.device_shared = Some(Box::new(DeviceRange { at_least, at_most }));
         for (text, outcome) in [
             ("flushes<=1", Exceeded),
             ("flushes<2", Exceeded),

@@ -77,7 +77,7 @@ impl Claims {
         let range = |phase| device_range(raw, own, phase, |disk, cause| self.of(disk, cause));
         let split = |range: Option<DeviceRange>| match range {
             Some(range) if range.at_least == range.at_most => (Some(range.at_least), None),
-            range => (None, range),
+            range => (None, range.map(Box::new)),
         };
         (evidence.device, evidence.device_shared) = split(range(Phase::Running));
         (

@@ -164,7 +164,7 @@ fn what_may_be_others_is_a_range_and_no_amplification() {
         ..DeviceCounts::default()
     };
     let range = DeviceRange { at_least, at_most };
-    result.evidence.device_shared = Some(range);
+    result.evidence.device_shared = Some(Box::new(range));
     result.bytes.device_written_bytes = None;
     let (least, most) = range.of(|device| device.writes().bytes);
     result.bytes.device_written_bytes_shared = Some((least, most).into());
