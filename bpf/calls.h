@@ -374,6 +374,12 @@ APART int add_source(struct task_state *state, __s64 result, __u64 took_ns)
 	return 0;
 }
 
+/* Computed when it is wanted: kept on the stack it would be what makes that too long for old verifiers. */
+static __always_inline __u64 took(struct task_state *state, __u64 now)
+{
+	return now - state->entered_ns;
+}
+
 static __always_inline void follow(struct task_state *state, struct call_slot *slot, __s64 result,
 				   __u64 now)
 {
@@ -403,13 +409,7 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 	if (is_step(state, style, result))
 		send_step(state, style, result, now);
 	if (state->source.inode && result >= 0)
-		add_source(state, result, now - state->entered_ns);
-}
-
-/* Computed when it is wanted: kept on the stack it would be what makes that too long for old verifiers. */
-static __always_inline __u64 took(struct task_state *state, __u64 now)
-{
-	return now - state->entered_ns;
+		add_source(state, result, took(state, now));
 }
 
 /* The sums of a call that ends. */

@@ -26,30 +26,25 @@ static __always_inline bool casts(void)
 #define AS(type, pointer) \
 	((type *)rdonly_cast((void *)(pointer), bpf_core_type_id_kernel(type)))
 
-/* READ(pointer, a, b, c) is pointer->a->b->c, and 0 where that cannot be read. */
-#define READ(pointer, ...)                                                              \
+/* pointer->a->b->c by plain loads where there are casts, else by what is given. */
+#define CAST_OR(otherwise, pointer, ...)                                                \
 	({                                                                              \
 		typeof(___arrow(pointer, __VA_ARGS__)) read_;                           \
 		if (casts())                                                            \
 			read_ = ___arrow(AS(typeof(*(pointer)), pointer), __VA_ARGS__); \
 		else                                                                    \
-			read_ = BPF_CORE_READ(pointer, __VA_ARGS__);                    \
+			read_ = otherwise(pointer, __VA_ARGS__);                        \
 		read_;                                                                  \
 	})
+
+/* READ(pointer, a, b, c) is pointer->a->b->c, and 0 where that cannot be read. */
+#define READ(pointer, ...) CAST_OR(BPF_CORE_READ, pointer, __VA_ARGS__)
 
 /* The same of a pointer that the verifier knows, and so by plain loads in any case. Of a pointer in a
  * trusted structure the verifier asks each time whether it is trusted too, and goes through all types
  * of the kernel for that (btf_nested_type_is_trusted, kernel/bpf/btf.c): a third of its time. Of what
  * was cast it does not ask. */
-#define WALK(pointer, ...)                                                              \
-	({                                                                              \
-		typeof(___arrow(pointer, __VA_ARGS__)) walked_;                         \
-		if (casts())                                                            \
-			walked_ = ___arrow(AS(typeof(*(pointer)), pointer), __VA_ARGS__); \
-		else                                                                    \
-			walked_ = ___arrow(pointer, __VA_ARGS__);                       \
-		walked_;                                                                \
-	})
+#define WALK(pointer, ...) CAST_OR(___arrow, pointer, __VA_ARGS__)
 
 /* The address as a number for the verifier, which is what global functions take: it knows nothing of
  * what comes of a pointer that is negated, and lets those negate one who may see addresses

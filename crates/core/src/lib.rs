@@ -18,6 +18,7 @@ pub mod copy;
 pub mod doctor;
 pub mod environment;
 pub mod evidence;
+pub mod halves;
 mod judge;
 pub mod lab;
 pub mod observe;

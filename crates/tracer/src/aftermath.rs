@@ -4,13 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use iostrata_core::cache::{ResidencyMap, is_in_memory};
 use iostrata_core::evidence::{CacheRow, Sharing, SyscallRow};
+use iostrata_core::halves;
 use iostrata_core::op::FileId;
 use iostrata_core::trace::{FileKind, NamedFile, Seen, Storage};
 use rustix::fs::{Mode, OFlags};
@@ -113,25 +112,11 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
         .filter(|named| named.kind == FileKind::Regular && wanted.contains_key(&named.file))
         .filter(|named| !is_in_memory(&named.filesystem))
         .collect();
-    by_two(&asked, |some| some.iter().filter_map(dirty).collect())
-}
-
-/// Asking for each of many files takes the kernel some microseconds, and the user waits.
-fn by_two<T: Sync, K: Ord + Send, V: Send>(
-    all: &[T],
-    ask: impl Fn(&[T]) -> BTreeMap<K, V> + Sync,
-) -> BTreeMap<K, V> {
-    let (first, second) = all.split_at(all.len() / 2);
-    thread::scope(|scope| {
-        let other = thread::Builder::new().spawn_scoped(scope, || ask(second));
-        let mut answers = ask(first);
-        answers.extend(match other.map(ScopedJoinHandle::join) {
-            Ok(Ok(answers)) => answers,
-            Ok(Err(panic)) => resume_unwind(panic),
-            Err(_no_thread) => ask(second),
-        });
-        answers
-    })
+    // Asking for each of many files takes the kernel some microseconds, and the user waits.
+    let answers = halves::both(&asked, |files| -> Vec<_> {
+        files.iter().filter_map(dirty).collect()
+    });
+    answers.into_iter().flatten().collect()
 }
 
 /// Files of a run whose residency is told: those that took most time.

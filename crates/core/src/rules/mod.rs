@@ -57,9 +57,7 @@ mod uring_single_operations;
 mod waits_for_lock;
 mod write_amplification;
 
-use std::panic::resume_unwind;
-use std::thread::{self, ScopedJoinHandle};
-
+use crate::halves;
 use crate::trace::{Basis, Draft, Finding, Replayed, Rule, TraceResult, worth_s};
 pub use bound::Bound;
 
@@ -122,19 +120,10 @@ pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
     if result.files.len() < MANY_FILES {
         return wanted.iter().flat_map(looks).collect();
     }
-    let half = wanted.len() / 2;
-    let (first, second) = wanted.split_at(half);
-    let all = |rules: &[&Rule]| -> Vec<Draft> { rules.iter().flat_map(looks).collect() };
-    thread::scope(|scope| {
-        let other = thread::Builder::new().spawn_scoped(scope, || all(second));
-        let mut drafts = all(first);
-        drafts.extend(match other.map(ScopedJoinHandle::join) {
-            Ok(Ok(drafts)) => drafts,
-            Ok(Err(panic)) => resume_unwind(panic),
-            Err(_no_thread) => all(second),
-        });
-        drafts
-    })
+    let drafts = halves::both(&wanted, |rules| -> Vec<Draft> {
+        rules.iter().flat_map(looks).collect()
+    });
+    drafts.into_iter().flatten().collect()
 }
 
 /// From so many on the rules are looked at by two threads.

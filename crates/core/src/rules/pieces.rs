@@ -1,10 +1,7 @@
 //! Whether transfers of one file could be fewer and larger.
 
 use super::calls::Sum;
-
-/// A system call that moves little takes 0.1 to 1 microseconds, so fewer than these are
-/// below 1 ms, and no buffer can save more.
-const LEAST: u64 = 1000;
+use crate::trace::WORTH_A_BUFFER;
 
 /// Only neighbours can share a buffer; a file of which half the pieces lie elsewhere is
 /// accessed at random.
@@ -15,7 +12,7 @@ const NEIGHBOURS: f64 = 0.5;
 /// average is below it, too: else the time went to the few large ones.
 pub(super) fn is_gatherable(sum: &Sum, below: u64) -> bool {
     let small = sum.shape.smaller_than(below);
-    small >= LEAST
+    small >= WORTH_A_BUFFER
         && (1..below).contains(&sum.piece_bytes())
         && small.saturating_mul(10) >= sum.moves().saturating_mul(9)
         && sum.is_sequential(NEIGHBOURS)

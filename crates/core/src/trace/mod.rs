@@ -44,6 +44,7 @@ pub use history::{FileHistory, Happened, MOMENTS, Naming, Target};
 pub use lower::{Lower, ProcessIo, Residency};
 pub use percentile::percentile_s;
 pub use seen::{FileKind, Lived, NamedFile, Seen, Task, answers};
+pub(crate) use shape::WORTH_A_BUFFER;
 pub use shape::{SIZE_BUCKETS, Shape};
 pub use sharing::Storage;
 pub use site::{Site, SiteRow};

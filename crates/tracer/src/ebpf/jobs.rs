@@ -88,6 +88,7 @@ impl<'a> Job<'a> {
         Err(refused.join("; "))
     }
 }
+
 fn load_way(
     programs: &mut HashMap<&'static str, &mut Program>,
     way: &Way,
