@@ -82,7 +82,7 @@ pub(crate) struct Savings {
     #[arg(long)]
     pub(crate) no_measure: bool,
 
-    /// Measure savings for up to 2 s, instead of for 0.2 s, and of a run of 1,000 files or more at all
+    /// Measure savings for up to 2 s instead of 0.2 s, also when the program used 1,000 files or more
     #[arg(long, conflicts_with = "no_measure")]
     pub(crate) measure: bool,
 }
