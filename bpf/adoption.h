@@ -65,13 +65,25 @@ static __always_inline void part_with_the_last(struct task_struct *task)
 	__u32 at = place_of(task);
 	struct task_state *state = bpf_map_lookup_elem(&places, &at);
 
-	if (state && state->owner == (__u64)task)
-		state->owner = NO_TASK;
+	if (state)
+		__sync_val_compare_and_swap(&state->owner, (__u64)task, NO_TASK);
 }
 
+/* Whoever takes over a state hands it over, and is the only one to. An end, a look at all
+ * tasks and another look may come to it at once, and a new task may have its place by then: that was
+ * born later. The owner is 0 for a state in the storage of its task. */
+static __always_inline bool take_over(struct task_state *state, __u64 owner)
+{
+	__u64 born = *(volatile __u64 *)&state->born;
+	__u64 now = *(volatile __u64 *)&state->owner;
+
+	return born && (!now || now == owner) &&
+	       __sync_val_compare_and_swap(&state->born, born, 0) == born;
+}
+
+/* Of a state that was taken. */
 static __always_inline void give_up(struct task_state *state, struct task_struct *task)
 {
-	state->born = 0;
 	if (state->owner)
 		state->owner = 0;
 	else
@@ -115,8 +127,10 @@ static __always_inline struct task_state *mark(struct task_struct *task)
 	change_alive(1);
 	if (__sync_val_compare_and_swap(claim, CLAIM_TAKEN, CLAIM_MARKED) == CLAIM_TAKEN)
 		return state;
-	change_alive(-1);
-	give_up(state, task);
+	if (take_over(state, (__u64)task)) {
+		change_alive(-1);
+		give_up(state, task);
+	}
 	return 0;
 }
 
@@ -194,7 +208,8 @@ int adopt(struct bpf_iter__task *ctx)
 	}
 	if (!task || !is_adopting(c) || (task->flags & PF_EXITING) || !is_of_root(task, c->root))
 		return 0;
-	if (mark(task))
+	/* A claim names a task by its date of birth, which may change (de_thread, fs/exec.c). */
+	if (!state_of(task) && mark(task))
 		known->adopted++;
 	return 0;
 }

@@ -160,11 +160,25 @@ int BPF_PROG(queued, struct bio *bio)
 	__u8 yes = 1;
 
 	if (current_state()) {
-		bpf_map_update_elem(&submitted, &key, &yes, BPF_ANY);
+		if (bpf_map_update_elem(&submitted, &key, &yes, BPF_ANY))
+			lose(LOSS_BLOCK); /* its requests will seem to be others' */
 	} else {
 		bpf_map_delete_elem(&submitted, &key); /* the address may be reused */
 		note_bio(bio);
 	}
+	return 0;
+}
+
+/* The end of what did not become a request, as of device mapper. Of requests it is not told
+ * (blk_update_request, block/blk-mq.c, clears BIO_TRACE_COMPLETION). Where the kernel does not run
+ * this, the entry stays until the address is used again. */
+SEC("tp_btf/block_bio_complete")
+int BPF_PROG(bio_ended, struct request_queue *queue, struct bio *bio)
+{
+	__u64 key = (__u64)bio;
+
+	if (bpf_map_lookup_elem(&submitted, &key))
+		bpf_map_delete_elem(&submitted, &key);
 	return 0;
 }
 
@@ -269,13 +283,39 @@ static __always_inline void stream_request(struct in_flight *flight, __u64 now)
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
+/* More than any request is made of. */
+#define MOST_BIOS 4096
+
+/* One of the bios that a request is made of ends with it, and with its last part what it was split
+ * from: that has one remaining then (bio_remaining_done, block/bio.c). */
+static long forget(__u32 index, __u64 *next)
+{
+	struct config *c = configuration();
+	struct bio *bio = (struct bio *)*next, *whole;
+	__u64 key;
+
+	if (!c || !bio)
+		return 1;
+	whole = original(c, bio);
+	key = (__u64)whole;
+	if (BPF_CORE_READ(whole, __bi_remaining.counter) <= 1)
+		bpf_map_delete_elem(&submitted, &key);
+	*next = (__u64)BPF_CORE_READ(bio, bi_next);
+	return 0;
+}
+
 static __always_inline int on_completion(struct request *rq, __u8 error)
 {
 	__u64 key = (__u64)rq;
 	struct in_flight *flight = bpf_map_lookup_elem(&in_flight, &key);
 	struct config *c = configuration();
-	__u64 now;
+	__u64 now, bio;
 
+	/* A flush is not issued itself: one request is for all that wait (block/blk-flush.c). */
+	if (!flight || flight->key.by_tree) {
+		bio = (__u64)BPF_CORE_READ(rq, bio);
+		bpf_loop(MOST_BIOS, forget, &bio, 0);
+	}
 	if (!flight || !c)
 		return 0;
 	now = bpf_ktime_get_ns();

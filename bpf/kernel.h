@@ -353,6 +353,7 @@ struct bio {
 	void *bi_end_io;
 	void *bi_private;
 	unsigned short bi_vcnt;
+	atomic_t __bi_remaining;
 	struct bio_vec *bi_io_vec;
 };
 struct buffer_head {

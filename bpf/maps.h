@@ -127,8 +127,8 @@ struct task_state {
 	__u64 minor_base;
 	__u64 major_base;
 	__u64 started_ns;
-	__u64 born;           /* the task's start_time, 0 until all of this is set, */
-	__u64 numbers;        /* ... and its process and thread */
+	__u64 born;           /* the task's start_time, 0 until all of this is set, and once somebody */
+	__u64 numbers;        /* ... hands it over; and its process and thread */
 	__u64 calls;
 	__u64 time_ns;
 	__u64 blocked_sum_ns;
@@ -138,7 +138,7 @@ struct task_state {
 	__u64 site_due_ns;   /* the next one is taken then; 0: not drawn yet */
 	__u64 sites;
 	__u32 parent;
-	__u32 settled;        /* what it did is handed over */
+	__u32 parent_pad;
 	struct cache_sum cache[2]; /* of files that are not written to, and of those that are */
 	struct run run;
 	struct reports reports;
@@ -252,10 +252,12 @@ struct {
 	__type(value, struct in_flight);
 } in_flight SEC(".maps");
 
-/* Bios submitted by a task of the tree, until they are issued. */
+/* Bios submitted by a task of the tree, until they end. A table that drops what was not used for
+ * longest would do so without a word. */
 struct {
-	__uint(type, MAP_LRU_HASH);
-	__uint(max_entries, 8192);
+	__uint(type, MAP_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536); /* resized */
 	__type(key, __u64);
 	__type(value, __u8);
 } submitted SEC(".maps");

@@ -42,13 +42,14 @@ static __noinline int send_task(struct task_state *state, struct task_struct *ta
 	return 0;
 }
 
-/* Once for a task, whoever comes first. Returns whether it was done here. */
-static __always_inline bool settle(struct task_state *state, struct task_struct *task,
+/* Once for a task, whoever comes first. The task is 0 where it is gone. Returns whether it was done
+ * here. */
+static __always_inline bool settle(struct task_state *state, __u64 owner, struct task_struct *task,
 				   __u64 ended_ns)
 {
 	struct totals *sum = sums();
 
-	if (__sync_val_compare_and_swap(&state->settled, 0, 1))
+	if (!take_over(state, owner))
 		return 0;
 	change_alive(-1);
 	if (HISTORY) {
@@ -138,30 +139,32 @@ int BPF_PROG(exited, struct task_struct *task)
 		return 0;
 	}
 	state = state_of(task);
-	if (state && settle(state, task, bpf_ktime_get_ns()))
+	if (state && settle(state, (__u64)task, task, bpf_ktime_get_ns()))
 		give_up(state, task);
 	return 0;
 }
 
-/* Whether the task of a state is no more: its memory is another's, or says that it has ended. */
-static __always_inline bool is_gone(struct task_state *state)
+/* Whether the task of a state is no more: its memory is another's, which was born later, or says
+ * that it has ended. One that lives may seem born earlier, as of the process whose first thread it
+ * has become (de_thread, fs/exec.c). */
+static __always_inline bool is_gone(struct task_state *state, __u64 owner)
 {
-	struct task_struct *task = (void *)state->owner;
+	struct task_struct *task = (void *)owner;
 
-	if (state->owner == NO_TASK)
+	if (owner == NO_TASK)
 		return 1;
 	return state->born &&
-	       (READ(task, start_time) != state->born || READ(task, exit_state));
+	       (READ(task, start_time) > state->born || READ(task, exit_state));
 }
 
 static long settle_gone(__u32 place, __u64 *gone)
 {
 	struct task_state *state = bpf_map_lookup_elem(&places, &place);
+	__u64 owner = state ? *(volatile __u64 *)&state->owner : 0;
 
-	if (!state || !state->owner || !is_gone(state))
+	if (!owner || !is_gone(state, owner))
 		return 0;
-	if (settle(state, 0, bpf_ktime_get_ns())) {
-		state->born = 0;
+	if (settle(state, owner, 0, bpf_ktime_get_ns())) {
 		state->owner = 0;
 		*gone += 1;
 	}
@@ -196,7 +199,7 @@ int look(struct bpf_iter__task *ctx)
 		known->living++;
 		return 0;
 	}
-	if (!settle(state, task, task->exit_state ? bpf_ktime_get_ns() : 0))
+	if (!settle(state, (__u64)task, task, task->exit_state ? bpf_ktime_get_ns() : 0))
 		return 0;
 	known->late += !!task->exit_state;
 	give_up(state, task);

@@ -1,5 +1,7 @@
 //! Answers: a claim, the verdict the rows give on it, and why.
 
+use std::ops::RangeBounds;
+
 use serde::{Deserialize, Serialize};
 
 /// What the measured rows say about a claim.
@@ -28,6 +30,21 @@ impl Verdict {
     pub fn from_fact(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Refuted }
     }
+
+    /// By a figure: `Holds` and `Refuted` in these ranges, inconclusive in between.
+    pub(crate) fn by(
+        figure: f64,
+        holds: impl RangeBounds<f64>,
+        refuted: impl RangeBounds<f64>,
+    ) -> Self {
+        if holds.contains(&figure) {
+            Self::Holds
+        } else if refuted.contains(&figure) {
+            Self::Refuted
+        } else {
+            Self::Inconclusive
+        }
+    }
 }
 
 /// A claim with its computed verdict.
@@ -42,4 +59,14 @@ pub struct Answer {
     /// Rows that decided, as 1-based numbers in the order of the result.
     #[serde(default)]
     pub rows: Vec<usize>,
+    /// The same rows by their ids ([`crate::lab::Row::id`]), which other results have as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub row_ids: Vec<String>,
+}
+
+impl Answer {
+    /// Names its rows by their ids, which `id` tells of a number.
+    pub(crate) fn cite(&mut self, id: impl Fn(usize) -> Option<String>) {
+        self.row_ids = self.rows.iter().filter_map(|row| id(*row)).collect();
+    }
 }

@@ -1,22 +1,38 @@
-//! Work on many things that a user waits for, by two threads.
+//! Work that a user waits for, by two threads.
 
 use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
-/// Does each half of the work, at the same time where another thread can be had: the answers of the
-/// first half, then those of the second. A panic in either goes on here.
+/// Does two things, at the same time where another thread can be had for the second. A panic in
+/// either goes on here.
+pub fn at_once<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
+    // Whoever comes first does it: a thread that cannot be had leaves it here.
+    let other = Mutex::new(Some(other));
+    let rest = || {
+        let mut other = other.lock().unwrap_or_else(PoisonError::into_inner);
+        other.take().map(|other| other())
+    };
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, rest);
+        let one = one();
+        let done = match thread.map(ScopedJoinHandle::join) {
+            Ok(Ok(done)) => done,
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(_no_thread) => rest(),
+        };
+        match done {
+            Some(other) => (one, other),
+            None => unreachable!("only one of both ways is gone"),
+        }
+    })
+}
+
+/// Does each half of the work: the answers of the first half, then those of the second.
 pub fn both<T: Sync, A: Send>(all: &[T], work: impl Fn(&[T]) -> A + Sync) -> [A; 2] {
     let (first, second) = all.split_at(all.len() / 2);
-    thread::scope(|scope| {
-        let other = thread::Builder::new().spawn_scoped(scope, || work(second));
-        let done = work(first);
-        let other = match other.map(ScopedJoinHandle::join) {
-            Ok(Ok(other)) => other,
-            Ok(Err(panic)) => resume_unwind(panic),
-            Err(_no_thread) => work(second),
-        };
-        [done, other]
-    })
+    let (first, second) = at_once(|| work(first), || work(second));
+    [first, second]
 }
 
 #[cfg(test)]

@@ -36,5 +36,5 @@ pub use answer::{Answer, Verdict};
 pub use environment::Environment;
 pub use evidence::Evidence;
 pub use judge::figures::duration;
-pub use op::{Call, Captured, FileId, Gap, Op};
+pub use op::{Call, FileId, FileKind, Gap, Op};
 pub use timing::Timing;

@@ -1,4 +1,4 @@
-//! Operations as a program asked for them, and how completely they were seen.
+//! Calls of a program, the files they are about, and what was not seen of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,59 @@ impl FileId {
     }
 }
 
+/// What a node is, or what a descriptor stands for. The order of the variants is part of the format
+/// of the operation log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileKind {
+    /// File contents.
+    Regular,
+    /// Directory.
+    Directory,
+    /// Symbolic link.
+    Symlink,
+    /// FIFO, or pipe.
+    Pipe,
+    /// Socket.
+    Socket,
+    /// Terminal, `/dev/null` and the like.
+    CharacterDevice,
+    /// A disk or a part of one.
+    BlockDevice,
+    /// None of these, or without a place in a file system: epoll, eventfd, timers, io_uring.
+    Anonymous,
+}
+
+impl FileKind {
+    /// From the type bits of an inode's mode (`S_IFMT`, include/uapi/linux/stat.h).
+    pub fn from_mode(mode: u32) -> Self {
+        match mode & 0o170_000 {
+            0o100_000 => Self::Regular,
+            0o040_000 => Self::Directory,
+            0o120_000 => Self::Symlink,
+            0o010_000 => Self::Pipe,
+            0o140_000 => Self::Socket,
+            0o020_000 => Self::CharacterDevice,
+            0o060_000 => Self::BlockDevice,
+            _ => Self::Anonymous,
+        }
+    }
+
+    /// As the operation log has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Regular => "regular",
+            Self::Directory => "directory",
+            Self::Symlink => "symlink",
+            Self::Pipe => "fifo",
+            Self::Socket => "socket",
+            Self::CharacterDevice => "character_device",
+            Self::BlockDevice => "block_device",
+            Self::Anonymous => "other",
+        }
+    }
+}
+
 /// Why something was not seen whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
@@ -52,95 +105,51 @@ impl Gap {
     }
 }
 
-/// A value together with how completely it was captured.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Captured<T> {
-    /// All of it.
-    Whole(T),
-    /// A part, and what is missing.
-    Partial(T, Gap),
-    /// Nothing, and why.
-    Missing(Gap),
-}
-
-impl<T> Captured<T> {
-    /// The captured value, whole or partial.
-    pub fn value(&self) -> Option<&T> {
-        match self {
-            Self::Whole(value) | Self::Partial(value, _) => Some(value),
-            Self::Missing(_) => None,
-        }
-    }
-
-    /// What is missing, if anything is.
-    pub fn gap(&self) -> Option<&Gap> {
-        match self {
-            Self::Whole(_) => None,
-            Self::Partial(_, gap) | Self::Missing(gap) => Some(gap),
-        }
-    }
-}
-
-/// What an operation asked the kernel to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Call {
-    /// `write`, `pwrite64`, `writev`, `pwritev`, `pwritev2`.
-    Write {
-        /// The system call's name.
-        name: &'static str,
-        /// The file written to.
-        file: FileId,
-        /// Length of each buffer handed over, in order: one for `write`.
-        pieces: Captured<Vec<u64>>,
-    },
-    /// `fsync`, `fdatasync`, `sync_file_range`.
-    Sync {
-        /// The system call's name.
-        name: &'static str,
-        /// The file made durable.
-        file: FileId,
-    },
-    /// Any other call on a file.
-    Other {
-        /// The system call's name.
-        name: &'static str,
-        /// The file it names, if it names one.
-        file: Option<FileId>,
-    },
-}
-
-impl Call {
-    /// The system call's name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Write { name, .. } | Self::Sync { name, .. } | Self::Other { name, .. } => name,
-        }
-    }
-
-    /// The file the call acts on, if it names one.
-    pub fn file(&self) -> Option<FileId> {
-        match self {
-            Self::Write { file, .. } | Self::Sync { file, .. } => Some(*file),
-            Self::Other { file, .. } => *file,
-        }
-    }
-}
-
-/// One operation as the program asked for it and as the kernel answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Op {
-    /// Position in the order of completion, from 0.
-    pub id: u64,
+/// One system call as it was seen, or one operation of io_uring or libaio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
     /// Process (thread group).
     pub process: u32,
     /// Thread.
     pub thread: u32,
-    /// Start, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Its begin, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
-    /// Time inside the call, nanoseconds.
-    pub took_ns: u64,
-    /// What was asked.
-    pub call: Call,
-    /// Return value, or the `errno`.
+    /// Its end, same clock; of writes that followed each other, the end of the last.
+    pub ended_ns: u64,
+    /// The system call, `io_uring.<operation>` or `aio.<operation>`.
+    pub name: &'static str,
+    /// What it returned, or the `errno`.
     pub outcome: Result<u64, i32>,
+}
+
+impl Call {
+    /// Time inside, nanoseconds.
+    pub fn took_ns(&self) -> u64 {
+        self.ended_ns.saturating_sub(self.started_ns)
+    }
+}
+
+/// A write or a sync, with the buffers that were handed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Op {
+    /// The call.
+    pub call: Call,
+    /// The file it acted on; `None` when that is not known.
+    pub file: Option<FileId>,
+    /// Length of each buffer, in order: one for `write`, none for a sync. Those behind the
+    /// eighth, and those that could not be read, are not among them.
+    pub pieces_bytes: Vec<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_by_the_type_bits() {
+        assert_eq!(FileKind::from_mode(0o100_644), FileKind::Regular);
+        assert_eq!(FileKind::from_mode(0o041_777), FileKind::Directory);
+        assert_eq!(FileKind::from_mode(0o140_600), FileKind::Socket);
+        assert_eq!(FileKind::from_mode(0o644), FileKind::Anonymous);
+    }
 }

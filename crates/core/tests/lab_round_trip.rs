@@ -2,12 +2,14 @@
 
 use iostrata_core::answer::{Answer, Verdict};
 use iostrata_core::buffering::{
-    BufferingResult, BufferingRow, Case, Memory, MemoryChange, Method, Mode, QUESTION,
-    RuntimeBuffer, RuntimeCall, Step, Timeline,
+    BufferingResult, BufferingRow, Case, Memory, MemoryChange, Mode, QUESTION, RuntimeBuffer,
+    RuntimeCall, Seen, Step, Timeline,
 };
 use iostrata_core::environment::{Backend, Device, Environment, Target};
 use iostrata_core::evidence::{Cache, CallCount, DeviceCounts, Evidence, Faults, RequestCount};
-use iostrata_core::lab::{Experiment, Interference, LabResult, MeasuredTarget, Row, SCHEMA};
+use iostrata_core::lab::{
+    Experiment, Interference, LabResult, MeasuredTarget, Method, OwnCost, Row, SCHEMA,
+};
 use iostrata_core::op::Gap;
 use iostrata_core::timing::{Sample, Timing};
 use serde_json::{Value, json};
@@ -164,25 +166,31 @@ fn result() -> LabResult {
                 storage: target(),
             }],
             rows: rows(),
-            timelines: vec![Timeline {
-                mode: Mode::Flush,
-                target: "host".into(),
-                size_bytes: 3,
-                steps: vec![step(Some(0)), step(None)],
-            }],
-            runtimes: vec![runtime()],
+            own: Seen {
+                timelines: vec![Timeline {
+                    mode: Mode::Flush,
+                    target: "host".into(),
+                    size_bytes: 3,
+                    steps: vec![step(Some(0)), step(None)],
+                }],
+                runtimes: vec![runtime()],
+            },
             answers: vec![Answer {
                 claim: "a claim".into(),
                 verdict: Verdict::Inconclusive,
                 because: "a reason".into(),
                 rows: vec![1, 2],
+                row_ids: vec!["buffering/flush/1/10/host".into(), "another".into()],
             }],
+            settings: None,
             caveats: vec!["a caveat".into()],
             missing: vec![Gap::new("Java", "not installed")],
             method: Method {
                 timing_runs: (5, 9),
                 warm_up_runs: 1,
-                own_cost_ns: Some(0.3),
+                own: OwnCost {
+                    own_cost_ns: Some(0.3),
+                },
                 interrupted: true,
                 planned_rows: 3,
             },

@@ -6,8 +6,8 @@ use std::io::Cursor;
 
 use iostrata_core::op::FileId;
 use iostrata_core::record::{
-    Change, Entry, Exceeded, Kind, Limits, Name, Paths, Payload, Piece, Place, ReadError, Reader,
-    Refused, Tree,
+    Change, Entry, Exceeded, FileKind, Limits, Name, Paths, Payload, Piece, Place, ReadError,
+    Reader, Refused, Tree,
 };
 
 mod mutation;
@@ -268,7 +268,7 @@ fn names_have_an_end() {
                 inode: inode + 3,
                 ..FILE
             },
-            kind: Kind::Regular,
+            kind: FileKind::Regular,
             place: Place::Name(Name::new(ROOT, vec![b'x'; 7 << 20])),
             mode: None,
             size_bytes: 0,

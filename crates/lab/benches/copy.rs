@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 use iostrata_core::copy::{Method, Source};
 use iostrata_core::{environment, stats};
-use iostrata_lab::copy::{Buffer, Selection, run};
+use iostrata_lab::copy::{Buffer, Selection};
 use iostrata_lab::engine::{Launcher, Silent, StoppingRule};
+use iostrata_lab::experiment::run;
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 
@@ -50,7 +51,7 @@ fn main() {
         virtualization: None,
         unobserved_because: "a benchmark is not observed".to_owned(),
     };
-    let cases = selection.cases().unwrap();
+    let cases = selection.plan().unwrap();
     let target = target(dir.path());
     let result = run(&cases, &settings, &[target], None, &mut Silent, &|| false).unwrap();
     let samples = |method: Method| {

@@ -1,7 +1,7 @@
 //! Why an experiment could not be run.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use iostrata_core::bytes;
 use iostrata_core::observe::ObserveError;
@@ -80,6 +80,16 @@ impl LabError {
     /// Whether nothing that was measured can be believed.
     pub(crate) fn spoils_all(&self) -> bool {
         matches!(self, Self::Differs { .. })
+    }
+
+    /// What was asked for makes no sense.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+
+    /// What the kernel refused to do with `path`.
+    pub(crate) fn at(doing: &str, path: &Path, source: impl Into<io::Error>) -> Self {
+        Self::io(format!("{doing} {}", path.display()), source)
     }
 
     pub(crate) fn io(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {

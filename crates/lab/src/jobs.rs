@@ -2,7 +2,7 @@
 
 use crate::atime::ReadLoopTask;
 use crate::buffering::{NullTask, ReadTask, StepsTask, WriteTask};
-use crate::copy::{CopyTask, YardstickTask};
+use crate::copy::{CopyJob, YardstickTask};
 use crate::engine::{self, ExecJob, Kind};
 use crate::page_cache::ReadFileTask;
 use crate::replay::ReplayTask;
@@ -15,7 +15,7 @@ const ALL: [Kind; 12] = [
     Kind::of::<ReadTask>(),
     Kind::of::<ReadFileTask>(),
     Kind::of::<ReadLoopTask>(),
-    Kind::of::<CopyTask>(),
+    Kind::of::<CopyJob>(),
     Kind::of::<YardstickTask>(),
     Kind::of::<ExecJob>(),
     Kind::of::<SyncTask>(),

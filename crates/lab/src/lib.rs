@@ -7,18 +7,22 @@
 
 pub mod atime;
 pub mod buffering;
+mod caveats;
 pub mod copy;
 pub mod engine;
 pub mod error;
+pub mod experiment;
 pub mod interrupt;
 mod jobs;
 pub mod pace;
 pub mod page_cache;
 pub mod rebuild;
+mod refused;
 pub mod replay;
 pub mod scratch;
 pub mod session;
 pub mod sync;
 pub mod target;
+mod tool;
 
 pub use jobs::child_main;

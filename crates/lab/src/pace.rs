@@ -41,7 +41,7 @@ impl Pace {
         let path = target.dir.join("pace");
         let measured = time_files(&path);
         let removed = std::fs::remove_file(&path);
-        let failed = |error| LabError::io(format!("time {}", path.display()), error);
+        let failed = |error| LabError::at("time", &path, error);
         let pace = measured.map_err(failed)?;
         removed.map_err(failed)?;
         Ok(pace)

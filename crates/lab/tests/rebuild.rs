@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use iostrata_core::op::FileId;
 use iostrata_core::record::{
-    Begin, Change, Check, Completeness, Description, End, Kind, Limits, Name, Operation, Payload,
-    Place, Writer,
+    Begin, Change, Check, Completeness, Description, End, FileKind, Limits, Name, Operation,
+    Payload, Place, Writer,
 };
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::rebuild::{RebuildError, Rebuilt, rebuild};
@@ -41,7 +41,7 @@ fn name(parent: u64, name: &str) -> Name {
 fn root() -> Change {
     Change::Found {
         node: node(1),
-        kind: Kind::Directory,
+        kind: FileKind::Directory,
         place: Place::Root,
         mode: None,
         size_bytes: 0,
@@ -49,7 +49,7 @@ fn root() -> Change {
     }
 }
 
-fn made(inode: u64, kind: Kind, parent: u64, called: &str, target: &str) -> Change {
+fn made(inode: u64, kind: FileKind, parent: u64, called: &str, target: &str) -> Change {
     Change::Made {
         node: node(inode),
         kind,
@@ -156,7 +156,7 @@ fn a_tree_is_made_with_its_kinds_links_and_holes() {
     let ground = Ground::new()
         .with([
             root(),
-            made(2, Kind::Directory, 1, "d", ""),
+            made(2, FileKind::Directory, 1, "d", ""),
             created(3, 2, "file"),
         ])
         .wrote(3, 4, b"text")
@@ -165,9 +165,9 @@ fn a_tree_is_made_with_its_kinds_links_and_holes() {
                 node: node(3),
                 name: name(1, "linked"),
             },
-            made(4, Kind::Symlink, 1, "link", "d/file"),
-            made(5, Kind::Fifo, 2, "fifo", ""),
-            made(6, Kind::CharacterDevice, 2, "null", ""),
+            made(4, FileKind::Symlink, 1, "link", "d/file"),
+            made(5, FileKind::Pipe, 2, "fifo", ""),
+            made(6, FileKind::CharacterDevice, 2, "null", ""),
             created(7, 1, "emptied"),
         ]);
     let (dir, result) = ground.rebuild();
@@ -207,7 +207,7 @@ fn a_tree_is_made_with_its_kinds_links_and_holes() {
 fn each_name_of_a_special_file_counts() {
     let ground = Ground::new().with([
         root(),
-        made(2, Kind::Fifo, 1, "fifo", ""),
+        made(2, FileKind::Pipe, 1, "fifo", ""),
         Change::Linked {
             node: node(2),
             name: name(1, "again"),
@@ -226,8 +226,8 @@ fn nothing_is_made_outside() {
     let planted = Ground::new()
         .with([
             root(),
-            made(2, Kind::Symlink, 1, "door", &target),
-            made(3, Kind::Directory, 1, "door", ""),
+            made(2, FileKind::Symlink, 1, "door", &target),
+            made(3, FileKind::Directory, 1, "door", ""),
             created(4, 3, "file"),
         ])
         .wrote(4, 0, b"inside");
@@ -237,7 +237,7 @@ fn nothing_is_made_outside() {
     // A file is made in what is a symbolic link.
     let through = Ground::new().with([
         root(),
-        made(2, Kind::Symlink, 1, "door", &target),
+        made(2, FileKind::Symlink, 1, "door", &target),
         created(4, 2, "file"),
     ]);
     let (_dir, result) = through.rebuild();
@@ -279,8 +279,8 @@ fn impossible_sizes_and_circles_are_named() {
     );
     let circle = Ground::new().with([
         root(),
-        made(2, Kind::Directory, 1, "a", ""),
-        made(3, Kind::Directory, 2, "b", ""),
+        made(2, FileKind::Directory, 1, "a", ""),
+        made(3, FileKind::Directory, 2, "b", ""),
         Change::Renamed {
             node: node(2),
             from: name(1, "a"),
@@ -371,7 +371,7 @@ fn a_hundred_thousand_names_are_made() {
     let files = (0..100_000_u64).flat_map(|number| {
         let parent = 2 + number / 1_000;
         let directory = (number % 1_000 == 0)
-            .then(|| made(parent, Kind::Directory, 1, &format!("d{parent}"), ""));
+            .then(|| made(parent, FileKind::Directory, 1, &format!("d{parent}"), ""));
         directory
             .into_iter()
             .chain([created(1_000 + number, parent, &format!("f{number}"))])
@@ -431,7 +431,8 @@ fn what_nobody_has_made_is_rebuilt_or_refused() {
 /// Deeper than a path is long, and than there are descriptors.
 #[test]
 fn directories_may_be_as_deep_as_a_stranger_likes() {
-    let directories = (2..5_000_u64).map(|inode| made(inode, Kind::Directory, inode - 1, "d", ""));
+    let directories =
+        (2..5_000_u64).map(|inode| made(inode, FileKind::Directory, inode - 1, "d", ""));
     let ground = Ground::new().with([root()]).with(directories);
     let (dir, result) = ground.rebuild();
     let into = dir.path().join("into");

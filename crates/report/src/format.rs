@@ -4,17 +4,6 @@
 use iostrata_core::{bytes, duration};
 use textwrap::core::display_width;
 
-/// Stands for a value that could not be had.
-pub(crate) const NOT_SEEN: &str = "n/a";
-
-/// Stands where a value would have no meaning.
-pub(crate) const NOT_APPLICABLE: &str = "—";
-
-/// The text of a value, or that it was not seen.
-pub(crate) fn or_not_seen<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| NOT_SEEN.to_owned(), text)
-}
-
 /// Three significant digits, without an exponent: `0.14`, `1.33`, `71.0`,
 /// `1,234`. What is not nothing is not shown as 0.
 pub(crate) fn number(value: f64) -> String {
@@ -76,16 +65,16 @@ impl Seconds {
     pub(crate) fn text(self, seconds: f64) -> String {
         format!("{seconds:.*}", self.decimals)
     }
-
-    /// `0.0130–0.0138`.
-    pub(crate) fn range(self, low_s: f64, high_s: f64) -> String {
-        format!("{}–{}", self.text(low_s), self.text(high_s))
-    }
 }
 
 /// Microseconds of a time in seconds, to three digits.
 pub(crate) fn microseconds(seconds: f64) -> String {
     number(seconds * 1e6)
+}
+
+/// Milliseconds of a time in seconds, to three digits.
+pub(crate) fn milliseconds(seconds: f64) -> String {
+    number(seconds * 1e3)
 }
 
 /// A time for reading at a glance, kept on one line: `2.90 s`, `71.0 µs`.
@@ -265,7 +254,6 @@ mod tests {
         assert_eq!(texts(&[0.26, 12.0]), ["0.26", "12.00"]);
         assert_eq!(texts(&[3e-7]), ["0.000000"]);
         assert_eq!(texts(&[0.0]), ["0.00"]);
-        assert_eq!(Seconds { decimals: 2 }.range(0.1, 0.25), "0.10–0.25");
     }
 
     #[test]

@@ -3,9 +3,13 @@
 
 mod compared;
 pub mod export;
+mod fields;
+#[cfg(test)]
+mod fixture;
 mod format;
 pub mod html;
 mod json;
+mod lab;
 pub mod markdown;
 pub mod terminal;
 mod view;

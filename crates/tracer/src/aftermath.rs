@@ -52,7 +52,6 @@ pub fn storage(names: &[NamedFile], sharing: Option<&Sharing>) -> Storage {
 /// dynamic linker, which the kernel maps into every program (`load_elf_interp`,
 /// `fs/binfmt_elf.c`), and libraries of a program that ran before it was adopted.
 pub fn name_mapped(seen: &mut Seen, used: &[CacheRow]) {
-    let named: BTreeSet<FileId> = seen.names.iter().map(|named| named.file).collect();
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let paths = maps
         .lines()
@@ -67,8 +66,9 @@ pub fn name_mapped(seen: &mut Seen, used: &[CacheRow]) {
             rustix::fs::minor(found.dev()),
         );
         let place = (FileId::kernel_device(major, minor), found.ino());
-        let mut rows = used.iter().filter(|row| !named.contains(&row.file));
-        if let Some(row) = rows.find(|row| (row.file.device, row.file.inode) == place) {
+        let is_named = |file: FileId| seen.names.iter().any(|named| named.file == file);
+        let mut rows = (used.iter()).filter(|row| (row.file.device, row.file.inode) == place);
+        if let Some(row) = rows.find(|row| !is_named(row.file)) {
             let mut beside = seen.names.iter();
             let beside = beside.find(|named| named.file.device == row.file.device);
             let filesystem = beside.map(|named| named.filesystem.clone());
@@ -146,7 +146,7 @@ pub fn residency(seen: &Seen, calls: &[SyscallRow]) -> BTreeMap<FileId, Residenc
     let mut files: Vec<&NamedFile> = seen
         .names
         .iter()
-        .filter(|named| named.kind == FileKind::Regular && near(named) && took(named).is_some())
+        .filter(|named| named.kind == FileKind::Regular && took(named).is_some() && near(named))
         .collect();
     files.sort_by_key(|named| Reverse(took(named)));
     let Ok(mut systems) = FileSystems::read() else {

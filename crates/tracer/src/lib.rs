@@ -9,6 +9,7 @@
 
 pub mod aftermath;
 pub mod clock;
+mod decode;
 pub mod ebpf;
 pub mod failure;
 mod foreign;
@@ -31,4 +32,3 @@ mod sites;
 #[path = "../../core/tests/skip/mod.rs"]
 mod skip;
 pub mod stack;
-mod steps;

@@ -1,12 +1,14 @@
 //! Rows made by hand for the tests of the judges.
 
 use super::{
-    AtimeResult, AtimeRow, ClockState, Loop, LoopCase, LoopRow, Method, Mount, Moved, Operation,
-    QUESTION, Reading, TouchCase, TouchRow, expected, expected_of_directory,
+    AtimeResult, AtimeRow, ClockState, Loop, LoopCase, LoopRow, Mount, Moved, Operation, Reading,
+    Rules, TouchCase, TouchRow, expected, expected_of_directory,
 };
-use crate::evidence::{DeviceCounts, Evidence, RequestCount};
-use crate::lab::{Interference, Row};
-use crate::timing::{Sample, Timing};
+use crate::evidence::DeviceCounts;
+use crate::judge::fixture::{self, Made, request, row, target, timing};
+
+impl Made for TouchCase {}
+impl Made for LoopCase {}
 
 /// Reads of every loop made here.
 pub(crate) const READS: u64 = 1000;
@@ -16,14 +18,12 @@ pub(crate) fn touch(operation: Operation, mount: Mount, filesystem: &str) -> Tou
     let moved = |state| expected(operation, mount, filesystem, state);
     let directory = |state| expected_of_directory(operation, mount, state);
     TouchRow {
-        row: row(
-            TouchCase {
-                operation,
-                mount,
-                filesystem: filesystem.to_owned(),
-            },
-            filesystem,
-        ),
+        row: row(TouchCase {
+            operation,
+            mount,
+            filesystem: filesystem.to_owned(),
+        })
+        .on(filesystem),
         subject: operation.subject(),
         atime_changed: moved(ClockState::Due),
         atime_changed_when_fresh: moved(ClockState::Fresh),
@@ -64,24 +64,17 @@ pub(crate) fn looped_on(
     times_us: &[f64],
     sectors: Option<u64>,
 ) -> AtimeRow {
-    let mut row = row(
-        LoopCase {
-            files,
-            reading,
-            mount,
-            filesystem: filesystem.to_owned(),
-            reads: READS,
-            size_bytes: 4096,
-        },
-        filesystem,
-    );
-    row.timing = timing(times_us);
+    let case = LoopCase {
+        files,
+        reading,
+        mount,
+        filesystem: filesystem.to_owned(),
+        reads: READS,
+        size_bytes: 4096,
+    };
+    let mut row = row(case).on(filesystem).timed(times_us);
     let counts = |sectors: u64| DeviceCounts {
-        metadata: RequestCount {
-            count: sectors.min(1),
-            bytes: sectors * 512,
-            time_s: 0.0,
-        },
+        metadata: request(sectors.min(1), sectors * 512),
         ..DeviceCounts::default()
     };
     row.evidence.device = sectors.map(|_| counts(0));
@@ -90,40 +83,13 @@ pub(crate) fn looped_on(
     AtimeRow::Loop(Box::new(LoopRow::new(row, with_sync)))
 }
 
-fn row<C>(case: C, target: &str) -> Row<C> {
-    Row {
-        case,
-        target: target.to_owned(),
-        timing: None,
-        evidence: Evidence::default(),
-        interference: Interference::default(),
-        notes: Vec::new(),
-    }
-}
-
-fn timing(times_us: &[f64]) -> Option<Timing> {
-    let sample = |us: &f64| Sample {
-        real_s: us * 1e-6,
-        user_s: 0.0,
-        system_s: 0.0,
-    };
-    Timing::from_samples(&times_us.iter().map(sample).collect::<Vec<_>>())
-}
-
 /// A result with these rows, its comparisons and its answers.
 pub(crate) fn result(rows: Vec<AtimeRow>) -> AtimeResult {
-    let mut result = AtimeResult {
-        question: QUESTION.to_owned(),
-        targets: Vec::new(),
-        rows,
-        relatime: Vec::new(),
-        comparisons: Vec::new(),
-        answers: Vec::new(),
-        caveats: Vec::new(),
-        missing: Vec::new(),
-        method: Method::default(),
-    };
-    result.comparisons = super::comparisons(&result);
+    let mut result: AtimeResult = fixture::result(rows, Rules::default());
+    result.targets = ["ext4", "tmpfs"]
+        .map(|name| target(name, name, None))
+        .to_vec();
+    result.own.comparisons = super::comparisons(&result);
     result.answers = super::answers(&result);
     result
 }

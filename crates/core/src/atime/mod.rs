@@ -7,10 +7,9 @@ mod rule;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Answer;
 use crate::evidence::{DeviceCounts, Evidence};
-use crate::lab::{MeasuredTarget, Row};
-use crate::op::Gap;
+use crate::judge::Judged;
+use crate::lab::{ExperimentResult, Row};
 use crate::timing::Timing;
 pub use answers::answers;
 pub use comparison::{Comparison, Saving, Spread, comparisons};
@@ -229,64 +228,52 @@ pub struct RelatimeProbe {
     pub atime_changed: bool,
 }
 
-/// The result of the experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AtimeResult {
-    /// [`QUESTION`].
-    pub question: String,
-    /// File systems measured.
-    pub targets: Vec<MeasuredTarget>,
-    /// First whether each operation moves an access time, then what reading costs.
-    pub rows: Vec<AtimeRow>,
+/// The result of the experiment. Its rows tell first whether each operation moves an access
+/// time, then what reading costs.
+pub type AtimeResult = ExperimentResult<AtimeRow, Rules>;
+
+/// What the result has besides rows and answers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Rules {
     /// relatime's rule, part by part.
     pub relatime: Vec<RelatimeProbe>,
     /// Every mount option's loop against the same loop under noatime.
     pub comparisons: Vec<Comparison>,
-    /// Verdicts.
-    pub answers: Vec<Answer>,
-    /// Properties of this machine that limit what the rows mean.
-    pub caveats: Vec<String>,
-    /// Parts of the experiment that are not there, and why.
-    #[serde(default)]
-    pub missing: Vec<Gap>,
-    /// How the timing runs were made.
-    pub method: Method,
-}
-
-/// How the figures were made.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Method {
-    /// Timing runs per loop: fewest and most.
-    pub timing_runs: (usize, usize),
-    /// Runs made before those, one a loop, that are not among the samples.
-    pub warm_up_runs: usize,
-    /// Whether the run ended before all rows were done.
-    pub interrupted: bool,
-    /// Rows that were asked for.
-    pub planned_rows: usize,
 }
 
 impl AtimeResult {
     /// Rows of operations, with their 1-based numbers.
     pub fn touches(&self) -> impl Iterator<Item = (usize, &TouchRow)> {
-        self.rows
-            .iter()
-            .enumerate()
-            .filter_map(|(index, row)| match row {
-                AtimeRow::Touch(row) => Some((index + 1, &**row)),
-                AtimeRow::Loop(_) => None,
-            })
+        self.numbered().filter_map(|(number, row)| match row {
+            AtimeRow::Touch(row) => Some((number, &**row)),
+            AtimeRow::Loop(_) => None,
+        })
     }
 
     /// Rows of loops, with their 1-based numbers.
     pub fn loops(&self) -> impl Iterator<Item = (usize, &LoopRow)> {
-        self.rows
-            .iter()
-            .enumerate()
-            .filter_map(|(index, row)| match row {
-                AtimeRow::Loop(row) => Some((index + 1, &**row)),
-                AtimeRow::Touch(_) => None,
-            })
+        self.numbered().filter_map(|(number, row)| match row {
+            AtimeRow::Loop(row) => Some((number, &**row)),
+            AtimeRow::Touch(_) => None,
+        })
+    }
+}
+
+impl Judged for LoopRow {
+    type Case = LoopCase;
+    type Kind = (Loop, Reading, Mount);
+
+    fn row(&self) -> &Row<LoopCase> {
+        &self.row
+    }
+
+    fn kind(&self) -> Self::Kind {
+        let case = &self.row.case;
+        (case.files, case.reading, case.mount)
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.row.case.size_bytes
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::fixture::{READS, looped, looped_on, matrix, result, touch};
 use super::*;
-use crate::answer::Verdict;
+use crate::answer::{Answer, Verdict};
 use crate::timing::Sample;
 
 const QUICK_US: [f64; 7] = [100.0, 101.0, 102.0, 103.0, 104.0, 105.0, 106.0];
@@ -124,7 +124,7 @@ fn relatimes_rule_is_judged_by_its_probes() {
         let mut made = result(Vec::new());
         for probe in Probe::BY_CALL.into_iter().chain(Probe::BY_IMAGE) {
             let moved = !matches!(probe, Probe::AfterBoth | Probe::NotDayOld);
-            made.relatime.push(RelatimeProbe {
+            made.own.relatime.push(RelatimeProbe {
                 filesystem: "ext4".to_owned(),
                 probe,
                 atime_changed: moved != (wrong == Some(probe)),
@@ -147,7 +147,7 @@ fn relatimes_rule_is_judged_by_its_probes() {
         );
     }
     let mut without_day = probes(None);
-    without_day.relatime.truncate(3);
+    without_day.own.relatime.truncate(3);
     without_day.answers = answers(&without_day);
     assert!(
         !is_claimed(&without_day, "day old"),
@@ -305,17 +305,17 @@ fn memory_has_no_device_to_spare() {
 #[test]
 fn savings_are_per_cent_of_the_slower_option() {
     let made = one_file(&SLOW_US, Some(8));
-    let strict = &made.comparisons[0];
+    let strict = &made.own.comparisons[0];
     assert_eq!((strict.mount, strict.rows), (Mount::Strictatime, [1, 3]));
     assert!((strict.timing.percent - 50.0).abs() < 1.0, "{strict:?}");
     assert_eq!(strict.timing.differs(), Some(true));
-    let same = &made.comparisons[1];
+    let same = &made.own.comparisons[1];
     assert_eq!(
         (same.mount, same.timing.differs()),
         (Mount::Relatime, Some(false))
     );
     assert_eq!(
-        made.comparisons.len(),
+        made.own.comparisons.len(),
         2,
         "noatime is not compared with itself"
     );

@@ -6,9 +6,8 @@ mod timeline;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Answer;
-use crate::lab::{MeasuredTarget, Row};
-use crate::op::Gap;
+use crate::judge::Judged;
+use crate::lab::{ExperimentResult, OwnCost, Row};
 pub use answers::answers;
 pub use runtime::{Buffer, RuntimeBuffer, RuntimeCall, calls_on, user_buffer};
 pub use timeline::{Step, Timeline, Written, durable_bytes};
@@ -101,47 +100,16 @@ pub struct Case {
     pub count: u64,
 }
 
-/// The result of the experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BufferingResult {
-    /// [`QUESTION`].
-    pub question: String,
-    /// File systems measured.
-    pub targets: Vec<MeasuredTarget>,
-    /// One row per case and target.
-    pub rows: Vec<BufferingRow>,
+/// The result of the experiment; the runtimes that are not installed are among what is missing.
+pub type BufferingResult = ExperimentResult<BufferingRow, Seen, OwnCost>;
+
+/// What the result has besides rows and answers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Seen {
     /// When bytes became visible and durable, per mode and target.
     pub timelines: Vec<Timeline>,
     /// What the language runtimes found here buffer.
     pub runtimes: Vec<RuntimeBuffer>,
-    /// Verdicts.
-    pub answers: Vec<Answer>,
-    /// Properties of this machine that limit what the rows mean.
-    pub caveats: Vec<String>,
-    /// Parts of the experiment that are not there, such as the runtimes that are
-    /// not installed, and why.
-    #[serde(default)]
-    pub missing: Vec<Gap>,
-    /// How the timing runs were made.
-    pub method: Method,
-}
-
-/// How the figures were made.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Method {
-    /// Timing runs per case: fewest and most.
-    pub timing_runs: (usize, usize),
-    /// Runs made before those, one a case, that are not among the samples.
-    #[serde(default)]
-    pub warm_up_runs: usize,
-    /// Nanoseconds per record that the measuring loop itself costs, measured
-    /// with a write that does nothing.
-    pub own_cost_ns: Option<f64>,
-    /// Whether the run ended before all rows were done.
-    pub interrupted: bool,
-    /// Rows that were asked for: every case on every target. Fewer are there when
-    /// the run was interrupted.
-    pub planned_rows: usize,
 }
 
 /// A row with what follows from it.
@@ -223,6 +191,36 @@ impl BufferingRow {
     }
 }
 
+impl Judged for BufferingRow {
+    type Case = Case;
+    type Kind = Mode;
+    const UNIT: &'static str = "record";
+
+    fn row(&self) -> &Row<Case> {
+        &self.row
+    }
+
+    fn kind(&self) -> Mode {
+        self.row.case.mode
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.row.case.size_bytes
+    }
+
+    fn name(&self) -> String {
+        self.row.case.mode.as_str().to_owned()
+    }
+
+    fn timed(&self) -> u64 {
+        self.row.case.count
+    }
+
+    fn observed(&self) -> u64 {
+        self.row.case.count
+    }
+}
+
 fn per_write(row: &Row<Case>) -> PerWrite {
     let records = row.case.count as f64;
     let evidence = &row.evidence;
@@ -275,12 +273,12 @@ fn is_write(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::answers::fixture::{Made, result};
+    use super::answers::fixture::{made, result};
     use super::*;
 
     #[test]
     fn figures_are_per_record() {
-        let row = Made::new(Mode::Fsync, 1)
+        let row = made(Mode::Fsync, 1)
             .records(500)
             .timed(&[70.0, 72.0, 71.0])
             .asking([1, 2, 1, 0, 2])
@@ -306,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_was_not_seen_is_not_zero() {
-        let row = result(vec![Made::new(Mode::Fsync, 1)]).rows.remove(0);
+        let row = result(vec![made(Mode::Fsync, 1)]).rows.remove(0);
         assert_eq!(row.per_write, PerWrite::default());
     }
 }

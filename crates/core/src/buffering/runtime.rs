@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::op::{Call, Op};
+use crate::op::{FileId, Op};
 
 /// One system call of a runtime's program on its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,23 +92,14 @@ impl RuntimeBuffer {
 
 /// The writes and syncs among `ops` that succeeded on one file, in their order.
 pub fn calls_on(ops: &[Op], device: u32, inode: u64) -> Vec<RuntimeCall> {
+    let on_it = |file: FileId| (file.device, file.inode) == (device, inode);
     ops.iter()
-        .filter(|op| {
-            op.call
-                .file()
-                .is_some_and(|f| (f.device, f.inode) == (device, inode))
-        })
+        .filter(|op| op.file.is_some_and(on_it))
         .filter_map(|op| {
-            let returned_bytes = *op.outcome.as_ref().ok()?;
-            let pieces_bytes = match &op.call {
-                Call::Write { pieces, .. } => pieces.value().cloned().unwrap_or_default(),
-                Call::Sync { .. } => Vec::new(),
-                Call::Other { .. } => return None,
-            };
             Some(RuntimeCall {
-                name: op.call.name().to_owned(),
-                pieces_bytes,
-                returned_bytes,
+                name: op.call.name.to_owned(),
+                pieces_bytes: op.pieces_bytes.clone(),
+                returned_bytes: op.call.outcome.ok()?,
             })
         })
         .collect()
@@ -221,7 +212,7 @@ mod tests {
         assert!(matches!(user_buffer(&three, &fill), Buffer::Unsized(_)));
     }
 
-    use crate::op::{Captured, FileId, Gap};
+    use crate::op::Call;
 
     const FILE: FileId = FileId {
         device: 7,
@@ -229,28 +220,23 @@ mod tests {
         generation: 1,
     };
 
-    fn op(call: Call, outcome: Result<u64, i32>) -> Op {
+    fn op(name: &'static str, file: FileId, pieces: &[u64], outcome: Result<u64, i32>) -> Op {
         Op {
-            id: 0,
-            process: 1,
-            thread: 1,
-            started_ns: 0,
-            took_ns: 1,
-            call,
-            outcome,
+            call: Call {
+                process: 1,
+                thread: 1,
+                started_ns: 0,
+                ended_ns: 1,
+                name,
+                outcome,
+            },
+            file: Some(file),
+            pieces_bytes: pieces.to_vec(),
         }
     }
 
     fn write(name: &'static str, file: FileId, pieces: &[u64]) -> Op {
-        let pieces_bytes = Captured::Whole(pieces.to_vec());
-        op(
-            Call::Write {
-                name,
-                file,
-                pieces: pieces_bytes,
-            },
-            Ok(pieces.iter().sum()),
-        )
+        op(name, file, pieces, Ok(pieces.iter().sum()))
     }
 
     fn calls(pieces: &[&[u64]]) -> Vec<RuntimeCall> {
@@ -271,40 +257,13 @@ mod tests {
     #[test]
     fn only_successful_writes_and_syncs_of_the_file_are_taken() {
         let neighbour = FileId { inode: 13, ..FILE };
-        let gap = Gap::new("lengths", "the vector was not readable");
         let ops = [
-            op(
-                Call::Other {
-                    name: "lseek",
-                    file: Some(FILE),
-                },
-                Ok(4096),
-            ),
             write("write", neighbour, &[5]),
-            op(
-                Call::Write {
-                    name: "write",
-                    file: FILE,
-                    pieces: Captured::Whole(vec![9]),
-                },
-                Err(11),
-            ),
+            op("write", FILE, &[9], Err(11)),
             write("write", FILE, &[9]),
-            op(
-                Call::Write {
-                    name: "writev",
-                    file: FILE,
-                    pieces: Captured::Missing(gap),
-                },
-                Ok(7),
-            ),
-            op(
-                Call::Sync {
-                    name: "fsync",
-                    file: FILE,
-                },
-                Ok(0),
-            ),
+            // The lengths could not be read.
+            op("writev", FILE, &[], Ok(7)),
+            op("fsync", FILE, &[], Ok(0)),
         ];
         let shown: Vec<String> = calls_on(&ops, 7, 12)
             .iter()

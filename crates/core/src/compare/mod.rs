@@ -7,7 +7,6 @@
 mod condition;
 mod count;
 mod lab;
-mod label;
 mod limit;
 #[cfg(test)]
 mod tests;

@@ -152,17 +152,17 @@ fn median_s(row: &Row<Case>, measure: Measure, yardsticks: &[Yardstick]) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::super::answers::fixture::{Made, SIZE_BYTES, result, yardstick};
+    use super::super::answers::fixture::{SIZE_BYTES, made, result, yardstick};
     use super::*;
 
     #[test]
     fn a_row_is_set_beside_the_slowest_step_it_needs() {
-        let limits = |made: Made| {
-            let made = result(vec![made.timed(&[100.0; 5])]);
-            let limit = made.rows[0].figures.limit;
+        let limits = |row: Row<Case>| {
+            let limited = result(vec![row.timed(&[100.0; 5])]);
+            let limit = limited.rows[0].figures.limit;
             limit.map(|limit| (limit.measure, (limit.share * 100.0).round()))
         };
-        let warm = Made::new(Method::Sendfile);
+        let warm = made(Method::Sendfile);
         assert_eq!(limits(warm.clone()), Some((Measure::MemoryCopy, 20.0)));
         assert_eq!(
             limits(warm.clone().durable()),
@@ -177,18 +177,18 @@ mod tests {
             Some((Measure::MemoryCopy, 20.0)),
             "another file system's device says nothing"
         );
-        assert_eq!(limits(Made::new(Method::Reflink)), None);
-        let sharing = Made::new(Method::CopyFileRange).writing(0, 4096);
+        assert_eq!(limits(made(Method::Reflink)), None);
+        let sharing = made(Method::CopyFileRange).writing(0, 4096);
         assert_eq!(limits(sharing), None, "nothing was copied");
         assert_eq!(
-            limits(Made::new(Method::Direct)),
+            limits(made(Method::Direct)),
             Some((Measure::DeviceWrite, 80.0))
         );
     }
 
     #[test]
     fn a_yardstick_of_another_size_is_none() {
-        let mut result = result(vec![Made::new(Method::Sendfile).timed(&[100.0; 5])]);
+        let mut result = result(vec![made(Method::Sendfile).timed(&[100.0; 5])]);
         let mut other = yardstick(Measure::MemoryCopy, 20.0);
         other.size_bytes = SIZE_BYTES * 2;
         let row = result.rows.remove(0).row;
@@ -197,38 +197,38 @@ mod tests {
 
     #[test]
     fn bytes_through_user_memory_are_what_the_calls_moved() {
-        let made = |method| {
-            Made::new(method)
-                .calling("read", 10, SIZE_BYTES)
-                .calling("write", 10, SIZE_BYTES)
-                .calling("sendfile", 1, 7)
+        let all = |method| {
+            made(method)
+                .calling("read", (10, 0, SIZE_BYTES))
+                .calling("write", (10, 0, SIZE_BYTES))
+                .calling("sendfile", (1, 0, 7))
         };
-        let bytes = |made: Made| result(vec![made]).rows[0].figures.user_bytes;
-        assert_eq!(bytes(made(Method::ReadWrite)), Some(2 * SIZE_BYTES));
+        let bytes = |row: Row<Case>| result(vec![row]).rows[0].figures.user_bytes;
+        assert_eq!(bytes(all(Method::ReadWrite)), Some(2 * SIZE_BYTES));
         assert_eq!(
-            bytes(Made::new(Method::Sendfile).calling("sendfile", 1, SIZE_BYTES)),
+            bytes(made(Method::Sendfile).calling("sendfile", (1, 0, SIZE_BYTES))),
             Some(0)
         );
-        assert_eq!(bytes(Made::new(Method::MmapMemcpy)), Some(SIZE_BYTES));
-        assert_eq!(bytes(Made::new(Method::IoUring)), Some(2 * SIZE_BYTES));
-        assert_eq!(bytes(Made::new(Method::ReadWrite)), None, "not observed");
+        assert_eq!(bytes(made(Method::MmapMemcpy)), Some(SIZE_BYTES));
+        assert_eq!(bytes(made(Method::IoUring)), Some(2 * SIZE_BYTES));
+        assert_eq!(bytes(made(Method::ReadWrite)), None, "not observed");
     }
 
     #[test]
     fn what_was_not_seen_is_not_zero() {
-        let row = result(vec![Made::new(Method::ReadWrite)]).rows.remove(0);
+        let row = result(vec![made(Method::ReadWrite)]).rows.remove(0);
         assert_eq!(row.figures, Figures::default());
     }
 
     #[test]
     fn calls_faults_and_bytes_are_summed() {
-        let made = Made::new(Method::ReadWrite)
-            .calling("read", 11, SIZE_BYTES)
-            .failing("ioctl", 1)
+        let row = made(Method::ReadWrite)
+            .calling("read", (11, 0, SIZE_BYTES))
+            .calling("ioctl", (1, 1, 0))
             .faults(24_000)
             .writing(1000, 200)
             .timed(&[50.0; 5]);
-        let figures = result(vec![made]).rows.remove(0).figures;
+        let figures = result(vec![row]).rows.remove(0).figures;
         assert_eq!((figures.calls, figures.errors), (Some(12), Some(1)));
         assert_eq!(figures.faults, Some(24_000));
         assert_eq!(

@@ -5,9 +5,9 @@ mod figures;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Answer;
-use crate::lab::{MeasuredTarget, Row};
-use crate::op::Gap;
+use crate::bytes;
+use crate::judge::Judged;
+use crate::lab::{ExperimentResult, Row};
 use crate::timing::Timing;
 pub use answers::answers;
 pub use figures::{Figures, Limit, figures};
@@ -176,40 +176,20 @@ impl Case {
 }
 
 /// The result of the experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CopyResult {
-    /// [`QUESTION`].
-    pub question: String,
-    /// File systems measured.
-    pub targets: Vec<MeasuredTarget>,
-    /// One row per case and target.
-    pub rows: Vec<CopyRow>,
+pub type CopyResult = ExperimentResult<CopyRow, Yardsticks, Verified>;
+
+/// What the result has besides rows and answers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Yardsticks {
     /// What this machine could do at best, measured between the copies.
     pub yardsticks: Vec<Yardstick>,
-    /// Verdicts.
-    pub answers: Vec<Answer>,
-    /// Properties of this machine that limit what the rows mean.
-    pub caveats: Vec<String>,
-    /// Cases that are not there, and why.
-    #[serde(default)]
-    pub missing: Vec<Gap>,
-    /// How the timing runs were made.
-    pub method: Procedure,
 }
 
-/// How the figures were made.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Procedure {
-    /// Timing runs per case: fewest and most.
-    pub timing_runs: (usize, usize),
-    /// Runs made before those, one a case, that are not among the samples.
-    pub warm_up_runs: usize,
+/// How the copies were checked.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Verified {
     /// Copies made in all, each with its hash compared with the source's.
     pub verified_copies: u64,
-    /// Whether the run ended before all rows were done.
-    pub interrupted: bool,
-    /// Rows that were asked for.
-    pub planned_rows: usize,
 }
 
 /// A row with what follows from it.
@@ -312,6 +292,36 @@ impl CopyRow {
             row,
             verified: true,
             figures,
+        }
+    }
+}
+
+impl Judged for CopyRow {
+    type Case = Case;
+    /// The method, of rows that are warm and end in the page cache.
+    type Kind = Option<Method>;
+
+    fn row(&self) -> &Row<Case> {
+        &self.row
+    }
+
+    fn kind(&self) -> Option<Method> {
+        let case = &self.row.case;
+        (case.source == Source::Warm && !case.durable).then_some(case.method)
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.row.case.size_bytes
+    }
+
+    /// `read_write 64 KiB`, `sendfile`.
+    fn name(&self) -> String {
+        let case = &self.row.case;
+        let method = case.method.as_str();
+        match case.buffer_bytes {
+            Some(_) if case.has_whole_buffer() => format!("{method} whole file"),
+            Some(bytes) => format!("{method} {}", bytes::exact(bytes)),
+            None => method.to_owned(),
         }
     }
 }

@@ -207,52 +207,11 @@ pub fn foreign_requests(raw: &RawEvidence, charge: &Charge) -> Option<u64> {
 }
 
 fn missing(raw: &RawEvidence, charge: &Charge) -> Vec<Gap> {
-    let mut gaps = raw.missing.clone();
-    let lost = raw.losses;
-    let mut say = |count: u64, what: &str, why: &str| {
-        if count > 0 {
-            gaps.push(Gap::new(format!("{count} {what}"), why));
-        }
-    };
-    say(
-        lost.unattributed_calls.saturating_add(summed(raw, charge)),
-        "system calls without their file",
-        "the table of files was full; they are counted by name only",
-    );
-    say(
-        lost.cache,
-        "page-cache events",
-        "the table of files was full",
-    );
-    say(
-        lost.block,
-        "block requests",
-        "the table of requests was full",
-    );
-    say(lost.stream, "streamed events", "the ring buffer was full");
-    say(lost.names, "names of files", "the ring buffer was full");
-    say(
-        lost.history,
-        "steps of the history",
-        "the ring buffer was full",
-    );
-    say(
-        lost.tasks,
-        "tasks",
-        "no memory for their state; their calls are not counted",
-    );
-    say(
-        lost.foreign_calls,
-        "system calls of 32-bit programs",
-        "their numbers mean other calls; they are not decoded",
-    );
-    say(lost.unread, "events", "what reads them had failed");
-    say(
-        lost.skipped,
-        "events",
-        "one arrived while another of its kind was being counted",
-    );
-    gaps
+    let mut lost = raw.losses;
+    lost.unattributed_calls = lost.unattributed_calls.saturating_add(summed(raw, charge));
+    let lost = lost.kinds().into_iter().filter(|(count, ..)| *count > 0);
+    let lost = lost.map(|(count, what, why)| Gap::new(format!("{count} {what}"), why));
+    raw.missing.iter().cloned().chain(lost).collect()
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -153,22 +153,51 @@ impl Losses {
         self.tasks > 0 || self.uncounted > 0
     }
 
+    /// Each kind but `uncounted`: how many, of what, and why they were lost.
+    pub(super) fn kinds(&self) -> [(u64, &'static str, &'static str); 10] {
+        const NO_ROOM: &str = "the ring buffer was full";
+        [
+            (
+                self.unattributed_calls,
+                "system calls without their file",
+                "the table of files was full; they are counted by name only",
+            ),
+            (
+                self.cache,
+                "page-cache events",
+                "the table of files was full",
+            ),
+            (
+                self.block,
+                "block requests",
+                "the table of requests was full",
+            ),
+            (self.stream, "streamed events", NO_ROOM),
+            (self.names, "names of files", NO_ROOM),
+            (self.history, "steps of the history", NO_ROOM),
+            (
+                self.tasks,
+                "tasks",
+                "no memory for their state; their calls are not counted",
+            ),
+            (
+                self.foreign_calls,
+                "system calls of 32-bit programs",
+                "their numbers mean other calls; they are not decoded",
+            ),
+            (self.unread, "events", "what reads them had failed"),
+            (
+                self.skipped,
+                "events",
+                "one arrived while another of its kind was being counted",
+            ),
+        ]
+    }
+
     /// All of them.
     pub fn total(&self) -> u64 {
-        [
-            self.cache,
-            self.block,
-            self.stream,
-            self.names,
-            self.history,
-            self.tasks,
-            self.foreign_calls,
-            self.uncounted,
-            self.unread,
-            self.skipped,
-        ]
-        .into_iter()
-        .fold(self.unattributed_calls, u64::saturating_add)
+        let counts = self.kinds().map(|(count, ..)| count);
+        counts.into_iter().fold(self.uncounted, u64::saturating_add)
     }
 }
 

@@ -9,6 +9,24 @@ use crate::stats::{self, Bounds};
 /// reader would act on, more than a code path or a cache line.
 pub(crate) const SAME_WITHIN: f64 = 1.1;
 
+/// How one time is to another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Relation {
+    /// It is more than this many times as long.
+    Above(f64),
+    /// It is at most this many times as long.
+    AtMost(f64),
+    /// Both are the same, within [`SAME_WITHIN`].
+    Same,
+    /// Both are the same, or the first is less.
+    SameOrLess,
+}
+
+impl Relation {
+    /// It is longer, by however little.
+    pub(crate) const LONGER: Self = Self::Above(1.0);
+}
+
 /// Two samples of times, with the factor between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Compared {
@@ -43,32 +61,23 @@ impl Compared {
         })
     }
 
-    /// Whether the first took longer; inconclusive inside the noise.
-    pub(crate) fn longer(&self) -> Verdict {
-        if self.bounds.low > 1.0 {
-            Verdict::Holds
-        } else if self.bounds.high < 1.0 {
-            Verdict::Refuted
-        } else {
-            Verdict::Inconclusive
-        }
-    }
-
-    /// Whether both took the same; inconclusive when the interval leaves it open.
-    pub(crate) fn same(&self) -> Verdict {
+    /// Whether the relation holds; inconclusive when the interval leaves it open.
+    pub(crate) fn is(&self, relation: Relation) -> Verdict {
+        let Bounds { low, high } = self.bounds;
         let (least, most) = (1.0 / SAME_WITHIN, SAME_WITHIN);
-        if self.bounds.low >= least && self.bounds.high <= most {
-            Verdict::Holds
-        } else if self.bounds.low > most || self.bounds.high < least {
-            Verdict::Refuted
-        } else {
-            Verdict::Inconclusive
+        let (holds, refuted) = match relation {
+            Relation::Above(factor) => (low > factor, high < factor),
+            Relation::AtMost(factor) => (high <= factor, low > factor),
+            Relation::SameOrLess if high < 1.0 => (true, false),
+            Relation::Same | Relation::SameOrLess => {
+                (low >= least && high <= most, low > most || high < least)
+            }
+        };
+        match (holds, refuted) {
+            (true, _) => Verdict::Holds,
+            (false, true) => Verdict::Refuted,
+            (false, false) => Verdict::Inconclusive,
         }
-    }
-
-    /// Whether the first took longer by more than the margin of [`Self::same`].
-    pub(crate) fn far_longer(&self) -> bool {
-        self.bounds.low > SAME_WITHIN
     }
 
     /// `53.4 times (95 %: 51.0–55.2)`.

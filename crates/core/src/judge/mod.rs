@@ -6,11 +6,19 @@
 //! it has the rows, else of the first target that has them, and names the targets
 //! that disagree.
 
+mod claim;
 mod compared;
 pub(crate) mod figures;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod requests;
+mod rows;
 
 use crate::answer::{Answer, Verdict};
-pub(crate) use compared::{Compared, SAME_WITHIN};
+pub(crate) use claim::{Also, By, Claim, Pair, Pick, Times};
+pub(crate) use compared::{Compared, Relation, SAME_WITHIN};
+pub(crate) use requests::{Requests, longer_by_requests};
+pub(crate) use rows::{Judged, Numbered, TargetRows, numbers};
 
 /// Name of the target that is the measured directory's own file system.
 pub(crate) const HOST: &str = "host";
@@ -29,41 +37,46 @@ pub(crate) struct Finding {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Missing {
     /// The rows it is about were not measured: nobody asked, or the run was interrupted.
-    Rows(String),
+    Rows,
     /// The rows are there, but not the evidence or the certainty.
     Evidence(String),
 }
 
+#[cfg(test)]
 impl Missing {
-    pub(crate) fn why(&self) -> &str {
-        match self {
-            Self::Rows(why) | Self::Evidence(why) => why,
-        }
-    }
-
-    #[cfg(test)]
+    #[track_caller]
     pub(crate) fn into_why(self) -> String {
-        self.why().to_owned()
+        match self {
+            Self::Rows => panic!("the rows were not measured"),
+            Self::Evidence(why) => why,
+        }
     }
 }
 
-/// Judges claims on every target, in their order; `name` is that of a target.
-pub(crate) fn answers<T>(
-    claims: &[(&str, impl Fn(&T) -> Result<Finding, Missing>)],
-    targets: &[T],
-    name: impl Fn(&T) -> &str,
+/// Judges claims on every target: the host first, then in their order.
+pub(crate) fn answers<R: Judged, X>(
+    claims: &[Claim<R, X>],
+    mut targets: Vec<TargetRows<'_, R, X>>,
 ) -> Vec<Answer> {
-    let mut answers = Vec::new();
-    for (claim, judge) in claims {
-        let each = targets.iter().map(|target| (name(target), judge(target)));
-        answers.extend(answer(claim, &each.collect::<Vec<_>>()));
-    }
-    answers
+    // Stable: the others keep their order.
+    targets.sort_by_key(|target| target.name != HOST);
+    let judged = claims.iter().filter_map(|claim| {
+        let each = targets
+            .iter()
+            .map(|target| (target.name, claim.judge(target)));
+        let mut answer = answer(claim.text, &each.collect::<Vec<_>>())?;
+        answer.cite(|number| {
+            let mut rows = targets.iter().flat_map(|target| &target.rows);
+            Some(rows.find(|row| row.number == number)?.row.row().id())
+        });
+        Some(answer)
+    });
+    judged.collect()
 }
 
 /// Joins what each target, by name, says about a claim. `None` when no target was
 /// measured for it: a claim about rows that nobody asked for is not made.
-pub(crate) fn answer(claim: &str, judged: &[(&str, Result<Finding, Missing>)]) -> Option<Answer> {
+fn answer(claim: &str, judged: &[(&str, Result<Finding, Missing>)]) -> Option<Answer> {
     let leading = judged
         .iter()
         .find_map(|(name, said)| Some((*name, said.as_ref().ok()?)));
@@ -99,6 +112,7 @@ pub(crate) fn answer(claim: &str, judged: &[(&str, Result<Finding, Missing>)]) -
         verdict,
         because: parts.join("; "),
         rows,
+        row_ids: Vec::new(),
     })
 }
 
@@ -106,7 +120,7 @@ pub(crate) fn answer(claim: &str, judged: &[(&str, Result<Finding, Missing>)]) -
 /// none has them.
 fn nothing_said(judged: &[(&str, Result<Finding, Missing>)]) -> Option<String> {
     judged.iter().find_map(|(_, said)| match said {
-        Err(missing @ Missing::Evidence(_)) => Some(missing.why().to_owned()),
+        Err(Missing::Evidence(why)) => Some(why.clone()),
         _ => None,
     })
 }

@@ -111,7 +111,7 @@ fn fault_s(fresh: &PageCacheRow, reused: &PageCacheRow) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answers::fixture::{Made, result};
+    use super::super::answers::fixture::{made, result};
     use super::*;
 
     const MIB: u64 = 1 << 20;
@@ -123,15 +123,15 @@ mod tests {
     #[test]
     fn the_time_of_a_fresh_buffer_is_faults_and_copy() {
         let rows = result(vec![
-            Made::new(State::Warm, Reader::Read, MIB)
+            made(State::Warm, Reader::Read, MIB)
                 .timed(&[300.0; 5])
                 .faulting(257)
                 .blocked(1e-6),
-            Made::new(State::Warm, Reader::ReadReused, MIB)
+            made(State::Warm, Reader::ReadReused, MIB)
                 .timed(&[100.0; 5])
                 .faulting(1)
                 .copying(&[80.0; 5]),
-            Made::new(State::Cold, Reader::Mmap, MIB)
+            made(State::Cold, Reader::Mmap, MIB)
                 .timed(&[500.0; 5])
                 .faulting(16)
                 .blocked(0.0),
@@ -156,10 +156,10 @@ mod tests {
     #[test]
     fn a_reused_buffer_that_is_slower_gives_no_cost_of_a_fault() {
         let rows = result(vec![
-            Made::new(State::Warm, Reader::Read, MIB)
+            made(State::Warm, Reader::Read, MIB)
                 .timed(&[100.0; 5])
                 .faulting(257),
-            Made::new(State::Warm, Reader::ReadReused, MIB)
+            made(State::Warm, Reader::ReadReused, MIB)
                 .timed(&[300.0; 5])
                 .faulting(1),
         ])
@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn a_few_faults_give_no_cost_of_one() {
         let rows = result(vec![
-            Made::new(State::Warm, Reader::Read, 1024)
+            made(State::Warm, Reader::Read, 1024)
                 .timed(&[60.0; 5])
                 .faulting(4),
-            Made::new(State::Warm, Reader::ReadReused, 1024)
+            made(State::Warm, Reader::ReadReused, 1024)
                 .timed(&[5.0; 5])
                 .faulting(2),
         ])
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn shares_are_of_the_files_pages() {
         let rows = result(vec![
-            Made::new(State::Cold, Reader::Read, 5000).resident(0, 4096),
+            made(State::Cold, Reader::Read, 5000).resident(0, 4096),
         ])
         .rows;
         let figures = figures(&rows)[0];
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_was_not_seen_is_not_zero() {
-        let rows = result(vec![Made::new(State::Cold, Reader::Read, MIB)]).rows;
+        let rows = result(vec![made(State::Cold, Reader::Read, MIB)]).rows;
         assert_eq!(figures(&rows)[0], Figures::default());
     }
 }

@@ -7,10 +7,8 @@ mod parsing;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Answer;
-use crate::buffering::Method;
-use crate::lab::{MeasuredTarget, Row};
-use crate::op::Gap;
+use crate::judge::Judged;
+use crate::lab::{ExperimentResult, OwnCost, Row};
 use crate::timing::Timing;
 pub use answers::answers;
 pub use case::{Case, Parse, Reader, State};
@@ -24,26 +22,14 @@ pub const QUESTION: &str = "what does the page cache save, and where does the ti
 pub const RANDOM_READ_BYTES: u64 = 4096;
 
 /// The result of the experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PageCacheResult {
-    /// [`QUESTION`].
-    pub question: String,
-    /// File systems measured.
-    pub targets: Vec<MeasuredTarget>,
-    /// One row per case and target.
-    pub rows: Vec<PageCacheRow>,
+pub type PageCacheResult = ExperimentResult<PageCacheRow, Parsing, OwnCost>;
+
+/// What the result has besides rows and answers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Parsing {
     /// Parser against cache: one line per target, size and parser that has both a
     /// cold and a warm row.
     pub parsing: Vec<ParseLine>,
-    /// Verdicts.
-    pub answers: Vec<Answer>,
-    /// Properties of this machine that limit what the rows mean.
-    pub caveats: Vec<String>,
-    /// Cases and strata that are not there, and why.
-    #[serde(default)]
-    pub missing: Vec<Gap>,
-    /// How the timing runs were made.
-    pub method: Method,
 }
 
 /// A row with what belongs to reading files.
@@ -123,5 +109,29 @@ impl PageCacheRow {
         observed
             .map(|device| device.reads.bytes)
             .or(self.storage_read_bytes)
+    }
+}
+
+impl Judged for PageCacheRow {
+    type Case = Case;
+    /// What was asked for.
+    type Kind = (State, Reader, Parse);
+
+    fn row(&self) -> &Row<Case> {
+        &self.row
+    }
+
+    fn kind(&self) -> Self::Kind {
+        (self.asked_state, self.row.case.reader, self.row.case.parse)
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.row.case.size_bytes
+    }
+
+    fn unfit(&self) -> Option<String> {
+        let (asked, found) = (self.asked_state.as_str(), self.row.case.state.as_str());
+        let why = self.not_as_asked.as_deref().unwrap_or("unknown why");
+        (!self.is_as_asked()).then(|| format!("was to be {asked} and is {found}: {why}"))
     }
 }

@@ -102,7 +102,7 @@ fn break_even(size: f64, cold_reading_s: f64, warm_reading_s: f64) -> Option<f64
 
 #[cfg(test)]
 mod tests {
-    use super::super::answers::fixture::{Made, result};
+    use super::super::answers::fixture::{made, result};
     use super::*;
 
     fn close(a: f64, b: f64) -> bool {
@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn the_articles_figures() {
         // Read 0.54 ms cold and 0.08 warm, parse 1.52: 2.06 and 1.60 in all.
-        let made = |state, reading: f64| {
-            Made::new(state, Reader::Read, 148_480).parsed(Parse::Json, &[reading; 5], &[1520.0; 5])
+        let row = |state, reading: f64| {
+            made(state, Reader::Read, 148_480).parsed(Parse::Json, &[reading; 5], &[1520.0; 5])
         };
-        let rows = result(vec![made(State::Warm, 80.0), made(State::Cold, 540.0)]).rows;
+        let rows = result(vec![row(State::Warm, 80.0), row(State::Cold, 540.0)]).rows;
         let lines = parse_lines(&rows);
         let [line] = lines.as_slice() else {
             panic!("{lines:?}")
@@ -141,11 +141,11 @@ mod tests {
 
     #[test]
     fn a_row_that_is_not_as_asked_is_not_compared() {
-        let made =
-            |state| Made::new(state, Reader::Read, 1000).parsed(Parse::Lines, &[2.0; 5], &[1.0; 5]);
+        let parsed =
+            |state| made(state, Reader::Read, 1000).parsed(Parse::Lines, &[2.0; 5], &[1.0; 5]);
         let rows = result(vec![
-            made(State::Warm),
-            made(State::Warm).asked(State::Cold, "mapped"),
+            parsed(State::Warm),
+            parsed(State::Warm).asked(State::Cold, "mapped"),
         ])
         .rows;
         assert!(parse_lines(&rows).is_empty());

@@ -4,7 +4,7 @@
 //! [`Begin`] and its [`End`]; the end says whether something is missing. A recording
 //! whose end is not there was cut off.
 //!
-//! It speaks of nodes, which have a [`Kind`] and an identity, of names in directories, and
+//! It speaks of nodes, which have a [`FileKind`] and an identity, of names in directories, and
 //! of open file descriptions. Absolute paths are derived from names ([`Paths`]). [`Tree`]
 //! applies operations, in memory, to what was there before.
 //!
@@ -13,6 +13,7 @@
 //! checksums, so that damage is found where it is.
 
 mod contents;
+mod examples;
 mod frame;
 mod limits;
 mod node;
@@ -28,10 +29,12 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use crate::op::FileKind;
 pub use contents::{Contents, Extent, Source};
+pub use examples::Examples;
 pub use frame::{MAGIC, VERSION};
 pub use limits::{Exceeded, Limits};
-pub use node::{Attribute, Kind, Name, Place, Time, Was};
+pub use node::{Attribute, Name, Place, Time, Was};
 pub use operation::{Change, Description, Durability, Operation};
 pub use paths::Paths;
 pub use payload::{Payload, Piece};
@@ -39,6 +42,9 @@ pub use read::{Entry, ReadError, Reader, cut_off};
 pub use recording::{Begin, Check, Completeness, End};
 pub use tree::{Attributes, Body, Impossible, Node, Refused, Tree};
 pub use write::Writer;
+
+/// include/uapi/linux/fs.h
+pub const RENAME_EXCHANGE: u32 = 2;
 
 /// A place in a log, between two frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,71 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::Payload;
 use crate::op::FileId;
 
-/// What a node is. The order of the variants is part of the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Kind {
-    /// A regular file.
-    Regular,
-    /// A directory.
-    Directory,
-    /// A symbolic link.
-    Symlink,
-    /// A FIFO.
-    Fifo,
-    /// A socket.
-    Socket,
-    /// A character device.
-    CharacterDevice,
-    /// A block device.
-    BlockDevice,
-    /// None of these: a node that the kernel made without a type.
-    Other,
-}
-
-/// include/uapi/linux/stat.h
-const S_IFMT: u32 = 0o170_000;
-const TYPES: [(u32, Kind); 7] = [
-    (0o100_000, Kind::Regular),
-    (0o040_000, Kind::Directory),
-    (0o120_000, Kind::Symlink),
-    (0o010_000, Kind::Fifo),
-    (0o140_000, Kind::Socket),
-    (0o020_000, Kind::CharacterDevice),
-    (0o060_000, Kind::BlockDevice),
-];
-
-impl Kind {
-    /// From the type bits of a mode.
-    pub fn from_mode(mode: u32) -> Self {
-        TYPES
-            .into_iter()
-            .find(|(bits, _)| mode & S_IFMT == *bits)
-            .map_or(Self::Other, |(_, kind)| kind)
-    }
-
-    /// The type bits of a mode; 0 for [`Kind::Other`].
-    pub fn mode_bits(self) -> u32 {
-        TYPES
-            .into_iter()
-            .find(|(_, kind)| *kind == self)
-            .map_or(0, |(bits, _)| bits)
-    }
-
-    /// In one or two words: `character_device`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Regular => "regular",
-            Self::Directory => "directory",
-            Self::Symlink => "symlink",
-            Self::Fifo => "fifo",
-            Self::Socket => "socket",
-            Self::CharacterDevice => "character_device",
-            Self::BlockDevice => "block_device",
-            Self::Other => "other",
-        }
-    }
-}
-
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Name {
@@ -220,16 +155,6 @@ impl Attribute {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kinds_are_told_by_the_type_bits() {
-        assert_eq!(Kind::from_mode(0o100_644), Kind::Regular);
-        assert_eq!(Kind::from_mode(0o041_777), Kind::Directory);
-        assert_eq!(Kind::from_mode(0o140_600), Kind::Socket);
-        assert_eq!(Kind::from_mode(0o644), Kind::Other);
-        assert_eq!(Kind::BlockDevice.mode_bits(), 0o060_000);
-        assert_eq!(Kind::Other.mode_bits(), 0);
-    }
 
     #[test]
     fn names_that_lead_elsewhere_are_impossible() {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attribute, Kind, Name, Payload, Place, Was};
+use super::{Attribute, FileKind, Name, Payload, Place, Was};
 use crate::op::FileId;
 
 /// One call that changed files, or asked for durability, in the order of completion.
@@ -55,7 +55,7 @@ pub enum Change {
         /// The node.
         node: FileId,
         /// What it is.
-        kind: Kind,
+        kind: FileKind,
         /// Where it was.
         place: Place,
         /// The twelve low bits of its mode, where they are known.
@@ -172,7 +172,7 @@ pub enum Change {
         /// The node.
         node: FileId,
         /// What it is.
-        kind: Kind,
+        kind: FileKind,
         /// Its name.
         name: Name,
         /// The twelve low bits of its mode, where they are known.

@@ -65,6 +65,19 @@ impl Change {
         }
     }
 
+    /// The node that it made, which was not there before.
+    pub fn made(&self) -> Option<FileId> {
+        match self {
+            Self::Made { node, .. }
+            | Self::Opened {
+                node,
+                created: Some(_),
+                ..
+            } => Some(*node),
+            _ => None,
+        }
+    }
+
     /// The open file description it went through.
     pub fn description(&self) -> Option<Description> {
         match self {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Change, Name, Operation, Place};
+use super::{Change, Name, Operation, Place, RENAME_EXCHANGE};
 use crate::op::FileId;
 
 /// Deeper paths are cut at their beginning: a log is input from a stranger, and names may
@@ -126,14 +126,11 @@ impl Paths {
     }
 }
 
-/// include/uapi/linux/fs.h
-pub(super) const RENAME_EXCHANGE: u32 = 2;
-
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
 
-    use super::super::{Description, Kind};
+    use super::super::{Description, FileKind};
     use super::*;
 
     fn node(inode: u64) -> FileId {
@@ -160,7 +157,7 @@ mod tests {
     fn found(inode: u64, place: Place) -> Operation {
         done(Change::Found {
             node: node(inode),
-            kind: Kind::Directory,
+            kind: FileKind::Directory,
             place,
             mode: None,
             size_bytes: 0,

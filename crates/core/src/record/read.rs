@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 
 use super::frame::{self, Frame, Kind};
 use super::{
-    Begin, Change, Completeness, End, Exceeded, Limits, Operation, Payload, Piece, Position,
+    Begin, Change, Completeness, Contents, End, Exceeded, Extent, Limits, Operation, Payload,
+    Piece, Position, Source,
 };
 use crate::op::Gap;
 
@@ -281,6 +282,34 @@ impl<R: Read + Seek> Reader<R> {
                     each(u64::from(bytes), Some(part.ok_or(corrupt)?))?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Hands over what the log has of a file, and where it lies in that: in the order of the log, as
+    /// that is how its chunks are decompressed only once.
+    ///
+    /// # Errors
+    /// When a part of it is not in the log, or `each` fails.
+    pub fn contents(
+        &mut self,
+        contents: &Contents,
+        mut each: impl FnMut(u64, &[u8]) -> io::Result<()>,
+    ) -> Result<(), ReadError> {
+        let extents = contents.extents();
+        let mut stored: Vec<(u64, u32, u64, u64)> = extents
+            .filter_map(|(offset, Extent { bytes, source })| match source {
+                Source::Stored { chunk, at } => Some((chunk, at, offset, bytes)),
+                Source::Unknown | Source::Before { .. } => None,
+            })
+            .collect();
+        stored.sort_unstable();
+        for (chunk, at, offset, bytes) in stored {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            let payload = Payload {
+                pieces: vec![Piece::Stored { chunk, at, bytes }],
+            };
+            self.payload(&payload, |_, part| each(offset, part.unwrap_or_default()))?;
         }
         Ok(())
     }

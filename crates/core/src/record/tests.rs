@@ -78,7 +78,7 @@ fn changes_of_names() -> Vec<Change> {
         },
         Change::Made {
             node: FILE,
-            kind: Kind::Symlink,
+            kind: FileKind::Symlink,
             name: named(b"link"),
             mode: None,
             device_number: 0,
@@ -222,7 +222,7 @@ fn sample() -> (Vec<u8>, Vec<Operation>) {
         },
         Change::Found {
             node: FILE,
-            kind: Kind::Regular,
+            kind: FileKind::Regular,
             place: Place::Name(named(b"old")),
             mode: Some(0o600),
             size_bytes: 4_096,

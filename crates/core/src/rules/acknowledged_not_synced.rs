@@ -3,24 +3,23 @@
 use std::collections::HashMap;
 
 use super::copied::Originals;
-use super::fault::{Fault, Stake, Told, lasting};
+use super::fault::{Fault, Stake, lasting};
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
+use crate::trace::{FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "acknowledged-not-synced",
     looks_for: "a file never synced, though its writer told the outside of something afterwards",
-    look,
-};
-
-const TOLD: Told = Told {
-    rule: "acknowledged-not-synced",
-    title: "written and never synced, though its writer reported on standard output or a socket \
-            afterwards: a crash loses what was said to be there",
     advice: "call fdatasync on the file before each answer that promises something, or once before \
              the answers of several records (group commit); a new file needs an fsync of its \
              directory, too. What was reported may have been something else: then ignore this rule",
+    at: Subject::Crash(
+        "written and never synced, though its writer reported on standard output or a socket \
+            afterwards: a crash loses what was said to be there",
+        faults,
+    ),
 };
 
 /// From so many reports on, each after further writes to the file, they are about the records.
@@ -29,7 +28,7 @@ const EACH: u64 = 2;
 /// A process that leaves more new files than these unpacks, builds or installs them.
 const FEW: usize = 8;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
     let originals = Originals::of(run);
     let told: Vec<(&FileRow, &FileHistory)> = lasting(run)
         .filter(|(file, history)| is_promised(file, history))
@@ -39,11 +38,12 @@ fn look(run: &TraceResult) -> Vec<Draft> {
     for (_, history) in told.iter().filter(|(_, history)| history.created) {
         *created.entry(history.written_by).or_default() += 1;
     }
-    let faults = told.iter().map(|&(file, history)| {
-        let beside = created.get(&history.written_by).copied().unwrap_or(0);
-        fault(file, history, beside > FEW || originals.has_data_for(file))
-    });
-    TOLD.about(run, faults.collect())
+    told.iter()
+        .map(|&(file, history)| {
+            let beside = created.get(&history.written_by).copied().unwrap_or(0);
+            fault(file, history, beside > FEW || originals.has_data_for(file))
+        })
+        .collect()
 }
 
 fn is_promised(file: &FileRow, history: &FileHistory) -> bool {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn severity(history: FileHistory) -> Severity {
-        let finding = the_only(look(&run(vec![changed("/data/log", history)]))).finding;
+        let finding = the_only(RULE.look(&run(vec![changed("/data/log", history)]))).finding;
         assert_eq!(finding.evidence[0].at_s, Some(0.003));
         finding.severity
     }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_tree_that_is_unpacked_is_little() {
         let files = (0..9).map(|n| changed(&format!("/data/{n}"), promised(&[1])));
-        let finding = the_only(look(&run(files.collect()))).finding;
+        let finding = the_only(RULE.look(&run(files.collect()))).finding;
         assert_eq!(finding.severity, Severity::Low);
     }
 
@@ -150,6 +150,6 @@ mod tests {
             changed("/data/b", removed),
             read,
         ]);
-        assert_eq!(look(&run), vec![]);
+        assert_eq!(RULE.look(&run), vec![]);
     }
 }

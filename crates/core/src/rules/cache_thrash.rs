@@ -1,15 +1,18 @@
 //! `cache-thrash`: pages brought in, lost, and brought in again within one run.
 
 use super::calls::{PAGE_BYTES, READS, Sum, filled_pages, is_on_disk, length_bytes};
-use super::draft::{Found, cited, each_file};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "cache-thrash",
     looks_for: "a file of which more came from the device than it is long",
-    look,
+    advice: "finish with one part of the file before the next one, so that memory suffices; \
+             drop POSIX_FADV_DONTNEED on what is read again; give the cgroup more memory",
+    at: Subject::Files(lost),
 };
 
 /// Read-ahead may fetch a page that is lost before it is asked for; half as much again as
@@ -19,11 +22,7 @@ const LEAST_TIMES: f64 = 1.5;
 /// A file of few pages reaches any ratio by a page or two.
 const LEAST_BYTES: u64 = 1 << 20;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| lost(run, file))
-}
-
-fn lost(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn lost(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let filled_bytes = filled_pages(file)? * PAGE_BYTES;
     let length = length_bytes(file);
     if !is_on_disk(file) || length < LEAST_BYTES {
@@ -35,9 +34,7 @@ fn lost(run: &TraceResult, file: &FileRow) -> Option<Draft> {
     }
     let reads = Sum::of(file, READS);
     let waited_s = reads.blocked_s?;
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!("came from the device {times:.1} times over"),
         evidence: vec![cited(
             format!(
@@ -45,17 +42,14 @@ fn lost(run: &TraceResult, file: &FileRow) -> Option<Draft> {
                 short(filled_bytes),
                 short(length)
             ),
-            &reads.name,
+            reads.name,
             file,
             reads.moves(),
         )],
         cost_s: waited_s,
         saving_s: Some(waited_s * (1.0 - 1.0 / times)),
-        advice: "finish with one part of the file before the next one, so that memory suffices; \
-                 drop POSIX_FADV_DONTNEED on what is read again; give the cgroup more memory",
-        is_proven: true,
-    };
-    Some(found.draft(run))
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -70,7 +64,7 @@ mod tests {
 
     #[test]
     fn what_came_twice_is_saved_once() {
-        let draft = the_only(look(&run(vec![read_again(512)])));
+        let draft = the_only(RULE.look(&run(vec![read_again(512)])));
         assert_eq!(draft.finding.saving_s, Some(0.15));
         assert_eq!(draft.finding.title, "came from the device 2.0 times over");
     }
@@ -79,6 +73,6 @@ mod tests {
     fn once_is_none_and_neither_is_a_part_of_a_long_file() {
         let mut part = read_again(512);
         part.size_before_bytes = 1 << 30;
-        assert_eq!(look(&run(vec![read_again(383), part])), vec![]);
+        assert_eq!(RULE.look(&run(vec![read_again(383), part])), vec![]);
     }
 }

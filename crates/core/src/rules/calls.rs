@@ -1,6 +1,6 @@
 //! What the calls on one file amount to.
 
-use crate::trace::{FileCall, FileKind, FileRow, Shape};
+use crate::trace::{FileKind, FileRow, Shape};
 
 /// Calls that read at an offset.
 pub(super) const READS: &[&str] = &["read", "pread64", "readv", "preadv", "preadv2"];
@@ -68,26 +68,30 @@ pub(super) struct Sum {
     /// How they lay in the file.
     pub(super) shape: Shape,
     /// The name of those that took most time.
-    pub(super) name: String,
+    pub(super) name: &'static str,
 }
 
 impl Sum {
     /// Of the calls named.
-    pub(super) fn of(file: &FileRow, names: &[&str]) -> Self {
-        let rows = || file.calls.iter().filter(|call| is_among(call, names));
+    pub(super) fn of(file: &FileRow, names: &[&'static str]) -> Self {
         let mut sum = Self {
-            blocked_s: rows().map(|call| call.row.blocked_s).sum(),
-            name: rows()
-                .max_by(|one, other| one.row.time_s.total_cmp(&other.row.time_s))
-                .map(|call| call.row.name.clone())
-                .unwrap_or_default(),
+            blocked_s: Some(0.0),
             ..Self::default()
         };
-        for call in rows() {
+        let mut longest_s = f64::NEG_INFINITY;
+        for call in &file.calls {
+            let named = names.iter().find(|name| **name == call.row.name);
+            let Some(name) = named else {
+                continue;
+            };
+            if call.row.time_s >= longest_s {
+                (sum.name, longest_s) = (name, call.row.time_s);
+            }
             sum.count += call.row.count;
             sum.errors += call.row.errors;
             sum.bytes += call.row.bytes;
             sum.time_s += call.row.time_s;
+            sum.blocked_s = (sum.blocked_s.zip(call.row.blocked_s)).map(|(all, more)| all + more);
             if let Some(shape) = &call.shape {
                 sum.shape.merge(shape);
             }
@@ -120,10 +124,6 @@ impl Sum {
             .sequential_share()
             .is_some_and(|sequential| sequential >= share)
     }
-}
-
-fn is_among(call: &FileCall, names: &[&str]) -> bool {
-    names.contains(&call.row.name.as_str())
 }
 
 /// Whether any call of that name was made on the file.

@@ -1,31 +1,30 @@
 //! `close-without-sync`: one file is not synced by a process that syncs those beside it.
 
-use super::fault::{Care, Fault, Stake, Told, lasting};
+use super::fault::{Fault, Stake, SyncHabits, lasting};
+use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
+use crate::trace::{FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "close-without-sync",
     looks_for: "a file closed without a sync by a process that syncs others beside it",
-    look,
-};
-
-const TOLD: Told = Told {
-    rule: "close-without-sync",
-    title: "written and closed without a sync, though the same process syncs files beside it",
     advice: "call fsync before close if it has to survive a crash like its neighbours: close \
              makes nothing durable (close(2)); if it need not, such as a log for people, ignore \
              this rule",
+    at: Subject::Crash(
+        "written and closed without a sync, though the same process syncs files beside it",
+        faults,
+    ),
 };
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let care = Care::of(run);
+fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
+    let habits = SyncHabits::of(run);
     let forgotten = lasting(run).filter(|(_, history)| is_forgotten(history));
-    let faults = forgotten
-        .filter(|(file, history)| care.is_beside(file, history))
-        .map(|(file, history)| fault(file, history));
-    TOLD.about(run, faults.collect())
+    forgotten
+        .filter(|(file, history)| habits.is_beside(file, history))
+        .map(|(file, history)| fault(file, history))
+        .collect()
 }
 
 /// Never synced in any way; what other rules tell of is left to them.
@@ -87,7 +86,7 @@ mod tests {
     #[test]
     fn the_exception_is_told() {
         let files = vec![changed("/data/a", forgotten()), synced_by(7)];
-        let draft = the_only(look(&run(files)));
+        let draft = the_only(RULE.look(&run(files)));
         assert_eq!(draft.finding.file.as_deref(), Some("/data/a"));
         assert_eq!(draft.finding.severity, Severity::Medium);
         assert_eq!(draft.finding.confidence, Confidence::Likely);
@@ -96,9 +95,9 @@ mod tests {
     #[test]
     fn a_program_that_syncs_nothing_has_no_exceptions() {
         let alone = vec![changed("/data/a", forgotten())];
-        assert_eq!(look(&run(alone)), vec![]);
+        assert_eq!(RULE.look(&run(alone)), vec![]);
         let other = vec![changed("/data/a", forgotten()), synced_by(8)];
-        assert_eq!(look(&run(other)), vec![]);
+        assert_eq!(RULE.look(&run(other)), vec![]);
     }
 
     #[test]
@@ -113,6 +112,6 @@ mod tests {
         };
         let files = [removed, recovered].map(|history| changed("/data/a", history));
         let files = files.into_iter().chain([synced_by(7)]).collect();
-        assert_eq!(look(&run(files)), vec![]);
+        assert_eq!(RULE.look(&run(files)), vec![]);
     }
 }

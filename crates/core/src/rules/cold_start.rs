@@ -1,15 +1,18 @@
 //! `cold-start`: what a run waited for because its files were not in the page cache.
 
 use super::calls::{PAGE_BYTES, READS, Sum, filled_pages, is_on_disk, length_bytes};
-use super::draft::{Found, said, worst};
+use super::draft::{Found, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{Cited, Draft, FileRow, Rule, Severity, TraceResult};
+use crate::trace::{Cited, FileRow, Severity, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "cold-start",
     looks_for: "time spent waiting for bytes that a second run finds in the page cache",
-    look,
+    advice: "to compare runs, run twice and say which is meant; to start quicker, read ahead \
+             what is known to be needed: readahead, posix_fadvise(POSIX_FADV_WILLNEED), vmtouch",
+    at: Subject::Run(look),
 };
 
 /// A tenth of the run is what makes a first run and a second one differ to the eye.
@@ -24,35 +27,28 @@ struct Cold<'a> {
     blocked_s: f64,
 }
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn look(run: &TraceResult) -> Option<Found> {
     let mut files: Vec<Cold> = run.files.iter().filter_map(waited).collect();
     files.sort_by(|one, other| other.blocked_s.total_cmp(&one.blocked_s));
     let waited_s: f64 = files.iter().map(|it| it.blocked_s).sum();
     let filled_bytes: u64 = files.iter().map(|it| it.filled_bytes).sum();
     if waited_s < run.wall_s * LEAST_SHARE {
-        return Vec::new();
+        return None;
     }
-    let found = Found {
-        rule: RULE.id,
-        file: None,
+    Some(Found {
         title: format!(
             "{} came from the device, not from the page cache",
             short(filled_bytes)
         ),
-        evidence: files.iter().take(CITED).map(told).collect(),
+        evidence: files.iter().take(CITED).map(cited).collect(),
         cost_s: waited_s,
         // Threads may have waited at the same time.
         saving_s: Some(waited_s.min(run.wall_s)),
-        advice: "to compare runs, run twice and say which is meant; to start quicker, read ahead \
-                 what is known to be needed: readahead, posix_fadvise(POSIX_FADV_WILLNEED), vmtouch",
         // Whether the next run finds them depends on what else needs the memory.
-        is_proven: false,
-    };
-    let mut drafts = worst(run, vec![found.draft(run)]);
-    for draft in &mut drafts {
-        draft.finding.severity = Severity::Info;
-    }
-    drafts
+        is_unproven: true,
+        severity: Some(Severity::Info),
+        ..Found::default()
+    })
 }
 
 /// Only bytes that were there before the run: what it wrote itself is not cold the next
@@ -70,7 +66,7 @@ fn waited(file: &FileRow) -> Option<Cold<'_>> {
     })
 }
 
-fn told(cold: &Cold) -> Cited {
+fn cited(cold: &Cold) -> Cited {
     Cited {
         path: Some(cold.file.path.clone()),
         ..said(format!(
@@ -97,7 +93,7 @@ mod tests {
 
     #[test]
     fn waiting_for_what_was_there_before_is_told() {
-        let draft = the_only(look(&run(vec![read_cold(1 << 20, 256)])));
+        let draft = the_only(RULE.look(&run(vec![read_cold(1 << 20, 256)])));
         assert_eq!(draft.finding.saving_s, Some(0.2));
         assert_eq!(draft.finding.severity, Severity::Info);
         assert_eq!(
@@ -113,7 +109,7 @@ mod tests {
             read_cold(0, 256),
             read_cold(1 << 20, 515),
         ] {
-            assert_eq!(look(&run(vec![file])), vec![]);
+            assert_eq!(RULE.look(&run(vec![file])), vec![]);
         }
     }
 
@@ -121,6 +117,6 @@ mod tests {
     fn a_short_wait_is_not_worth_a_word() {
         let mut long = run(vec![read_cold(1 << 20, 256)]);
         long.wall_s = 2.1;
-        assert_eq!(look(&long), vec![]);
+        assert_eq!(RULE.look(&long), vec![]);
     }
 }

@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 
 use super::calls::{READS, Sum, WRITES, is_stored};
-use super::draft::{Found, cited, worst};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "copy-loop",
     looks_for: "a whole file read and as many bytes written to another in equal pieces",
-    look,
+    advice: "let the kernel copy: copy_file_range, which shares the blocks on btrfs and xfs \
+             instead of copying them; sendfile where that is refused",
+    at: Subject::Run(look),
 };
 
 /// Below this equal lengths may be chance, and copying takes less than a millisecond.
@@ -27,7 +30,7 @@ const SAVED: f64 = 0.5;
 /// A file and the calls that passed over it.
 type Passed<'a> = (&'a FileRow, Sum);
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn look(run: &TraceResult) -> Option<Found> {
     // By bytes and calls: what is packed or encrypted has another length.
     let mut copies: HashMap<(u64, u64), Vec<Passed<'_>>> = HashMap::new();
     for copy in whole(run, WRITES) {
@@ -44,8 +47,11 @@ fn look(run: &TraceResult) -> Vec<Draft> {
             pairs.push((source, alike.swap_remove(place)));
         }
     }
-    let drafts = (!pairs.is_empty()).then(|| copied(&pairs).draft(run));
-    worst(run, drafts.into_iter().collect())
+    let found = (!pairs.is_empty()).then(|| copied(&pairs))?;
+    Some(match pairs.as_slice() {
+        [(_, copy)] => found.of(copy.0),
+        _ => found,
+    })
 }
 
 fn extent(sum: &Sum) -> (u64, u64) {
@@ -53,7 +59,7 @@ fn extent(sum: &Sum) -> (u64, u64) {
 }
 
 /// Files that were read, or written, once from the first byte to the last.
-fn whole<'a>(run: &'a TraceResult, names: &[&str]) -> Vec<Passed<'a>> {
+fn whole<'a>(run: &'a TraceResult, names: &[&'static str]) -> Vec<Passed<'a>> {
     let stored = run.files.iter().filter(|file| is_stored(file));
     stored
         .map(|file| (file, Sum::of(file, names)))
@@ -66,31 +72,26 @@ fn whole<'a>(run: &'a TraceResult, names: &[&str]) -> Vec<Passed<'a>> {
 }
 
 /// All copies together: one loop made them.
-fn copied<'a>(pairs: &[(Passed<'a>, Passed<'a>)]) -> Found<'a> {
+fn copied(pairs: &[(Passed<'_>, Passed<'_>)]) -> Found {
     let reading_s: f64 = pairs.iter().map(|(source, _)| source.1.on_cpu_s()).sum();
     let writing_s: f64 = pairs.iter().map(|(_, copy)| copy.1.on_cpu_s()).sum();
     let bytes: u64 = pairs.iter().map(|(source, _)| source.1.bytes).sum();
-    let told = |(file, sum): &Passed<'_>, verb: &str| {
+    let passed = |(file, sum): &Passed<'_>, verb: &str| {
         let what = format!("{} {verb}, once and in order", short(sum.bytes));
-        cited(what, &sum.name, file, sum.moves())
+        cited(what, sum.name, file, sum.moves())
     };
     // Three show where it is done.
     let cited = pairs.iter().take(3);
-    let evidence = cited.flat_map(|(source, copy)| [told(source, "read"), told(copy, "written")]);
+    let evidence =
+        cited.flat_map(|(source, copy)| [passed(source, "read"), passed(copy, "written")]);
     Found {
-        rule: RULE.id,
-        file: pairs
-            .first()
-            .filter(|_| pairs.len() == 1)
-            .map(|(_, copy)| copy.0),
         title: format!("{} copied through the program's memory", short(bytes)),
         evidence: evidence.collect(),
         cost_s: reading_s + writing_s,
         saving_s: Some(reading_s * SAVED),
-        advice: "let the kernel copy: copy_file_range, which shares the blocks on btrfs and xfs \
-                 instead of copying them; sendfile where that is refused",
         // The bytes were not compared.
-        is_proven: false,
+        is_unproven: true,
+        ..Found::default()
     }
 }
 
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn half_of_the_reading_is_saved() {
-        let draft = the_only(look(&run(pair(100, 100))));
+        let draft = the_only(RULE.look(&run(pair(100, 100))));
         assert_eq!(draft.finding.saving_s, Some(0.02));
         assert_eq!(draft.finding.file.as_deref(), Some("/data/to"));
         assert_eq!(draft.finding.confidence, Confidence::Likely);
@@ -123,15 +124,15 @@ mod tests {
 
     #[test]
     fn other_lengths_and_small_files_are_none() {
-        assert_eq!(look(&run(pair(100, 99))), vec![]);
-        assert_eq!(look(&run(pair(15, 15))), vec![]);
+        assert_eq!(RULE.look(&run(pair(100, 99))), vec![]);
+        assert_eq!(RULE.look(&run(pair(15, 15))), vec![]);
     }
 
     #[test]
     fn a_file_is_no_copy_of_itself() {
         let [mut both, to] = <[FileRow; 2]>::try_from(pair(100, 100)).unwrap();
         both.calls.extend(to.calls);
-        assert_eq!(look(&run(vec![both])), vec![]);
+        assert_eq!(RULE.look(&run(vec![both])), vec![]);
     }
 
     #[test]
@@ -140,7 +141,7 @@ mod tests {
         files.extend(pair(100, 100));
         files.extend(pair(50, 50));
         files.pop();
-        let draft = the_only(look(&run(files)));
+        let draft = the_only(RULE.look(&run(files)));
         assert_eq!(draft.finding.saving_s, Some(0.04));
         assert!(draft.finding.title.starts_with("12.5 MiB copied"));
         assert_eq!(draft.finding.evidence.len(), 4);

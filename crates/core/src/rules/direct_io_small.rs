@@ -1,15 +1,18 @@
 //! `direct-io-small`: small transfers that bypass the page cache.
 
 use super::calls::{READS, Sum, WRITES, has, is_on_disk};
-use super::draft::{Found, cited, each_file};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "direct-io-small",
     looks_for: "sequential direct I/O in small pieces, each of which waits for the device",
-    look,
+    advice: "use pieces of 1 MiB, or keep several under way with io_uring; without O_DIRECT \
+             the kernel gathers neighbours by itself",
+    at: Subject::Files(look),
 };
 
 /// From here on the transfer itself takes as long as what a request costs besides.
@@ -28,21 +31,19 @@ const WAITING: f64 = 0.5;
 /// with its length is not known here, so no more than the half is promised.
 const SAVED: f64 = 0.5;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| {
-        let reads = Sum::of(file, READS);
-        let writes = Sum::of(file, WRITES);
-        let cache = &file.evidence.cache;
-        let mapped = has(file, "mmap");
-        let direct_reads = cache.lookups_pages == Some(0) && !mapped;
-        let direct_writes = cache.dirtied_bytes == Some(0) && !mapped;
-        let reading = direct_reads.then(|| small(run, file, &reads, "read"));
-        let writing = direct_writes.then(|| small(run, file, &writes, "written"));
-        writing.flatten().or(reading.flatten())
-    })
+fn look(_: &TraceResult, file: &FileRow) -> Option<Found> {
+    let reads = Sum::of(file, READS);
+    let writes = Sum::of(file, WRITES);
+    let cache = &file.evidence.cache;
+    let mapped = has(file, "mmap");
+    let direct_reads = cache.lookups_pages == Some(0) && !mapped;
+    let direct_writes = cache.dirtied_bytes == Some(0) && !mapped;
+    let reading = direct_reads.then(|| small(file, &reads, "read"));
+    let writing = direct_writes.then(|| small(file, &writes, "written"));
+    writing.flatten().or(reading.flatten())
 }
 
-fn small(run: &TraceResult, file: &FileRow, sum: &Sum, verb: &str) -> Option<Draft> {
+fn small(file: &FileRow, sum: &Sum, verb: &str) -> Option<Found> {
     let waited_s = waited_s(file, sum, verb)?;
     if !is_on_disk(file)
         || sum.moves() < LEAST
@@ -59,22 +60,17 @@ fn small(run: &TraceResult, file: &FileRow, sum: &Sum, verb: &str) -> Option<Dra
         short(sum.piece_bytes()),
         100.0 * waited_s / sum.time_s
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!(
             "{} {verb} directly in pieces of {}",
             short(sum.bytes),
             short(sum.piece_bytes())
         ),
-        evidence: vec![cited(what, &sum.name, file, sum.moves())],
+        evidence: vec![cited(what, sum.name, file, sum.moves())],
         cost_s: waited_s,
         saving_s: Some(waited_s * SAVED),
-        advice: "use pieces of 1 MiB, or keep several under way with io_uring; without O_DIRECT \
-                 the kernel gathers neighbours by itself",
-        is_proven: true,
-    };
-    Some(found.draft(run))
+        ..Found::default()
+    })
 }
 
 /// How long the calls waited for the device. A thread need not leave its CPU for it: that of a
@@ -103,7 +99,7 @@ mod tests {
 
     #[test]
     fn half_of_the_waiting_is_saved() {
-        let draft = the_only(look(&run(vec![direct(4096, 0)])));
+        let draft = the_only(RULE.look(&run(vec![direct(4096, 0)])));
         assert_eq!(draft.finding.saving_s, Some(0.2));
         assert_eq!(
             draft.finding.title,
@@ -116,10 +112,14 @@ mod tests {
         let reads = |blocked_s| blocked(in_order("pread64", 1000, 4096, 0.5), blocked_s);
         let file = |blocked_s| with_calls(file("/data/image"), vec![reads(blocked_s)]);
         let direct = |blocked_s| cached(file(blocked_s), 0, 0, 0);
-        assert_eq!(look(&run(vec![direct(0.1)])), vec![]);
+        assert_eq!(RULE.look(&run(vec![direct(0.1)])), vec![]);
         let busy = |device_s| read_by_device(direct(0.1), 1000, 4_096_000, device_s);
-        assert_eq!(look(&run(vec![busy(0.2)])), vec![]);
-        let saving_s = |device_s| the_only(look(&run(vec![busy(device_s)]))).finding.saving_s;
+        assert_eq!(RULE.look(&run(vec![busy(0.2)])), vec![]);
+        let saving_s = |device_s| {
+            the_only(RULE.look(&run(vec![busy(device_s)])))
+                .finding
+                .saving_s
+        };
         assert_eq!(saving_s(0.4), Some(0.2));
         assert_eq!(saving_s(3.0), Some(0.25), "no more than the calls took");
     }
@@ -128,8 +128,11 @@ mod tests {
     fn reads_that_touch_no_page_are_direct() {
         let reads = blocked(in_order("pread64", 1000, 4096, 0.5), 0.4);
         let file = with_calls(file("/data/image"), vec![reads]);
-        assert_eq!(look(&run(vec![cached(file.clone(), 0, 0, 0)])).len(), 1);
-        assert_eq!(look(&run(vec![cached(file, 1000, 0, 0)])), vec![]);
+        assert_eq!(
+            RULE.look(&run(vec![cached(file.clone(), 0, 0, 0)])).len(),
+            1
+        );
+        assert_eq!(RULE.look(&run(vec![cached(file, 1000, 0, 0)])), vec![]);
     }
 
     #[test]
@@ -139,6 +142,6 @@ mod tests {
         let mut unseen = direct(4096, 0);
         unseen.evidence.cache.dirtied_bytes = None;
         let files = vec![direct(65_536, 0), direct(4096, 4096), far, unseen];
-        assert_eq!(look(&run(files)), vec![]);
+        assert_eq!(RULE.look(&run(files)), vec![]);
     }
 }

@@ -1,26 +1,22 @@
 //! `directory-not-synced`: a file was synced, and the name that leads to it was not.
 
 use super::draft::said;
-use super::fault::{Care, Fault, Stake, Told, directory_of, lasting, name_of, sureness};
-use crate::trace::{
-    Cited, Draft, FileHistory, FileRow, Finding, Happened, Naming, Rule, TraceResult,
-};
+use super::fault::{Fault, Stake, SyncHabits, directory_of, lasting, name_of, sureness, together};
+use super::rule::{Rule, Subject};
+use crate::trace::{Cited, Draft, FileHistory, FileRow, Finding, Happened, Naming, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "directory-not-synced",
     looks_for: "a name made, changed or removed that matters, in a directory that was not synced",
-    look,
-};
-
-const TOLD: Told = Told {
-    rule: "directory-not-synced",
-    title: "synced, but not the directory with its name: a crash can undo the rename or lose \
-            the file",
     advice: "after making or renaming a file that has to be there after a crash, open its \
              directory and call fsync on it (fsync(2)); after a rename into another directory, \
              on both; after removing a journal to commit, on its directory, too",
+    at: Subject::Drafts(look),
 };
+
+const TITLE: &str =
+    "synced, but not the directory with its name: a crash can undo the rename or lose the file";
 
 /// File systems on which a sync that writes the journal writes all names changed before.
 const ONE_JOURNAL: &[&str] = &["ext4", "xfs"];
@@ -29,11 +25,11 @@ const ONE_JOURNAL: &[&str] = &["ext4", "xfs"];
 const REDONE: &str = "-wal";
 
 fn look(run: &TraceResult) -> Vec<Draft> {
-    let care = Care::of(run);
+    let habits = SyncHabits::of(run);
     let faults = lasting(run).filter_map(|(file, history)| {
-        fault(file, history).or_else(|| removed(&care, file, history))
+        fault(file, history).or_else(|| removed(&habits, file, history))
     });
-    let mut drafts = TOLD.about(run, faults.collect());
+    let mut drafts = together(&RULE, TITLE, run, faults.collect());
     let marks = marks(run);
     match drafts.first_mut() {
         Some(draft) => draft.finding.evidence.extend(marks),
@@ -44,12 +40,16 @@ fn look(run: &TraceResult) -> Vec<Draft> {
 }
 
 /// A journal: the removal of a file that the same process had synced, as it did others beside it.
-fn removed<'a>(care: &Care<'_>, file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
+fn removed<'a>(
+    habits: &SyncHabits<'_>,
+    file: &'a FileRow,
+    history: &FileHistory,
+) -> Option<Fault<'a>> {
     let is_journal = history.removal_unsynced
         && history.syncs.is_any()
         && history.written_bytes > 0
         && !name_of(file).ends_with(REDONE)
-        && care.is_beside_another(file, history);
+        && habits.is_beside_another(file, history);
     is_journal.then(|| Fault {
         file,
         // It can be back after a crash and undo what it was kept for: nothing is damaged.
@@ -91,18 +91,13 @@ fn marks(run: &TraceResult) -> Vec<Cited> {
 fn about_marks(run: &TraceResult, marks: Vec<Cited>) -> Draft {
     Draft {
         finding: Finding {
-            rule: RULE.id.to_owned(),
             // What the name is worth, nobody but its author knows.
             severity: Stake::Little.severity(),
             confidence: sureness(false, run),
-            title: TOLD.title.to_owned(),
+            title: TITLE.to_owned(),
             file: marks.first().and_then(|mark| mark.path.clone()),
             evidence: marks,
-            cost_s: None,
-            cost_threads: None,
-            saving_s: None,
-            saving_basis: None,
-            advice: TOLD.advice.to_owned(),
+            ..RULE.finding()
         },
         remedy: None,
         is_fault: true,
@@ -169,7 +164,7 @@ mod tests {
     }
 
     fn severity(history: FileHistory) -> Severity {
-        let draft = the_only(look(&run(vec![changed("/data/x", history)])));
+        let draft = the_only(RULE.look(&run(vec![changed("/data/x", history)])));
         assert!(draft.is_fault);
         let what = &draft.finding.evidence[0].what;
         assert!(what.contains("/data was not synced"), "{what}");
@@ -196,7 +191,7 @@ mod tests {
             ..named(Some(Naming::Renamed), false)
         };
         let files = [uncared, durable, worse].map(|history| changed("/data/x", history));
-        assert_eq!(look(&run(files.to_vec())), vec![]);
+        assert_eq!(RULE.look(&run(files.to_vec())), vec![]);
     }
 
     #[test]
@@ -226,12 +221,12 @@ mod tests {
             ..synced(1, 1, 0.001)
         };
         let alone = run(vec![changed("/data/journal", journal.clone())]);
-        assert_eq!(look(&alone), vec![]);
+        assert_eq!(RULE.look(&alone), vec![]);
         let both = run(vec![
             changed("/data/journal", journal),
             changed("/data/base", base),
         ]);
-        let finding = the_only(look(&both)).finding;
+        let finding = the_only(RULE.look(&both)).finding;
         assert_eq!(finding.file.as_deref(), Some("/data/journal"));
         assert_eq!(finding.severity, Severity::Low);
     }
@@ -246,7 +241,7 @@ mod tests {
             unsynced_directory: Some("/jobs/1.done".to_owned()),
             ..DirectoryRow::default()
         });
-        let finding = the_only(look(&marked)).finding;
+        let finding = the_only(RULE.look(&marked)).finding;
         assert_eq!(finding.file.as_deref(), Some("/jobs/1.done"));
         assert_eq!(finding.severity, Severity::Low);
     }

@@ -1,15 +1,18 @@
 //! `directory-reread`: one directory listed again and again.
 
 use super::calls::{OPENS, Sum};
-use super::draft::{Found, cited, worst};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{Draft, FileKind, FileRow, Rule, TraceResult};
+use crate::trace::{FileKind, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "directory-reread",
     looks_for: "one directory listed many times by the same processes",
-    look,
+    advice: "keep the listing and let inotify say when it is out of date; to learn whether \
+             one name is there, ask for that name",
+    at: Subject::AllFiles(relisted),
 };
 
 /// As with files: each process lists for itself, some times because its libraries do.
@@ -20,16 +23,10 @@ const CALLS_PER_LISTING: u64 = 2;
 
 const LISTS: &[&str] = &["getdents", "getdents64"];
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let directories = run
-        .files
-        .iter()
-        .filter(|file| file.kind == FileKind::Directory);
-    let drafts = directories.filter_map(|file| relisted(run, file)).collect();
-    worst(run, drafts)
-}
-
-fn relisted(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn relisted(run: &TraceResult, file: &FileRow) -> Option<Found> {
+    if file.kind != FileKind::Directory {
+        return None;
+    }
     let lists = Sum::of(file, LISTS);
     let opens = Sum::of(file, OPENS);
     let closes = Sum::of(file, &["close"]);
@@ -45,18 +42,13 @@ fn relisted(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         grouped(opens.count),
         grouped(lists.count)
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!("directory listed {} times", grouped(listings)),
-        evidence: vec![cited(what, &lists.name, file, lists.count)],
+        evidence: vec![cited(what, lists.name, file, lists.count)],
         cost_s,
         saving_s: Some(cost_s * extra as f64 / listings as f64),
-        advice: "keep the listing and let inotify say when it is out of date; to learn whether \
-                 one name is there, ask for that name",
-        is_proven: true,
-    };
-    Some(found.draft(run))
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -80,13 +72,16 @@ mod tests {
 
     #[test]
     fn all_listings_but_the_usual_ones_are_saved() {
-        let draft = the_only(look(&run(vec![listed(1000, 2000)])));
+        let draft = the_only(RULE.look(&run(vec![listed(1000, 2000)])));
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.1 * 0.99).abs() < 1e-9, "{saving_s}");
     }
 
     #[test]
     fn one_large_directory_and_opens_for_its_files_are_none() {
-        assert_eq!(look(&run(vec![listed(1, 2000), listed(2000, 2)])), vec![]);
+        assert_eq!(
+            RULE.look(&run(vec![listed(1, 2000), listed(2000, 2)])),
+            vec![]
+        );
     }
 }

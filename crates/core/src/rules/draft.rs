@@ -1,21 +1,17 @@
 //! From what a rule found to a draft: how bad, how sure, and which are told.
 
-use super::calls::is_stored;
+use super::rule::Rule;
 use crate::environment::Backend;
 use crate::trace::{
     Basis, Cited, Confidence, Draft, FileRow, Finding, Remedy, Severity, TraceResult, worth_s,
 };
 
 /// More files than these are counted and not listed: whoever mends five has seen how.
-const LISTED: usize = 5;
+pub(super) const LISTED: usize = 5;
 
 /// What a rule found, about one file or the whole run.
-#[derive(Debug, Clone)]
-pub(super) struct Found<'a> {
-    /// The rule.
-    pub(super) rule: &'static str,
-    /// The file, if it is about one.
-    pub(super) file: Option<&'a FileRow>,
+#[derive(Debug, Clone, Default)]
+pub(super) struct Found {
     /// One line.
     pub(super) title: String,
     /// What it rests on.
@@ -24,41 +20,45 @@ pub(super) struct Found<'a> {
     pub(super) cost_s: f64,
     /// Time the advice would save, computed, seconds; `None` when it has to be measured.
     pub(super) saving_s: Option<f64>,
-    /// What to do.
-    pub(super) advice: &'static str,
-    /// Whether all that it rests on was seen.
-    pub(super) is_proven: bool,
+    /// The better way, to be tried in the directory of its file.
+    pub(super) remedy: Option<Remedy>,
+    /// How bad it is, where the saving does not tell.
+    pub(super) severity: Option<Severity>,
+    /// Whether something that it rests on was not seen.
+    pub(super) is_unproven: bool,
+    /// The path of the file that it is about, if it is about one, and its directory.
+    pub(super) file: Option<(String, Vec<u8>)>,
 }
 
-impl Found<'_> {
-    /// The draft, to be settled by its computed saving.
-    pub(super) fn draft(self, run: &TraceResult) -> Draft {
-        let weighed_s = self.saving_s.unwrap_or(self.cost_s);
-        Draft {
-            finding: Finding {
-                rule: self.rule.to_owned(),
-                severity: severity(weighed_s, run.wall_s),
-                confidence: confidence(self.is_proven, run),
-                title: self.title,
-                file: self.file.map(|file| file.path.clone()),
-                evidence: self.evidence,
-                cost_s: Some(self.cost_s),
-                cost_threads: None,
-                saving_s: self.saving_s,
-                saving_basis: self.saving_s.map(|_| Basis::Computed),
-                advice: self.advice.to_owned(),
-            },
-            remedy: None,
-            is_fault: false,
+impl Found {
+    /// The same, about one file.
+    pub(super) fn of(self, file: &FileRow) -> Self {
+        Self {
+            file: Some((file.path.clone(), directory_of(file))),
+            ..self
         }
     }
 
-    /// The draft, with the better way to be tried in the directory of its file.
-    pub(super) fn tried(self, run: &TraceResult, remedy: Remedy) -> Draft {
-        let directory = self.file.map(directory_of);
+    /// The draft, to be settled by its computed saving or by what the remedy saves.
+    pub(super) fn draft(self, rule: &Rule, run: &TraceResult) -> Draft {
+        let weighed_s = self.saving_s.unwrap_or(self.cost_s);
+        let (file, directory) = self.file.unzip();
         Draft {
-            remedy: directory.map(|directory| (remedy, directory)),
-            ..self.draft(run)
+            finding: Finding {
+                severity: self
+                    .severity
+                    .unwrap_or_else(|| severity(weighed_s, run.wall_s)),
+                confidence: confidence(!self.is_unproven, run),
+                title: self.title,
+                file,
+                evidence: self.evidence,
+                cost_s: Some(self.cost_s),
+                saving_s: self.saving_s,
+                saving_basis: self.saving_s.map(|_| Basis::Computed),
+                ..rule.finding()
+            },
+            remedy: self.remedy.zip(directory),
+            is_fault: false,
         }
     }
 }
@@ -84,15 +84,6 @@ fn confidence(is_proven: bool, run: &TraceResult) -> Confidence {
     }
 }
 
-/// Looks at each file that holds bytes, and keeps what is worth saying.
-pub(super) fn each_file<'a>(
-    run: &'a TraceResult,
-    look: impl Fn(&'a FileRow) -> Option<Draft>,
-) -> Vec<Draft> {
-    let stored = run.files.iter().filter(|file| is_stored(file));
-    worst(run, stored.filter_map(look).collect())
-}
-
 /// Those that can be worth the reader's time, the most expensive first; of more than a few
 /// the number is added to the last one told.
 pub(super) fn worst(run: &TraceResult, mut drafts: Vec<Draft>) -> Vec<Draft> {
@@ -104,13 +95,18 @@ pub(super) fn worst(run: &TraceResult, mut drafts: Vec<Draft>) -> Vec<Draft> {
     drafts.sort_by(|one, other| weight_s(other).total_cmp(&weight_s(one)));
     let left_out = drafts.len().saturating_sub(LISTED);
     drafts.truncate(LISTED);
-    if let Some(last) = drafts.last_mut().filter(|_| left_out > 0) {
-        last.finding.evidence.push(Cited {
-            count: Some(left_out as u64),
-            ..said(format!("the same is true of {left_out} more files"))
-        });
+    if let Some(last) = drafts.last_mut() {
+        last.finding.evidence.extend(more_files(left_out));
     }
     drafts
+}
+
+/// Of those that are not listed, how many there are.
+pub(super) fn more_files(left_out: usize) -> Option<Cited> {
+    (left_out > 0).then(|| Cited {
+        count: Some(left_out as u64),
+        ..said(format!("the same is true of {left_out} more files"))
+    })
 }
 
 /// Evidence in words alone.
@@ -162,26 +158,23 @@ fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{file, run};
+    use super::super::fixture::{file, rule, run};
     use super::*;
 
-    fn found(file: &FileRow, saving_s: f64) -> Found<'_> {
-        Found {
-            rule: "rule",
-            file: Some(file),
-            title: String::new(),
+    fn found(file: &FileRow, saving_s: f64) -> Found {
+        let found = Found {
             evidence: vec![said("seen".to_owned())],
             cost_s: 1.0,
             saving_s: Some(saving_s),
-            advice: "",
-            is_proven: true,
-        }
+            ..Found::default()
+        };
+        found.of(file)
     }
 
     #[test]
     fn severity_follows_the_share_of_the_run() {
         let (run, file) = (run(vec![]), file("/a"));
-        let severity = |saving_s| found(&file, saving_s).draft(&run).finding.severity;
+        let severity = |saving_s| found(&file, saving_s).draft(&rule(), &run).finding.severity;
         assert_eq!(severity(0.5), Severity::High);
         assert_eq!(severity(0.49), Severity::Medium);
         assert_eq!(severity(0.1), Severity::Medium);
@@ -191,7 +184,7 @@ mod tests {
     #[test]
     fn losses_and_stopped_programs_make_it_likely() {
         let file = file("/a");
-        let sure = |run: &TraceResult| found(&file, 1.0).draft(run).finding.confidence;
+        let sure = |run: &TraceResult| found(&file, 1.0).draft(&rule(), run).finding.confidence;
         let mut seen = run(vec![]);
         assert_eq!(sure(&seen), Confidence::Certain);
         seen.lost_events = 1;
@@ -204,7 +197,7 @@ mod tests {
     #[test]
     fn the_dearest_are_told_and_the_rest_is_counted() {
         let (run, file) = (run(vec![]), file("/a"));
-        let drafts = (0..9).map(|n| found(&file, f64::from(n) * 0.01).draft(&run));
+        let drafts = (0..9).map(|n| found(&file, f64::from(n) * 0.01).draft(&rule(), &run));
         let told = worst(&run, drafts.collect());
         let savings: Vec<_> = told.iter().map(|draft| draft.finding.saving_s).collect();
         let dearest = [0.08, 0.07, 0.06, 0.05, 0.04];

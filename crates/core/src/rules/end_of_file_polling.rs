@@ -1,26 +1,25 @@
 //! `end-of-file-polling`: reads that ask again and again whether a file has grown.
 
 use super::calls::{READS, Sum};
-use super::draft::{Found, cited, each_file};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "end-of-file-polling",
     looks_for: "reads at the end of a file that find nothing, again and again",
-    look,
+    advice: "wait until the file has changed (inotify) or sleep between two looks; a reader \
+             that knows the length needs no read to see the end",
+    at: Subject::Files(polling),
 };
 
 /// Reading to the end takes one empty read, with some libraries two; more for each open
 /// is polling.
 const USUAL_PER_OPEN: u64 = 2;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| polling(run, file))
-}
-
-fn polling(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn polling(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let reads = Sum::of(file, READS);
     let usual = file.opens.max(run.processes).saturating_mul(USUAL_PER_OPEN);
     let extra = reads.shape.empty.saturating_sub(usual);
@@ -38,18 +37,13 @@ fn polling(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         grouped(reads.count),
         grouped(file.opens)
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!("{} reads that found nothing", grouped(extra)),
-        evidence: vec![cited(what, &reads.name, file, reads.shape.empty)],
+        evidence: vec![cited(what, reads.name, file, reads.shape.empty)],
         cost_s,
         saving_s: Some(cost_s),
-        advice: "wait until the file has changed (inotify) or sleep between two looks; a reader \
-                 that knows the length needs no read to see the end",
-        is_proven: true,
-    };
-    Some(found.draft(run))
+        ..Found::default()
+    })
 }
 
 /// The smallest median of the reading calls.
@@ -79,7 +73,7 @@ mod tests {
 
     #[test]
     fn asking_for_more_again_and_again_costs_the_empty_reads() {
-        let draft = the_only(look(&run(vec![followed(20_100, 20_002)])));
+        let draft = the_only(RULE.look(&run(vec![followed(20_100, 20_002)])));
         // Two of them are usual, the median is below the mean.
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.02).abs() < 1e-9, "{saving_s}");
@@ -89,11 +83,11 @@ mod tests {
     fn reading_to_the_end_takes_an_empty_read() {
         let mut config = followed(40_000, 20_000);
         config.opens = 20_000;
-        assert_eq!(look(&run(vec![config])), vec![]);
+        assert_eq!(RULE.look(&run(vec![config])), vec![]);
     }
 
     #[test]
     fn where_most_reads_find_something_it_is_no_polling() {
-        assert_eq!(look(&run(vec![followed(50_000, 20_000)])), vec![]);
+        assert_eq!(RULE.look(&run(vec![followed(50_000, 20_000)])), vec![]);
     }
 }

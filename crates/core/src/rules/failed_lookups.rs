@@ -1,14 +1,17 @@
 //! `failed-lookups`: the same paths looked for in vain again and again.
 
-use super::draft::{Found, worst};
+use super::draft::{Found, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{CallRow, Cited, Draft, NotFound, Rule, TraceResult};
+use crate::trace::{CallRow, Cited, NotFound, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "failed-lookups",
     looks_for: "paths that do not exist looked for many times by the same processes",
-    look,
+    advice: "remember that it is not there, or look into the directory that mostly has it \
+             first; shorten search paths (PATH, PYTHONPATH, include and library paths)",
+    at: Subject::Run(look),
 };
 
 /// Calls that take a path and say that there is none.
@@ -30,7 +33,7 @@ const LOOKUPS: &[&str] = &[
 /// Paths that are cited.
 const CITED: usize = 5;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn look(run: &TraceResult) -> Option<Found> {
     // Every process may ask once: what another has found out it does not know.
     let again = |path: &NotFound| path.count.saturating_sub(run.processes.max(1));
     let mut paths: Vec<&NotFound> = run
@@ -40,18 +43,14 @@ fn look(run: &TraceResult) -> Vec<Draft> {
         .collect();
     paths.sort_by_key(|path| std::cmp::Reverse(again(path)));
     let extra: u64 = paths.iter().map(|path| again(path)).sum();
-    let Some(each_s) = failing_s(run).filter(|_| extra > 0) else {
-        return Vec::new();
-    };
+    let each_s = failing_s(run).filter(|_| extra > 0)?;
     let all: u64 = run.not_found.iter().map(|path| path.count).sum();
     let evidence = paths
         .iter()
         .take(CITED)
         .map(|path| asked_for(path))
         .collect();
-    let found = Found {
-        rule: RULE.id,
-        file: None,
+    Some(Found {
         title: format!(
             "{} searches for paths already known to be missing",
             grouped(extra)
@@ -59,11 +58,8 @@ fn look(run: &TraceResult) -> Vec<Draft> {
         evidence,
         cost_s: each_s * all as f64,
         saving_s: Some(each_s * extra as f64),
-        advice: "remember that it is not there, or look into the directory that mostly has it \
-                 first; shorten search paths (PATH, PYTHONPATH, include and library paths)",
-        is_proven: true,
-    };
-    worst(run, vec![found.draft(run)])
+        ..Found::default()
+    })
 }
 
 /// Time of one failing search, seconds: the least of what half of the calls of a name took
@@ -79,11 +75,12 @@ fn failing_s(run: &TraceResult) -> Option<f64> {
 
 fn asked_for(path: &NotFound) -> Cited {
     Cited {
-        what: format!("asked for {} times, never there", grouped(path.count)),
-        call: None,
         path: Some(path.path.clone()),
         count: Some(path.count),
-        at_s: None,
+        ..said(format!(
+            "asked for {} times, never there",
+            grouped(path.count)
+        ))
     }
 }
 
@@ -116,11 +113,7 @@ mod tests {
 
     #[test]
     fn only_searching_again_is_saved() {
-        let draft = the_only(look(&searching(&[
-            ("/a", 10_001),
-            ("/b", 20_001),
-            ("/c", 1),
-        ])));
+        let draft = the_only(RULE.look(&searching(&[("/a", 10_001), ("/b", 20_001), ("/c", 1)])));
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.03).abs() < 1e-9, "{saving_s}");
         let cited: Vec<_> = draft
@@ -136,13 +129,13 @@ mod tests {
     fn every_process_may_ask_once() {
         let mut build = searching(&[("/etc/ld.so.preload", 30_000)]);
         build.processes = 30_000;
-        assert_eq!(look(&build), vec![]);
+        assert_eq!(RULE.look(&build), vec![]);
     }
 
     #[test]
     fn many_paths_each_once_are_none() {
         let paths: Vec<String> = (0..30_000).map(|n| format!("/{n}")).collect();
         let counts: Vec<(&str, u64)> = paths.iter().map(|path| (path.as_str(), 1)).collect();
-        assert_eq!(look(&searching(&counts)), vec![]);
+        assert_eq!(RULE.look(&searching(&counts)), vec![]);
     }
 }

@@ -3,16 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::calls::is_stored;
-use super::draft::said;
+use super::draft::{LISTED, more_files};
 use super::rebuilt::{is_rebuilt, is_temporary};
+use super::rule::Rule;
 use crate::bytes::grouped;
 use crate::trace::{
     Cited, Confidence, Draft, FileHistory, FileRow, Finding, HISTORY, Happened, Severity,
     TraceResult,
 };
-
-/// More files than these are counted and not listed: whoever mends five has seen how.
-const LISTED: usize = 5;
 
 /// File systems that are gone after a crash whatever was synced.
 const IN_MEMORY: &[&str] = &["tmpfs", "ramfs", "hugetlbfs"];
@@ -60,62 +58,50 @@ pub(super) struct Fault<'a> {
     pub(super) happened: Happened,
 }
 
-/// What a rule says of all its files.
-pub(super) struct Told {
-    /// The rule.
-    pub(super) rule: &'static str,
-    /// What is wrong, of one file or of several.
-    pub(super) title: &'static str,
-    /// What to do.
-    pub(super) advice: &'static str,
-}
-
-impl Told {
-    /// One draft for all files: who mends one place in a program has mended them all. Files
-    /// that had the same name one after the other are told together.
-    pub(super) fn about(&self, run: &TraceResult, faults: Vec<Fault<'_>>) -> Vec<Draft> {
-        let mut by_name: BTreeMap<&str, Fault<'_>> = BTreeMap::new();
-        let lasting = faults.into_iter().filter(|fault| !is_rebuilt(fault.file));
-        for mut fault in lasting {
-            if is_temporary(run, fault.file) {
-                fault.stake = Stake::Little;
-            }
-            let name = name_of(fault.file);
-            if let Some(known) = by_name.get_mut(name) {
-                known.happened.merge(&fault.happened);
-                known.stake = known.stake.max(fault.stake);
-                known.is_proven &= fault.is_proven;
-            } else {
-                by_name.insert(name, fault);
-            }
+/// One draft for all files: who mends one place in a program has mended them all. Files that had
+/// the same name one after the other are told together.
+pub(super) fn together(
+    rule: &Rule,
+    title: &str,
+    run: &TraceResult,
+    faults: Vec<Fault<'_>>,
+) -> Vec<Draft> {
+    let mut by_name: BTreeMap<&str, Fault<'_>> = BTreeMap::new();
+    let lasting = faults.into_iter().filter(|fault| !is_rebuilt(fault.file));
+    for mut fault in lasting {
+        if is_temporary(run, fault.file) {
+            fault.stake = Stake::Little;
         }
-        let mut faults: Vec<Fault<'_>> = by_name.into_values().collect();
-        faults.sort_by_key(|fault| std::cmp::Reverse((fault.stake.severity(), fault.is_proven)));
-        let Some(worst) = faults.first() else {
-            return Vec::new();
-        };
-        let title = match faults.len() {
-            1 => self.title.to_owned(),
-            files => format!("{} ({} files)", self.title, grouped(files as u64)),
-        };
-        vec![Draft {
-            finding: Finding {
-                rule: self.rule.to_owned(),
-                severity: worst.stake.severity(),
-                confidence: sureness(worst.is_proven, run),
-                title,
-                file: (faults.len() == 1).then(|| name_of(worst.file).to_owned()),
-                evidence: evidence(run, &faults),
-                cost_s: None,
-                cost_threads: None,
-                saving_s: None,
-                saving_basis: None,
-                advice: self.advice.to_owned(),
-            },
-            remedy: None,
-            is_fault: true,
-        }]
+        let name = name_of(fault.file);
+        if let Some(known) = by_name.get_mut(name) {
+            known.happened.merge(&fault.happened);
+            known.stake = known.stake.max(fault.stake);
+            known.is_proven &= fault.is_proven;
+        } else {
+            by_name.insert(name, fault);
+        }
     }
+    let mut faults: Vec<Fault<'_>> = by_name.into_values().collect();
+    faults.sort_by_key(|fault| std::cmp::Reverse((fault.stake.severity(), fault.is_proven)));
+    let Some(worst) = faults.first() else {
+        return Vec::new();
+    };
+    let title = match faults.len() {
+        1 => title.to_owned(),
+        files => format!("{title} ({} files)", grouped(files as u64)),
+    };
+    vec![Draft {
+        finding: Finding {
+            severity: worst.stake.severity(),
+            confidence: sureness(worst.is_proven, run),
+            title,
+            file: (faults.len() == 1).then(|| name_of(worst.file).to_owned()),
+            evidence: evidence(run, &faults),
+            ..rule.finding()
+        },
+        remedy: None,
+        is_fault: true,
+    }]
 }
 
 fn evidence(run: &TraceResult, faults: &[Fault<'_>]) -> Vec<Cited> {
@@ -130,13 +116,7 @@ fn evidence(run: &TraceResult, faults: &[Fault<'_>]) -> Vec<Cited> {
             at_s: first_s(run, &fault.happened),
         })
         .collect();
-    let left_out = faults.len().saturating_sub(LISTED);
-    if left_out > 0 {
-        evidence.push(Cited {
-            count: Some(left_out as u64),
-            ..said(format!("the same is true of {left_out} more files"))
-        });
-    }
+    evidence.extend(more_files(faults.len().saturating_sub(LISTED)));
     evidence
 }
 
@@ -180,13 +160,13 @@ pub(super) fn lasting(run: &TraceResult) -> impl Iterator<Item = (&FileRow, &Fil
 }
 
 /// Which processes sync files, and where.
-pub(super) struct Care<'a> {
+pub(super) struct SyncHabits<'a> {
     places: BTreeSet<(u32, &'a str)>,
     /// The same with the names.
     names: BTreeSet<(u32, &'a str, &'a str)>,
 }
 
-impl<'a> Care<'a> {
+impl<'a> SyncHabits<'a> {
     /// That the run showed.
     pub(super) fn of(run: &'a TraceResult) -> Self {
         let synced = || lasting(run).filter_map(|(file, history)| Some((history.synced_by?, file)));
@@ -229,15 +209,14 @@ impl<'a> Care<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{changed, file, happened, run, the_only};
+    use super::super::fixture::{self, changed, file, happened, run, the_only};
     use super::*;
     use crate::op::Gap;
 
-    const TOLD: Told = Told {
-        rule: "rule",
-        title: "wrong",
-        advice: "mend it",
-    };
+    fn together(run: &TraceResult, faults: Vec<Fault<'_>>) -> Vec<Draft> {
+        let rule = fixture::rule();
+        super::together(&rule, "wrong", run, faults)
+    }
 
     fn fault(file: &FileRow, stake: Stake, at_ns: u64) -> Fault<'_> {
         Fault {
@@ -256,13 +235,13 @@ mod tests {
         let mut run = run(vec![]);
         run.started_ns = 1_000_000_000;
         let one = vec![fault(&files[0], Stake::Little, 3_500_000_000)];
-        let draft = the_only(TOLD.about(&run, one));
+        let draft = the_only(together(&run, one));
         assert_eq!(draft.finding.file.as_deref(), Some("/d/0"));
         assert_eq!(draft.finding.evidence[0].at_s, Some(2.5));
         assert!(draft.is_fault);
 
         let all = files.iter().map(|file| fault(file, Stake::Little, 0));
-        let draft = the_only(TOLD.about(&run, all.collect()));
+        let draft = the_only(together(&run, all.collect()));
         assert_eq!(draft.finding.file, None);
         assert_eq!(draft.finding.title, "wrong (7 files)");
         assert_eq!(draft.finding.evidence.len(), 6);
@@ -277,7 +256,7 @@ mod tests {
             fault(&first, Stake::Little, 7),
             fault(&second, Stake::Old, 5),
         ];
-        let draft = the_only(TOLD.about(&run(vec![]), faults));
+        let draft = the_only(together(&run(vec![]), faults));
         assert_eq!(draft.finding.severity, Severity::High);
         assert_eq!(draft.finding.evidence[0].count, Some(2));
         assert_eq!(draft.finding.evidence[0].at_s, Some(5e-9));
@@ -288,7 +267,7 @@ mod tests {
         let file = file("/d/a");
         let sure = |run: &TraceResult| {
             let faults = vec![fault(&file, Stake::Little, 0)];
-            the_only(TOLD.about(run, faults)).finding.confidence
+            the_only(together(run, faults)).finding.confidence
         };
         let whole = run(vec![]);
         assert_eq!(sure(&whole), Confidence::Certain);
@@ -311,14 +290,17 @@ mod tests {
             ..FileHistory::default()
         };
         let (file, history) = (file("/d/a"), by(Some(1), None));
-        let told = |path: &str, process| {
+        let syncs = |path: &str, process| {
             let run = run(vec![changed(path, by(Some(process), Some(process)))]);
-            let care = Care::of(&run);
-            (care.is_anywhere(&history), care.is_beside(&file, &history))
+            let habits = SyncHabits::of(&run);
+            (
+                habits.is_anywhere(&history),
+                habits.is_beside(&file, &history),
+            )
         };
-        assert_eq!(told("/d/b", 1), (true, true));
-        assert_eq!(told("/d/b", 2), (false, false));
-        assert_eq!(told("/e/b", 1), (true, false));
+        assert_eq!(syncs("/d/b", 1), (true, true));
+        assert_eq!(syncs("/d/b", 2), (false, false));
+        assert_eq!(syncs("/e/b", 1), (true, false));
     }
 
     #[test]
@@ -351,7 +333,7 @@ mod tests {
             fault(&lock, Stake::Old, 1),
             fault(&temporary, Stake::Old, 1),
         ];
-        let finding = the_only(TOLD.about(&run(vec![]), faults)).finding;
+        let finding = the_only(together(&run(vec![]), faults)).finding;
         assert_eq!(finding.file.as_deref(), Some("/tmp/x"));
         assert_eq!(finding.severity, Severity::Low);
     }

@@ -1,24 +1,21 @@
 //! `fdatasync-suffices`: `fsync` of a file whose length did not change.
 
-use super::draft::worst;
-use super::synced::{LEAST_SYNCS, SyncedName, synced_names};
+use super::draft::Found;
+use super::rule::{Rule, Subject};
+use super::synced::{LEAST_SYNCS, SyncedName};
 use crate::bytes::grouped;
-use crate::trace::{Draft, Remedy, Rule, TraceResult};
+use crate::trace::{Remedy, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "fdatasync-suffices",
     looks_for: "fsync where only contents had changed, which fdatasync makes durable as well",
-    look,
+    advice: "call fdatasync instead: it makes durable the contents and the length, and leaves the \
+             time stamps to be written later",
+    at: Subject::SyncedNames(steady),
 };
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let names = synced_names(run);
-    let drafts = names.iter().filter_map(|name| steady(run, name));
-    worst(run, drafts.collect())
-}
-
-fn steady(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
+fn steady(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
     let syncs = name.steady.count;
     if syncs < LEAST_SYNCS || name.has_metadata {
         return None;
@@ -43,15 +40,7 @@ fn steady(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
         append: false,
         preallocate: false,
     };
-    Some(name.tried(
-        run,
-        RULE.id,
-        (title, what),
-        &name.steady,
-        "call fdatasync instead: it makes durable the contents and the length, and leaves the \
-         time stamps to be written later",
-        remedy,
-    ))
+    Some(name.found(run, (title, what), &name.steady, remedy))
 }
 
 #[cfg(test)]
@@ -75,7 +64,7 @@ mod tests {
 
     #[test]
     fn overwriting_needs_fdatasync_only() {
-        let draft = the_only(look(&run(vec![table(100)])));
+        let draft = the_only(RULE.look(&run(vec![table(100)])));
         let remedy = Remedy::FewerSyncs {
             piece_bytes: 100,
             writes_per_sync: 1,
@@ -95,6 +84,6 @@ mod tests {
         let growing = changed("/data/log", synced(100, 100, 0.2));
         let mut with_mode = table(100);
         with_mode.calls.push(file_call("fchmod", 1, 0, 0.0));
-        assert_eq!(look(&run(vec![growing, with_mode, table(9)])), vec![]);
+        assert_eq!(RULE.look(&run(vec![growing, with_mode, table(9)])), vec![]);
     }
 }

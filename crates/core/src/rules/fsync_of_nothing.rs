@@ -1,24 +1,21 @@
 //! `fsync-of-nothing`: syncs of a file that had not changed since the last one.
 
-use super::draft::{Found, worst};
-use super::synced::{LEAST_SYNCS, SyncedName, synced_names};
+use super::draft::Found;
+use super::rule::{Rule, Subject};
+use super::synced::{LEAST_SYNCS, SyncedName};
 use crate::bytes::grouped;
-use crate::trace::{Draft, Rule, TraceResult};
+use crate::trace::TraceResult;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "fsync-of-nothing",
     looks_for: "syncs of a file that the program had not changed since its last sync",
-    look,
+    advice: "remember whether anything was written since the last sync, and leave out the \
+             sync if not; the disk is asked to flush its cache all the same",
+    at: Subject::SyncedNames(idle),
 };
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let names = synced_names(run);
-    let drafts = names.iter().filter_map(|name| idle(run, name));
-    worst(run, drafts.collect())
-}
-
-fn idle(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
+fn idle(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
     let nothing = &name.of_nothing;
     if nothing.count < LEAST_SYNCS || name.has_metadata {
         return None;
@@ -31,9 +28,7 @@ fn idle(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
         grouped(all),
         nothing.took_s()
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(name.file),
+    Some(Found {
         title: format!(
             "{} of {} syncs had nothing to make durable",
             grouped(nothing.count),
@@ -42,11 +37,8 @@ fn idle(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
         evidence: vec![name.cited(run, what, nothing)],
         cost_s,
         saving_s: Some(cost_s),
-        advice: "remember whether anything was written since the last sync, and leave out the \
-                 sync if not; the disk is asked to flush its cache all the same",
-        is_proven: true,
-    };
-    Some(found.draft(run))
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -70,7 +62,7 @@ mod tests {
 
     #[test]
     fn their_time_is_saved_whole() {
-        let draft = the_only(look(&run(vec![idle(90)])));
+        let draft = the_only(RULE.look(&run(vec![idle(90)])));
         assert_eq!(draft.finding.saving_s, Some(0.06));
         assert_eq!(draft.finding.saving_basis, Some(Basis::Computed));
         let title = "90 of 100 syncs had nothing to make durable";
@@ -82,6 +74,6 @@ mod tests {
     fn few_are_none_and_a_new_mode_is_something() {
         let mut with_mode = idle(90);
         with_mode.calls.push(file_call("fchmod", 90, 0, 0.0));
-        assert_eq!(look(&run(vec![idle(9), with_mode])), vec![]);
+        assert_eq!(RULE.look(&run(vec![idle(9), with_mode])), vec![]);
     }
 }

@@ -1,15 +1,19 @@
 //! `fsync-per-record`: a sync after each record or few, many times.
 
-use super::draft::worst;
-use super::synced::{LEAST_SYNCS, SyncedName, synced_names};
+use super::draft::Found;
+use super::rule::{Rule, Subject};
+use super::synced::{LEAST_SYNCS, SyncedName};
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, Remedy, Rule, TraceResult};
+use crate::trace::{Remedy, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "fsync-per-record",
     looks_for: "a sync after each small record, again and again",
-    look,
+    advice: "let several records share one sync: collect what arrives while a sync is under way \
+             and sync it together (group commit); SQLite: many statements in one transaction, or \
+             journal_mode=WAL with synchronous=NORMAL",
+    at: Subject::SyncedNames(per_record),
 };
 
 /// More bytes than these between two syncs are a batch already, not a record.
@@ -18,13 +22,7 @@ const RECORD_BYTES: u64 = 64 * 1024;
 /// Records that share one sync in the trial: what some ten writers at a time bring together.
 const GROUP: u64 = 10;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let names = synced_names(run);
-    let drafts = names.iter().filter_map(|name| per_record(run, name));
-    worst(run, drafts.collect())
-}
-
-fn per_record(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
+fn per_record(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
     let syncs = name.syncs.count;
     let per_sync_bytes = name.written_bytes.checked_div(syncs)?;
     if syncs < LEAST_SYNCS || name.writes == 0 || per_sync_bytes > RECORD_BYTES {
@@ -52,16 +50,7 @@ fn per_record(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
         append: name.is_appended(),
         preallocate: false,
     };
-    Some(name.tried(
-        run,
-        RULE.id,
-        (title, what),
-        &name.syncs,
-        "let several records share one sync: collect what arrives while a sync is under way \
-         and sync it together (group commit); SQLite: many statements in one transaction, or \
-         journal_mode=WAL with synchronous=NORMAL",
-        remedy,
-    ))
+    Some(name.found(run, (title, what), &name.syncs, remedy))
 }
 
 #[cfg(test)]
@@ -73,7 +62,7 @@ mod tests {
     #[test]
     fn syncs_of_single_records_are_to_be_grouped() {
         let log = changed("/data/log", synced(500, 1_000, 0.4));
-        let draft = the_only(look(&run(vec![log])));
+        let draft = the_only(RULE.look(&run(vec![log])));
         let remedy = Remedy::FewerSyncs {
             piece_bytes: 100,
             writes_per_sync: 2,
@@ -100,6 +89,6 @@ mod tests {
         };
         let cheap = changed("/data/cheap", synced(500, 500, 0.009));
         let files = vec![few, changed("/data/large", large), cheap];
-        assert_eq!(look(&run(files)), vec![]);
+        assert_eq!(RULE.look(&run(files)), vec![]);
     }
 }

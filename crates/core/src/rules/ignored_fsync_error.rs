@@ -1,28 +1,26 @@
 //! `ignored-fsync-error`: a sync failed, and the program went on with the file.
 
-use super::fault::{Fault, Stake, Told, lasting};
+use super::fault::{Fault, Stake, lasting};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
+use crate::trace::{FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "ignored-fsync-error",
     looks_for: "writes or syncs after a sync that failed, through the same open file",
-    look,
-};
-
-const TOLD: Told = Told {
-    rule: "ignored-fsync-error",
-    title: "a sync failed, and the program went on: what was written before it may be lost",
     advice: "treat a failed fsync as lost data: stop, and write everything again from a copy of \
              your own. To call fsync once more does not help: the kernel reports an error once, \
              and may have marked the pages clean (fsync(2))",
+    at: Subject::Crash(
+        "a sync failed, and the program went on: what was written before it may be lost",
+        faults,
+    ),
 };
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
     let failed = lasting(run).filter(|(_, history)| is_ignored(history));
-    let faults = failed.map(|(file, history)| fault(file, history));
-    TOLD.about(run, faults.collect())
+    failed.map(|(file, history)| fault(file, history)).collect()
 }
 
 fn is_ignored(history: &FileHistory) -> bool {
@@ -66,7 +64,7 @@ mod tests {
     #[test]
     fn writing_on_and_trying_again_are_faults() {
         for run in [failed(2, &[]), failed(0, &[4])] {
-            let finding = the_only(look(&run)).finding;
+            let finding = the_only(RULE.look(&run)).finding;
             assert_eq!(finding.severity, Severity::High);
             assert_eq!(finding.evidence[0].at_s, Some(0.003));
         }
@@ -74,6 +72,6 @@ mod tests {
 
     #[test]
     fn to_stop_is_right() {
-        assert_eq!(look(&failed(0, &[])), vec![]);
+        assert_eq!(RULE.look(&failed(0, &[])), vec![]);
     }
 }

@@ -1,37 +1,37 @@
 //! `journal-amplification`: the journal writes several times as much as the data.
 
-use super::draft::{Found, said, worst};
+use super::draft::{Found, said};
+use super::rule::{Rule, Subject};
 use super::synced::{LEAST_SYNCS, synced_names};
 use crate::bytes::{grouped, short};
 use crate::evidence::RequestCount;
-use crate::trace::{Cited, Draft, Rule, TraceResult};
+use crate::trace::{Cited, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "journal-amplification",
     looks_for: "a journal that writes several times as many bytes as the data",
-    look,
+    advice: "make fewer transactions: sync several records together, overwrite reserved \
+             space with fdatasync instead of appending, and make and remove fewer files \
+             between syncs",
+    at: Subject::Run(look),
 };
 
 /// From here on most of what the disk writes is the journal.
 const LEAST_TIMES: u64 = 2;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let Some(device) = run.evidence.device else {
-        return Vec::new();
-    };
+fn look(run: &TraceResult) -> Option<Found> {
+    let device = run.evidence.device?;
     let journal = RequestCount {
         count: device.journal.count + device.commit.count,
         bytes: device.journal.bytes + device.commit.bytes,
         time_s: device.journal.time_s + device.commit.time_s,
     };
     let names = synced_names(run);
-    let Some(most) = names.iter().max_by_key(|name| name.syncs.count) else {
-        return Vec::new();
-    };
+    let most = names.iter().max_by_key(|name| name.syncs.count)?;
     let too_few = journal.count < LEAST_SYNCS || device.data.bytes == 0;
     if too_few || journal.bytes < device.data.bytes.saturating_mul(LEAST_TIMES) {
-        return Vec::new();
+        return None;
     }
     // As much journal as data is what one transaction for several syncs comes to.
     let too_much = 1.0 - device.data.bytes as f64 / journal.bytes as f64;
@@ -45,9 +45,7 @@ fn look(run: &TraceResult) -> Vec<Draft> {
         "{} syncs of it, most of all files",
         grouped(most.syncs.count)
     );
-    let found = Found {
-        rule: RULE.id,
-        file: None,
+    Some(Found {
         title: format!(
             "the journal wrote {} for {} of data",
             short(journal.bytes),
@@ -68,12 +66,9 @@ fn look(run: &TraceResult) -> Vec<Draft> {
         ],
         cost_s,
         saving_s: Some(cost_s * too_much),
-        advice: "make fewer transactions: sync several records together, overwrite reserved \
-                 space with fdatasync instead of appending, and make and remove fewer files \
-                 between syncs",
-        is_proven: run.other_requests == Some(0),
-    };
-    worst(run, vec![found.draft(run)])
+        is_unproven: run.other_requests != Some(0),
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -107,7 +102,7 @@ mod tests {
     #[test]
     fn what_exceeds_the_data_is_saved() {
         let run = with_journal(409_600, 819_200, 409_600);
-        let draft = the_only(look(&run));
+        let draft = the_only(RULE.look(&run));
         // 0.2 s of the journal, and of 200 flushes of 1 ms one for each of 100 syncs is due.
         let cost_s = draft.finding.cost_s.unwrap();
         assert!((cost_s - 0.3).abs() < 1e-9, "{cost_s}");
@@ -120,9 +115,9 @@ mod tests {
 
     #[test]
     fn a_journal_of_less_than_twice_the_data_is_none() {
-        assert_eq!(look(&with_journal(409_600, 409_600, 409_599)), vec![]);
+        assert_eq!(RULE.look(&with_journal(409_600, 409_600, 409_599)), vec![]);
         let mut unseen = with_journal(409_600, 819_200, 409_600);
         unseen.evidence.device = None;
-        assert_eq!(look(&unseen), vec![]);
+        assert_eq!(RULE.look(&unseen), vec![]);
     }
 }

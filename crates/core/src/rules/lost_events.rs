@@ -1,19 +1,22 @@
 //! `lost-events`: the observer could not keep all that happened.
 
 use super::draft::{Found, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{Draft, Rule, Severity, TraceResult};
+use crate::trace::TraceResult;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "lost-events",
     looks_for: "events that were lost, so that counts are too low",
-    look,
+    advice: "take counts as lower bounds; trace a shorter part of the program, or a build for 64 bit \
+             of one for 32",
+    at: Subject::Meaning(look),
 };
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn look(run: &TraceResult) -> Option<Found> {
     if run.lost_events == 0 {
-        return Vec::new();
+        return None;
     }
     let calls: u64 = run.syscalls.iter().map(|row| row.count).sum();
     let mut evidence = vec![said(format!(
@@ -26,23 +29,11 @@ fn look(run: &TraceResult) -> Vec<Draft> {
             .iter()
             .map(|gap| said(format!("{}: {}", gap.what, gap.why))),
     );
-    let found = Found {
-        rule: RULE.id,
-        file: None,
+    Some(Found {
         title: format!("{} events were lost", grouped(run.lost_events)),
         evidence,
-        cost_s: 0.0,
-        saving_s: None,
-        advice: "take counts as lower bounds; trace a shorter part of the program, or a build for 64 bit \
-                 of one for 32",
-        is_proven: true,
-    };
-    let mut draft = found.draft(run);
-    draft.finding.cost_s = None;
-    draft.finding.severity = Severity::Info;
-    // It is about the result, not about the program's time.
-    draft.is_fault = true;
-    vec![draft]
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -54,13 +45,13 @@ mod tests {
     #[test]
     fn losses_are_said_and_none_are_not() {
         let mut lossy = run(vec![]);
-        assert_eq!(look(&lossy), vec![]);
+        assert_eq!(RULE.look(&lossy), vec![]);
         lossy.lost_events = 1234;
         lossy.missing = vec![Gap::new(
             "1234 system calls without their file",
             "a full table",
         )];
-        let draft = the_only(look(&lossy));
+        let draft = the_only(RULE.look(&lossy));
         assert!(draft.is_fault);
         assert_eq!(draft.finding.title, "1,234 events were lost");
         assert_eq!(draft.finding.evidence.len(), 2);

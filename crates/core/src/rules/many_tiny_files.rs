@@ -3,22 +3,25 @@
 use std::collections::BTreeMap;
 
 use super::calls::{PAGE_BYTES, all_time_s, is_stored};
-use super::draft::{Found, said, worst};
+use super::draft::{Found, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{Cited, FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "many-tiny-files",
     looks_for: "many files of at most a page made in one directory",
-    look,
+    advice: "put them into one file with an index (SQLite, tar, zip, a log of records); \
+             every small file takes an inode, a directory entry and a block of its own",
+    at: Subject::Groups(look),
 };
 
 /// Directories of source trees and packages, which others unpack and copy, are mostly
 /// smaller; one with more files than this was laid out by a program, for its data.
 const LEAST: usize = 1000;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn look(run: &TraceResult) -> Vec<Found> {
     let mut directories: BTreeMap<&str, Vec<&FileRow>> = BTreeMap::new();
     for file in run.files.iter().filter(|file| is_tiny(file)) {
         let directory = file
@@ -27,35 +30,31 @@ fn look(run: &TraceResult) -> Vec<Draft> {
             .map_or("", |(directory, _)| directory);
         directories.entry(directory).or_default().push(file);
     }
-    let drafts = directories
-        .iter()
-        .filter(|(_, files)| files.len() >= LEAST)
-        .map(|(directory, files)| filled(run, directory, files))
-        .collect();
-    worst(run, drafts)
+    let filled = directories.iter().filter(|(_, files)| files.len() >= LEAST);
+    filled
+        .map(|(directory, files)| found(directory, files))
+        .collect()
 }
 
 /// Made by this run, and still there at its end.
 fn is_tiny(file: &FileRow) -> bool {
-    let made = |it: &crate::trace::FileHistory| it.created && !it.unlinked;
+    let made = |it: &FileHistory| it.created && !it.unlinked;
     is_stored(file)
         && (1..=PAGE_BYTES).contains(&file.writes.bytes)
         && file.history.as_deref().is_some_and(made)
 }
 
-fn filled(run: &TraceResult, directory: &str, files: &[&FileRow]) -> Draft {
+fn found(directory: &str, files: &[&FileRow]) -> Found {
     let bytes: u64 = files.iter().map(|file| file.writes.bytes).sum();
     let all_s: f64 = files.iter().map(|file| all_time_s(file)).sum();
     let writing_s: f64 = files.iter().map(|file| file.writes.time_s).sum();
-    let found = Found {
-        rule: RULE.id,
-        file: None,
+    Found {
         title: format!(
             "{} files of {} on average in one directory",
             grouped(files.len() as u64),
             short(bytes / files.len() as u64)
         ),
-        evidence: vec![crate::trace::Cited {
+        evidence: vec![Cited {
             path: Some(directory.to_owned()),
             count: Some(files.len() as u64),
             ..said(format!(
@@ -69,19 +68,16 @@ fn filled(run: &TraceResult, directory: &str, files: &[&FileRow]) -> Draft {
         cost_s: all_s,
         // Their bytes have to be written in any case; making, opening and closing not.
         saving_s: Some((all_s - writing_s).max(0.0)),
-        advice: "put them into one file with an index (SQLite, tar, zip, a log of records); \
-                 every small file takes an inode, a directory entry and a block of its own",
         // What others expect to find there is not known.
-        is_proven: false,
-    };
-    found.draft(run)
+        is_unproven: true,
+        ..Found::default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{file, file_call, run, the_only, with_calls};
     use super::*;
-    use crate::trace::FileHistory;
 
     fn spool(count: u64, bytes: u64, unlinked: bool) -> Vec<FileRow> {
         let one = |number: u64| FileRow {
@@ -103,7 +99,7 @@ mod tests {
 
     #[test]
     fn all_but_the_writing_is_saved() {
-        let draft = the_only(look(&run(spool(1000, 100, false))));
+        let draft = the_only(RULE.look(&run(spool(1000, 100, false))));
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.02).abs() < 1e-9, "{saving_s}");
         assert_eq!(
@@ -119,7 +115,7 @@ mod tests {
             spool(1000, 4097, false),
             spool(1000, 100, true),
         ] {
-            assert_eq!(look(&run(files)), vec![]);
+            assert_eq!(RULE.look(&run(files)), vec![]);
         }
     }
 }

@@ -1,15 +1,18 @@
 //! `mapped-file-faults`: a mapped file brought in by faults, each of which waits.
 
 use super::calls::{filled_pages, has, is_on_disk};
-use super::draft::{Found, cited, each_file};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "mapped-file-faults",
     looks_for: "a mapped file that is brought in by faults, one wait after the other",
-    look,
+    advice: "ask for the range before it is touched: madvise(MADV_WILLNEED or \
+             MADV_POPULATE_READ), MAP_POPULATE, or read it with several requests under way",
+    at: Subject::Files(faulted),
 };
 
 /// A device answers in 0.05 to 10 ms: of fewer faults nobody notices the order.
@@ -17,10 +20,6 @@ const LEAST_PAGES: u64 = 256;
 
 /// Asking for the pages beforehand lets at least two requests be under way.
 const SAVED: f64 = 0.5;
-
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| faulted(run, file))
-}
 
 /// Pages that faults waited for, if the file was only mapped. Libraries are no part of
 /// this: their loader reads the header before it maps them.
@@ -30,7 +29,7 @@ pub(super) fn faulted_pages(file: &FileRow) -> Option<u64> {
     (is_on_disk(file) && only_mapped).then_some(missed)
 }
 
-fn faulted(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn faulted(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let missed = faulted_pages(file).filter(|&pages| pages >= LEAST_PAGES)?;
     if super::prefetch_wasted::wasted_pages(file).is_some() {
         return None;
@@ -45,19 +44,15 @@ fn faulted(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         grouped(filled_pages(file)?),
         grouped(reads.count)
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!("{} faults that waited for the device", grouped(missed)),
         evidence: vec![cited(what, "mmap", file, missed)],
         cost_s,
         saving_s: Some(cost_s * SAVED),
-        advice: "ask for the range before it is touched: madvise(MADV_WILLNEED or \
-                 MADV_POPULATE_READ), MAP_POPULATE, or read it with several requests under way",
         // Waiting of faults is seen only through the device's times.
-        is_proven: false,
-    };
-    Some(found.draft(run))
+        is_unproven: true,
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -76,7 +71,7 @@ mod tests {
 
     #[test]
     fn half_of_what_faults_waited_for_is_saved() {
-        let draft = the_only(look(&run(vec![mapped(1000, 2000)])));
+        let draft = the_only(RULE.look(&run(vec![mapped(1000, 2000)])));
         assert_eq!(
             draft.finding.cost_s,
             Some(0.1),
@@ -89,13 +84,13 @@ mod tests {
     fn libraries_and_few_faults_are_none() {
         let mut library = mapped(1000, 1000);
         library.reads.count = 1;
-        assert_eq!(look(&run(vec![library, mapped(255, 255)])), vec![]);
+        assert_eq!(RULE.look(&run(vec![library, mapped(255, 255)])), vec![]);
     }
 
     #[test]
     fn wasted_read_ahead_has_its_own_rule() {
         let wasteful = cached(mapped(1000, 1000), 1000, 1000, 31_000);
-        assert_eq!(look(&run(vec![wasteful.clone()])), vec![]);
-        assert_eq!((prefetch_wasted::RULE.look)(&run(vec![wasteful])).len(), 1);
+        assert_eq!(RULE.look(&run(vec![wasteful.clone()])), vec![]);
+        assert_eq!(prefetch_wasted::RULE.look(&run(vec![wasteful])).len(), 1);
     }
 }

@@ -1,30 +1,29 @@
 //! `mapped-not-synced`: stores to a mapped file that nothing makes durable.
 
-use super::fault::{Care, Fault, Stake, Told, lasting};
+use super::fault::{Fault, Stake, SyncHabits, lasting};
+use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
+use crate::trace::{FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "mapped-not-synced",
     looks_for: "a file changed through a mapping, never synced, by a process that syncs others",
-    look,
-};
-
-const TOLD: Told = Told {
-    rule: "mapped-not-synced",
-    title: "mapped and written, and never synced, though the same process syncs files beside it",
     advice: "call msync with MS_SYNC on what was changed, or fsync on the file, before relying \
              on it; neither munmap nor exit makes stores durable (msync(2))",
+    at: Subject::Crash(
+        "mapped and written, and never synced, though the same process syncs files beside it",
+        faults,
+    ),
 };
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let care = Care::of(run);
+fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
+    let habits = SyncHabits::of(run);
     let mapped = lasting(run).filter(|(file, history)| is_forgotten(file, history));
-    let faults = mapped
-        .filter(|(file, history)| care.is_beside(file, history))
-        .map(|(file, history)| fault(file, history));
-    TOLD.about(run, faults.collect())
+    mapped
+        .filter(|(file, history)| habits.is_beside(file, history))
+        .map(|(file, history)| fault(file, history))
+        .collect()
 }
 
 fn is_forgotten(file: &FileRow, history: &FileHistory) -> bool {
@@ -80,22 +79,25 @@ mod tests {
 
     #[test]
     fn stores_that_were_seen_make_it_certain() {
-        let draft = the_only(look(&beside(mapped("/data/index", Some(8192)))));
+        let draft = the_only(RULE.look(&beside(mapped("/data/index", Some(8192)))));
         assert_eq!(draft.finding.confidence, Confidence::Certain);
         let what = &draft.finding.evidence[0].what;
         assert!(what.contains("8.0 KiB of it dirty"), "{what}");
-        let draft = the_only(look(&beside(mapped("/data/index", None))));
+        let draft = the_only(RULE.look(&beside(mapped("/data/index", None))));
         assert_eq!(draft.finding.confidence, Confidence::Likely);
     }
 
     #[test]
     fn unwritten_synced_and_rebuilt_ones_are_none() {
-        assert_eq!(look(&beside(mapped("/data/index", Some(0)))), vec![]);
-        assert_eq!(look(&beside(mapped("/data/db-shm", Some(8192)))), vec![]);
+        assert_eq!(RULE.look(&beside(mapped("/data/index", Some(0)))), vec![]);
+        assert_eq!(
+            RULE.look(&beside(mapped("/data/db-shm", Some(8192)))),
+            vec![]
+        );
         let mut cared = mapped("/data/index", Some(8192));
         cared.history.as_mut().unwrap().mapping_synced = true;
-        assert_eq!(look(&beside(cared)), vec![]);
+        assert_eq!(RULE.look(&beside(cared)), vec![]);
         let alone = run(vec![mapped("/data/index", Some(8192))]);
-        assert_eq!(look(&alone), vec![]);
+        assert_eq!(RULE.look(&alone), vec![]);
     }
 }

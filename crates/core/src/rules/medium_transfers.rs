@@ -1,15 +1,19 @@
 //! `medium-transfers`: a large file in pieces of a library's usual buffer.
 
 use super::calls::{PAGE_BYTES, READS, Sum, WRITES};
-use super::draft::{Found, cited, each_file};
+use super::draft::Found;
+use super::pieces::in_larger_pieces;
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, FileRow, Remedy, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "medium-transfers",
     looks_for: "a large file moved in pieces of 4 to 32 KiB, as libraries do by themselves",
-    look,
+    advice: "give the stream a buffer of 256 KiB before its first use: setvbuf, \
+             open(..., buffering=262144), with_capacity, tar -b 512",
+    at: Subject::Files(look),
 };
 
 /// The buffers of C (4 KiB), Python and Java (8 KiB) and tar (10 KiB) are below this.
@@ -24,20 +28,15 @@ const BETTER_BYTES: u64 = 256 * 1024;
 /// Random accesses cannot be joined, and those of databases have their page's size.
 const NEIGHBOURS: f64 = 0.9;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| {
-        let reads = medium(run, file, &Sum::of(file, READS), false);
-        let writes = medium(run, file, &Sum::of(file, WRITES), true);
-        // The dearer of both: one buffer size is mostly chosen for both.
-        let cost = |draft: &Draft| draft.finding.cost_s.unwrap_or(0.0);
-        reads
-            .into_iter()
-            .chain(writes)
-            .max_by(|one, other| cost(one).total_cmp(&cost(other)))
-    })
+fn look(_: &TraceResult, file: &FileRow) -> Option<Found> {
+    let reads = medium(file, &Sum::of(file, READS), false);
+    let writes = medium(file, &Sum::of(file, WRITES), true);
+    // The dearer of both: one buffer size is mostly chosen for both.
+    let both = reads.into_iter().chain(writes);
+    both.max_by(|one, other| one.cost_s.total_cmp(&other.cost_s))
 }
 
-fn medium(run: &TraceResult, file: &FileRow, sum: &Sum, write: bool) -> Option<Draft> {
+fn medium(file: &FileRow, sum: &Sum, write: bool) -> Option<Found> {
     let piece_bytes = sum.piece_bytes();
     let syncs = if write { file.syncs.count } else { 0 };
     if !(PAGE_BYTES..BELOW_BYTES).contains(&piece_bytes)
@@ -60,30 +59,20 @@ fn medium(run: &TraceResult, file: &FileRow, sum: &Sum, write: bool) -> Option<D
         grouped(sum.moves()),
         grouped(sum.shape.sequential)
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
-        title,
-        evidence: vec![cited(what, &sum.name, file, sum.moves())],
-        cost_s: sum.on_cpu_s(),
-        saving_s: None,
-        advice: "give the stream a buffer of 256 KiB before its first use: setvbuf, \
-                 open(..., buffering=262144), with_capacity, tar -b 512",
-        is_proven: true,
-    };
-    let remedy = Remedy::LargerPieces {
+    Some(in_larger_pieces(
+        file,
+        sum,
+        (title, what),
         write,
-        piece_bytes,
-        count: sum.moves(),
-        better_bytes: BETTER_BYTES,
-    };
-    Some(found.tried(run, remedy))
+        BETTER_BYTES,
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{file, in_order, run, scattered, the_only, with_calls};
     use super::*;
+    use crate::trace::Remedy;
 
     const MIB: u64 = 1 << 20;
 
@@ -93,7 +82,7 @@ mod tests {
             file("/data/out"),
             vec![in_order("write", 16 * MIB / 4096, 4096, 0.05)],
         );
-        let draft = the_only(look(&run(vec![output])));
+        let draft = the_only(RULE.look(&run(vec![output])));
         let remedy = Remedy::LargerPieces {
             write: true,
             piece_bytes: 4096,
@@ -111,7 +100,7 @@ mod tests {
             with_calls(file("/b"), vec![in_order("write", 4096, 32_768, 0.05)]),
             with_calls(file("/c"), vec![scattered("pwrite64", 8192, 4096, 0.05)]),
         ];
-        assert_eq!(look(&run(files)), vec![]);
+        assert_eq!(RULE.look(&run(files)), vec![]);
     }
 
     #[test]
@@ -123,6 +112,9 @@ mod tests {
                 in_order("write", 4096, 8192, 0.04),
             ],
         );
-        assert_eq!(the_only(look(&run(vec![both]))).finding.cost_s, Some(0.04));
+        assert_eq!(
+            the_only(RULE.look(&run(vec![both]))).finding.cost_s,
+            Some(0.04)
+        );
     }
 }

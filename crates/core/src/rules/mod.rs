@@ -41,6 +41,7 @@ mod read_before_write;
 mod rebuilt;
 mod rename_without_fsync;
 mod rewritten_range;
+mod rule;
 mod seek_per_transfer;
 mod small_pipe_transfers;
 mod small_reads;
@@ -58,8 +59,9 @@ mod waits_for_lock;
 mod write_amplification;
 
 use crate::halves;
-use crate::trace::{Basis, Draft, Finding, Replayed, Rule, TraceResult, worth_s};
+use crate::trace::{Basis, Draft, Finding, Replayed, TraceResult, worth_s};
 pub use bound::Bound;
+pub use rule::Rule;
 
 /// All rules, by name.
 pub static ALL: &[&Rule] = &[
@@ -115,7 +117,7 @@ pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
         .copied()
         .filter(|rule| !ignored.iter().any(|name| name == rule.id))
         .collect();
-    let looks = |rule: &&Rule| (rule.look)(result);
+    let looks = |rule: &&Rule| rule.look(result);
     // Of a few files they say it sooner than a thread is there.
     if result.files.len() < MANY_FILES {
         return wanted.iter().flat_map(looks).collect();

@@ -1,26 +1,25 @@
 //! `open-close-churn`: one file opened and closed again and again.
 
 use super::calls::{OPENS, Sum};
-use super::draft::{Found, cited, each_file};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "open-close-churn",
     looks_for: "one file opened and closed many times by the same processes",
-    look,
+    advice: "open it once and keep the descriptor; to notice that a log was rotated, compare \
+             fstat with stat now and then, or reopen at a signal",
+    at: Subject::Files(churned),
 };
 
 /// Each process opens for itself, and some times is how programs are put together from
 /// libraries that do not know each other.
 const PER_PROCESS: u64 = 10;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| churned(run, file))
-}
-
-fn churned(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn churned(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let usual = run.processes.max(1).saturating_mul(PER_PROCESS);
     let opens = Sum::of(file, OPENS);
     let closes = Sum::of(file, &["close"]);
@@ -34,18 +33,13 @@ fn churned(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         grouped(file.reads.count),
         grouped(file.writes.count)
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!("opened and closed {} times", grouped(opens.count)),
-        evidence: vec![cited(what, &opens.name, file, opens.count)],
+        evidence: vec![cited(what, opens.name, file, opens.count)],
         cost_s,
         saving_s: Some(cost_s * extra as f64 / opens.count as f64),
-        advice: "open it once and keep the descriptor; to notice that a log was rotated, compare \
-                 fstat with stat now and then, or reopen at a signal",
-        is_proven: true,
-    };
-    Some(found.draft(run))
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -65,7 +59,7 @@ mod tests {
 
     #[test]
     fn all_opens_but_the_usual_ones_are_saved() {
-        let draft = the_only(look(&run(vec![reopened(1000)])));
+        let draft = the_only(RULE.look(&run(vec![reopened(1000)])));
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.04 * 0.99).abs() < 1e-9, "{saving_s}");
     }
@@ -74,6 +68,6 @@ mod tests {
     fn every_process_opens_for_itself() {
         let mut build = run(vec![reopened(1000)]);
         build.processes = 100;
-        assert_eq!(look(&build), vec![]);
+        assert_eq!(RULE.look(&build), vec![]);
     }
 }

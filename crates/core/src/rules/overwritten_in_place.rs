@@ -2,38 +2,37 @@
 
 use super::calls::{PAGE_BYTES, has};
 use super::copied::Originals;
-use super::fault::{Care, Fault, Stake, Told, lasting, name_of};
+use super::fault::{Fault, Stake, SyncHabits, lasting, name_of};
+use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
+use crate::trace::{FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "overwritten-in-place",
     looks_for: "a file that existed before, overwritten or emptied and written anew, and never synced",
-    look,
-};
-
-const TOLD: Told = Told {
-    rule: "overwritten-in-place",
-    title: "existed before, was changed in place and never synced: a crash can leave neither the \
-            old nor the new contents",
     advice: "write a new file beside it, fsync it, rename it over the old one and fsync the \
              directory; what is too large for that needs a journal that is synced before the file \
              is changed, and an fsync of the file before the journal goes",
+    at: Subject::Crash(
+        "existed before, was changed in place and never synced: a crash can leave neither the \
+            old nor the new contents",
+        faults,
+    ),
 };
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let (care, originals) = (Care::of(run), Originals::of(run));
+fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
+    let (habits, originals) = (SyncHabits::of(run), Originals::of(run));
     let changed = lasting(run).filter(|(_, history)| is_left(history));
     let journals = unsynced_journals(run);
-    let faults = changed
+    changed
         // Who syncs a log keeps the changes there, and the file for a checkpoint.
-        .filter(|(_, history)| !care.is_anywhere(history))
+        .filter(|(_, history)| !habits.is_anywhere(history))
         .filter(|(file, _)| !originals.has_one_of(file))
         .filter_map(|(file, history)| {
             fault(file, history).or_else(|| unprotected(file, history, &journals))
-        });
-    TOLD.about(run, faults.collect())
+        })
+        .collect()
 }
 
 /// What other rules tell of is left to them.
@@ -162,7 +161,7 @@ mod tests {
     }
 
     fn told(history: FileHistory) -> (Severity, Confidence) {
-        let finding = the_only(look(&run(vec![changed("/data/x", history)]))).finding;
+        let finding = the_only(RULE.look(&run(vec![changed("/data/x", history)]))).finding;
         (finding.severity, finding.confidence)
     }
 
@@ -192,7 +191,7 @@ mod tests {
             ..emptied()
         };
         let told = |name: &str| {
-            look(&run(vec![
+            RULE.look(&run(vec![
                 changed("/data/t.db", database.clone()),
                 changed(name, journal.clone()),
             ]))
@@ -209,7 +208,7 @@ mod tests {
         source.size_before_bytes = 300;
         source.reads.bytes = 300;
         let copied = run(vec![source, changed("/data/x", emptied())]);
-        assert_eq!(look(&copied), vec![]);
+        assert_eq!(RULE.look(&copied), vec![]);
         let log = FileHistory {
             synced_by: Some(7),
             ..synced(1, 1, 0.001)
@@ -218,6 +217,6 @@ mod tests {
             changed("/data/log", log),
             changed("/data/x", overwritten(9000)),
         ]);
-        assert_eq!(look(&database), vec![]);
+        assert_eq!(RULE.look(&database), vec![]);
     }
 }

@@ -1,7 +1,9 @@
 //! Whether transfers of one file could be fewer and larger.
 
 use super::calls::Sum;
-use crate::trace::WORTH_A_BUFFER;
+use super::draft::{Found, cited};
+use crate::bytes::{grouped, short};
+use crate::trace::{FileRow, Remedy, WORTH_A_BUFFER};
 
 /// Only neighbours can share a buffer; a file of which half the pieces lie elsewhere is
 /// accessed at random.
@@ -16,6 +18,44 @@ pub(super) fn is_gatherable(sum: &Sum, below: u64) -> bool {
         && (1..below).contains(&sum.piece_bytes())
         && small.saturating_mul(10) >= sum.moves().saturating_mul(9)
         && sum.is_sequential(NEIGHBOURS)
+}
+
+/// What it costs to move many pieces of less than a page, which share a buffer the better way.
+pub(super) fn small_pieces(file: &FileRow, sum: &Sum, write: bool, better_bytes: u64) -> Found {
+    let title = format!(
+        "{} {} of {} on average",
+        grouped(sum.moves()),
+        if write { "writes" } else { "reads" },
+        short(sum.piece_bytes())
+    );
+    let what = format!(
+        "{title}, {} in all; {} of them began where the one before had ended",
+        short(sum.bytes),
+        grouped(sum.shape.sequential)
+    );
+    in_larger_pieces(file, sum, (title, what), write, better_bytes)
+}
+
+/// What transfers cost, of which a trial measures how much larger pieces save.
+pub(super) fn in_larger_pieces(
+    file: &FileRow,
+    sum: &Sum,
+    (title, what): (String, String),
+    write: bool,
+    better_bytes: u64,
+) -> Found {
+    Found {
+        title,
+        evidence: vec![cited(what, sum.name, file, sum.moves())],
+        cost_s: sum.on_cpu_s(),
+        remedy: Some(Remedy::LargerPieces {
+            write,
+            piece_bytes: sum.piece_bytes(),
+            count: sum.moves(),
+            better_bytes,
+        }),
+        ..Found::default()
+    }
 }
 
 #[cfg(test)]

@@ -1,25 +1,22 @@
 //! `preallocate-log`: records appended and synced, so that every sync has to make a new
 //! length and new blocks durable as well.
 
-use super::draft::worst;
-use super::synced::{LEAST_SYNCS, SyncedName, synced_names};
+use super::draft::Found;
+use super::rule::{Rule, Subject};
+use super::synced::{LEAST_SYNCS, SyncedName};
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, Remedy, Rule, TraceResult};
+use crate::trace::{Remedy, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "preallocate-log",
     looks_for: "a log that grows with every record and is synced after it",
-    look,
+    advice: "reserve the log in large steps (posix_fallocate, or write zeros and sync once, or use \
+             the old log's file again), write inside it and call fdatasync",
+    at: Subject::SyncedNames(growing),
 };
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let names = synced_names(run);
-    let drafts = names.iter().filter_map(|name| growing(run, name));
-    worst(run, drafts.collect())
-}
-
-fn growing(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
+fn growing(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
     let syncs = name.growing.count;
     if syncs < LEAST_SYNCS || name.allocated || !name.is_appended() {
         return None;
@@ -43,15 +40,7 @@ fn growing(run: &TraceResult, name: &SyncedName<'_>) -> Option<Draft> {
         append: true,
         preallocate: true,
     };
-    Some(name.tried(
-        run,
-        RULE.id,
-        (title, what),
-        &name.growing,
-        "reserve the log in large steps (posix_fallocate, or write zeros and sync once, or use \
-         the old log's file again), write inside it and call fdatasync",
-        remedy,
-    ))
+    Some(name.found(run, (title, what), &name.growing, remedy))
 }
 
 #[cfg(test)]
@@ -63,7 +52,7 @@ mod tests {
     #[test]
     fn a_growing_log_is_tried_with_space_reserved() {
         let log = changed("/data/log", synced(100, 100, 0.2));
-        let draft = the_only(look(&run(vec![log])));
+        let draft = the_only(RULE.look(&run(vec![log])));
         let remedy = Remedy::FewerSyncs {
             piece_bytes: 100,
             writes_per_sync: 1,
@@ -90,6 +79,6 @@ mod tests {
             ..synced(100, 100, 0.2)
         };
         let files = vec![changed("/a", reserved), changed("/b", overwritten)];
-        assert_eq!(look(&run(files)), vec![]);
+        assert_eq!(RULE.look(&run(files)), vec![]);
     }
 }

@@ -1,15 +1,18 @@
 //! `prefetch-wasted`: read-ahead brought in much more than was asked for.
 
 use super::calls::{PAGE_BYTES, filled_pages, is_on_disk};
-use super::draft::{Found, each_file, said};
+use super::draft::{Found, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Cited, Draft, FileRow, Rule, TraceResult};
+use crate::trace::{Cited, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "prefetch-wasted",
     looks_for: "a file of which read-ahead brought in many times what was asked for",
-    look,
+    advice: "say that access is random: madvise(MADV_RANDOM) for a mapping, \
+             posix_fadvise(POSIX_FADV_RANDOM) for a descriptor",
+    at: Subject::Files(wasted),
 };
 
 /// Up to here read-ahead is a fair bet: the next run or process may ask for the rest.
@@ -21,10 +24,6 @@ const LEAST_PAGES: u64 = 1024;
 /// What a request takes besides its bytes is not saved by making it smaller.
 const SAVED: f64 = 0.5;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| wasted(run, file))
-}
-
 /// Pages brought in and never asked for, if they are many times those that were. A page
 /// that is asked for twice counts twice, so it is no more than this.
 pub(super) fn wasted_pages(file: &FileRow) -> Option<u64> {
@@ -35,14 +34,12 @@ pub(super) fn wasted_pages(file: &FileRow) -> Option<u64> {
     (is_on_disk(file) && is_many).then_some(wasted)
 }
 
-fn wasted(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn wasted(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let wasted = wasted_pages(file)?;
     let filled = filled_pages(file)?;
     let reads = file.evidence.device?.reads;
     let cost_s = reads.time_s * wasted as f64 / filled as f64;
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!(
             "{} read ahead and not asked for",
             short(wasted * PAGE_BYTES)
@@ -59,12 +56,10 @@ fn wasted(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         }],
         cost_s,
         saving_s: Some(cost_s * SAVED),
-        advice: "say that access is random: madvise(MADV_RANDOM) for a mapping, \
-                 posix_fadvise(POSIX_FADV_RANDOM) for a descriptor",
         // Whether somebody waited for these requests is not seen.
-        is_proven: false,
-    };
-    Some(found.draft(run))
+        is_unproven: true,
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -79,7 +74,7 @@ mod tests {
 
     #[test]
     fn half_of_the_time_for_what_nobody_wanted_is_saved() {
-        let draft = the_only(look(&run(vec![read_ahead(2000, 2000, 6000)])));
+        let draft = the_only(RULE.look(&run(vec![read_ahead(2000, 2000, 6000)])));
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.4 * 0.75 * 0.5).abs() < 1e-9, "{saving_s}");
         assert_eq!(draft.finding.title, "23.4 MiB read ahead and not asked for");
@@ -88,6 +83,6 @@ mod tests {
     #[test]
     fn a_fair_bet_and_a_small_one_are_none() {
         let files = vec![read_ahead(2001, 2000, 6000), read_ahead(100, 100, 1023)];
-        assert_eq!(look(&run(files)), vec![]);
+        assert_eq!(RULE.look(&run(files)), vec![]);
     }
 }

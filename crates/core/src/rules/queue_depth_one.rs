@@ -2,15 +2,18 @@
 
 use super::bound::has_all_tasks;
 use super::calls::{READS, Sum, is_on_disk};
-use super::draft::{Found, cited, each_file, said};
+use super::draft::{Found, cited, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "queue-depth-one",
     looks_for: "random reads that wait for the device one after the other",
-    look,
+    advice: "ask for several pages at once: io_uring, some threads with pread, or \
+             posix_fadvise(POSIX_FADV_WILLNEED) for the next offsets; else sort the offsets",
+    at: Subject::Files(alone),
 };
 
 /// A device answers in 0.05 to 10 ms; of fewer requests nobody notices the order.
@@ -26,11 +29,7 @@ const SAVED: f64 = 0.5;
 /// With moving parts only the order of the requests is better.
 const SAVED_ROTATING: f64 = 0.25;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| alone(run, file))
-}
-
-fn alone(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn alone(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let reads = Sum::of(file, READS);
     let cache = &file.evidence.cache;
     let (missed, asked) = (cache.missed_pages?, cache.lookups_pages?);
@@ -52,21 +51,16 @@ fn alone(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         grouped(reads.shape.sequential),
         grouped(reads.shape.pairs)
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!("{} pages waited for one by one", grouped(missed)),
         evidence: vec![
-            cited(what, &reads.name, file, reads.moves()),
+            cited(what, reads.name, file, reads.moves()),
             said("one thread did at least nine tenths of all reading".to_owned()),
         ],
         cost_s,
         saving_s: Some(cost_s * saved(run)),
-        advice: "ask for several pages at once: io_uring, some threads with pread, or \
-                 posix_fadvise(POSIX_FADV_WILLNEED) for the next offsets; else sort the offsets",
-        is_proven: true,
-    };
-    Some(found.draft(run))
+        ..Found::default()
+    })
 }
 
 /// Otherwise the requests may have been under way together.
@@ -117,7 +111,7 @@ mod tests {
 
     #[test]
     fn half_of_the_waiting_is_saved() {
-        let draft = the_only(look(&by(&[4_096_000, 100], missing(1000, 970))));
+        let draft = the_only(RULE.look(&by(&[4_096_000, 100], missing(1000, 970))));
         assert_eq!(draft.finding.cost_s, Some(0.2));
         assert_eq!(draft.finding.saving_s, Some(0.1));
     }
@@ -133,16 +127,16 @@ mod tests {
             fua: None,
             scheduler: None,
         }];
-        assert_eq!(the_only(look(&turning)).finding.saving_s, Some(0.05));
+        assert_eq!(the_only(RULE.look(&turning)).finding.saving_s, Some(0.05));
     }
 
     #[test]
     fn threads_warm_files_and_reading_in_order_are_none() {
-        assert_eq!(look(&by(&[2_048_000; 2], missing(1000, 970))), vec![]);
-        assert_eq!(look(&by(&[4_096_000], missing(1000, 499))), vec![]);
-        assert_eq!(look(&by(&[4_096_000], missing(255, 255))), vec![]);
+        assert_eq!(RULE.look(&by(&[2_048_000; 2], missing(1000, 970))), vec![]);
+        assert_eq!(RULE.look(&by(&[4_096_000], missing(1000, 499))), vec![]);
+        assert_eq!(RULE.look(&by(&[4_096_000], missing(255, 255))), vec![]);
         let mut in_order_now = missing(1000, 970);
         in_order_now.calls = vec![blocked(in_order("read", 1000, 4096, 0.3), 0.2)];
-        assert_eq!(look(&by(&[4_096_000], in_order_now)), vec![]);
+        assert_eq!(RULE.look(&by(&[4_096_000], in_order_now)), vec![]);
     }
 }

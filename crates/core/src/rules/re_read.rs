@@ -1,25 +1,24 @@
 //! `re-read`: the same bytes of a file read more than once.
 
 use super::calls::{PAGE_BYTES, READS, Sum, filled_pages, length_bytes};
-use super::draft::{Found, cited, each_file, said};
+use super::draft::{Found, cited, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Cited, Draft, FileRow, Rule, TraceResult};
+use crate::trace::{Cited, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "re-read",
     looks_for: "a file of which more bytes were read than it has",
-    look,
+    advice: "keep in memory what was read, or map the file; if several processes read it, \
+             let one of them hand over the result",
+    at: Subject::Files(again),
 };
 
 /// Twice can be a check after a copy, or a header that is looked at first.
 const LEAST_TIMES: f64 = 2.0;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| again(run, file))
-}
-
-fn again(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn again(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let reads = Sum::of(file, READS);
     let furthest = reads.shape.furthest_bytes;
     // What grew while it was read, such as a log that is followed, or was written in
@@ -38,26 +37,22 @@ fn again(run: &TraceResult, file: &FileRow) -> Option<Draft> {
             short(furthest),
             grouped(file.opens)
         ),
-        &reads.name,
+        reads.name,
         file,
         reads.moves(),
     )];
     evidence.extend(from_device(file, &reads));
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!("read {times:.1} times over"),
         evidence,
         cost_s: reads.time_s,
         // The first time is needed, whether it was the dearest or not: what waited for the
         // device waited then, unless the cache lost it.
         saving_s: Some(reads.on_cpu_s() * (1.0 - 1.0 / times)),
-        advice: "keep in memory what was read, or map the file; if several processes read it, \
-                 let one of them hand over the result",
         // Each process of a tree has its own memory; none can keep it for the others.
-        is_proven: run.processes <= 1,
-    };
-    Some(found.draft(run))
+        is_unproven: run.processes > 1,
+        ..Found::default()
+    })
 }
 
 /// Whether as many bytes were written as there are: then they were others each time.
@@ -88,7 +83,7 @@ mod tests {
     fn all_but_the_first_time_is_saved() {
         let mut input = cached(read_over(4), 4, 1, 0);
         input.opens = 4;
-        let draft = the_only(look(&run(vec![input])));
+        let draft = the_only(RULE.look(&run(vec![input])));
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.075).abs() < 1e-9, "{saving_s}");
         assert_eq!(draft.finding.title, "read 4.0 times over");
@@ -102,7 +97,7 @@ mod tests {
     fn once_and_what_was_written_in_between_are_none() {
         let mut changing = read_over(4);
         changing.writes.bytes = 4097;
-        assert_eq!(look(&run(vec![read_over(1), changing])), vec![]);
+        assert_eq!(RULE.look(&run(vec![read_over(1), changing])), vec![]);
     }
 
     #[test]
@@ -110,7 +105,7 @@ mod tests {
         let mut several = run(vec![read_over(4)]);
         several.processes = 2;
         assert_eq!(
-            the_only(look(&several)).finding.confidence,
+            the_only(RULE.look(&several)).finding.confidence,
             Confidence::Likely
         );
     }

@@ -1,25 +1,24 @@
 //! `read-before-write`: the device is read because parts of pages are written.
 
 use super::calls::{PAGE_BYTES, Sum, WRITES, filled_pages, is_on_disk};
-use super::draft::{Found, cited, each_file};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "read-before-write",
     looks_for: "writes of parts of pages that first have to be read from the device",
-    look,
+    advice: "write whole pages of 4 KiB at offsets that are multiples of 4096; where \
+             records are smaller, gather those of a page, or read the region ahead at once",
+    at: Subject::Files(parts),
 };
 
 /// Fewer are the ends of a few ranges.
 const LEAST_REQUESTS: u64 = 100;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| parts(run, file))
-}
-
-fn parts(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn parts(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let device = file.evidence.device?;
     let writes = Sum::of(file, WRITES);
     if !is_on_disk(file)
@@ -42,21 +41,16 @@ fn parts(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         short(device.reads.bytes),
         grouped(device.reads.count)
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!(
             "{} reads to write parts of pages",
             grouped(device.reads.count)
         ),
-        evidence: vec![cited(what, &writes.name, file, writes.moves())],
+        evidence: vec![cited(what, writes.name, file, writes.moves())],
         cost_s,
         saving_s: Some(cost_s),
-        advice: "write whole pages of 4 KiB at offsets that are multiples of 4096; where \
-                 records are smaller, gather those of a page, or read the region ahead at once",
-        is_proven: true,
-    };
-    Some(found.draft(run))
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -74,7 +68,7 @@ mod tests {
 
     #[test]
     fn waiting_for_the_rest_of_the_page_is_saved() {
-        let draft = the_only(look(&run(vec![patched(100)])));
+        let draft = the_only(RULE.look(&run(vec![patched(100)])));
         assert_eq!(
             draft.finding.saving_s,
             Some(0.25),
@@ -86,6 +80,6 @@ mod tests {
     fn whole_pages_and_files_that_are_read_as_well_are_none() {
         let read = cached(patched(100), 1, 1, 0);
         let warm = read_by_device(patched(100), 99, 405_504, 0.02);
-        assert_eq!(look(&run(vec![patched(4096), read, warm])), vec![]);
+        assert_eq!(RULE.look(&run(vec![patched(4096), read, warm])), vec![]);
     }
 }

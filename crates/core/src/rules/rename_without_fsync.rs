@@ -1,33 +1,33 @@
 //! `rename-without-fsync`: a file takes a name before its contents are durable.
 
-use super::fault::{Care, Fault, Stake, Told, lasting};
+use super::fault::{Fault, Stake, SyncHabits, lasting};
+use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{Draft, FileHistory, FileRow, Naming, Rule, Target, TraceResult};
+use crate::trace::{FileHistory, FileRow, NameHolder, Naming, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "rename-without-fsync",
     looks_for: "a file renamed or linked to its final name before its contents were synced",
-    look,
-};
-
-const TOLD: Told = Told {
-    rule: "rename-without-fsync",
-    title: "given its name before its contents were synced: a crash can leave it empty or full of \
-            zeros",
     advice: "call fsync or fdatasync on the new file (msync with MS_SYNC on a mapping) before \
              rename or link, and before the rename of a directory on each file in it; then call \
              fsync on the directory; the file system's own remedy for this (ext4: auto_da_alloc) only starts \
              to write and waits for nothing",
+    at: Subject::Crash(
+        "given its name before its contents were synced: a crash can leave it empty or full of \
+            zeros",
+        faults,
+    ),
 };
 
 const VACANT: &str = "nothing had that name before";
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let care = Care::of(run);
+fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
+    let habits = SyncHabits::of(run);
     let renamed = lasting(run).filter(|(file, history)| is_at_risk(file, history));
-    let faults = renamed.map(|(file, history)| fault(&care, file, history));
-    TOLD.about(run, faults.collect())
+    renamed
+        .map(|(file, history)| fault(&habits, file, history))
+        .collect()
 }
 
 fn is_at_risk(file: &FileRow, history: &FileHistory) -> bool {
@@ -37,23 +37,28 @@ fn is_at_risk(file: &FileRow, history: &FileHistory) -> bool {
     // sync it once, when all is there.
     let is_made_good = history.unsynced_bytes == 0
         && history.written_bytes > 0
-        && matches!(history.renamed_over, Some(Target::Vacant | Target::Own));
+        && matches!(
+            history.renamed_over,
+            Some(NameHolder::Vacant | NameHolder::Own)
+        );
     history.renamed_unsynced.is_any() && !history.unlinked && !is_untouched && !is_made_good
 }
 
-fn fault<'a>(care: &Care<'_>, file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
+fn fault<'a>(habits: &SyncHabits<'_>, file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
     let is_told = history.acknowledged.is_any();
     let (stake, is_proven, target) = match history.renamed_over {
-        Some(Target::Existing) => (Stake::Old, true, "replaced the file that had that name"),
-        Some(Target::Own) => (
+        Some(NameHolder::Existing) => (Stake::Old, true, "replaced the file that had that name"),
+        Some(NameHolder::Own) => (
             Stake::New,
             true,
             "replaced a file that the run itself had made",
         ),
         // No old contents are lost. Who syncs nothing at all does not count on the new ones.
-        Some(Target::Vacant) if is_told || care.is_anywhere(history) => (Stake::New, true, VACANT),
-        Some(Target::Vacant) => (Stake::Little, true, VACANT),
-        Some(Target::Unknown) | None => (
+        Some(NameHolder::Vacant) if is_told || habits.is_anywhere(history) => {
+            (Stake::New, true, VACANT)
+        }
+        Some(NameHolder::Vacant) => (Stake::Little, true, VACANT),
+        Some(NameHolder::Unknown) | None => (
             Stake::Old,
             false,
             "replaced whatever had that name, which was not seen",
@@ -83,7 +88,7 @@ mod tests {
     use super::*;
     use crate::trace::{Confidence, Severity};
 
-    fn renamed(target: Option<Target>) -> FileRow {
+    fn renamed(target: Option<NameHolder>) -> FileRow {
         let history = FileHistory {
             written_bytes: 9000,
             unsynced_bytes: 9000,
@@ -100,34 +105,34 @@ mod tests {
     #[test]
     fn to_lose_the_old_contents_is_worse_than_to_lose_the_new() {
         let told = |target| {
-            let finding = the_only(look(&run(vec![renamed(target)]))).finding;
+            let finding = the_only(RULE.look(&run(vec![renamed(target)]))).finding;
             (finding.severity, finding.confidence)
         };
         let (certain, likely) = (Confidence::Certain, Confidence::Likely);
-        assert_eq!(told(Some(Target::Existing)), (Severity::High, certain));
-        assert_eq!(told(Some(Target::Vacant)), (Severity::Low, certain));
-        assert_eq!(told(Some(Target::Unknown)), (Severity::High, likely));
+        assert_eq!(told(Some(NameHolder::Existing)), (Severity::High, certain));
+        assert_eq!(told(Some(NameHolder::Vacant)), (Severity::Low, certain));
+        assert_eq!(told(Some(NameHolder::Unknown)), (Severity::High, likely));
     }
 
     #[test]
     fn a_new_name_matters_more_to_a_process_that_syncs() {
         let history = FileHistory {
             written_by: Some(7),
-            ..*renamed(Some(Target::Vacant)).history.unwrap()
+            ..*renamed(Some(NameHolder::Vacant)).history.unwrap()
         };
         let other = FileHistory {
             synced_by: Some(7),
             ..FileHistory::default()
         };
         let files = vec![changed("/data/a", history), changed("/log", other)];
-        let draft = the_only(look(&run(files)));
+        let draft = the_only(RULE.look(&run(files)));
         assert_eq!(draft.finding.severity, Severity::Medium);
     }
 
     #[test]
     fn the_final_name_and_the_moment_are_cited() {
-        let renamed = renamed(Some(Target::Existing));
-        let draft = the_only(look(&run(vec![renamed])));
+        let renamed = renamed(Some(NameHolder::Existing));
+        let draft = the_only(RULE.look(&run(vec![renamed])));
         assert_eq!(draft.finding.file.as_deref(), Some("/data/config"));
         assert_eq!(draft.finding.evidence[0].at_s, Some(0.5));
         let what = &draft.finding.evidence[0].what;
@@ -141,9 +146,9 @@ mod tests {
     fn a_file_that_was_synced_first_is_none() {
         let mut synced = renamed(None);
         synced.history.as_mut().unwrap().renamed_unsynced = happened(&[]);
-        let mut compiled = renamed(Some(Target::Vacant));
+        let mut compiled = renamed(Some(NameHolder::Vacant));
         compiled.renamed_to = Some("/lib/__pycache__/a.cpython-311.pyc".to_owned());
-        assert_eq!(look(&run(vec![synced, compiled])), vec![]);
+        assert_eq!(RULE.look(&run(vec![synced, compiled])), vec![]);
     }
 
     #[test]
@@ -151,11 +156,11 @@ mod tests {
         let late = |target| {
             let mut file = renamed(Some(target));
             file.history.as_mut().unwrap().unsynced_bytes = 0;
-            look(&run(vec![file])).len()
+            RULE.look(&run(vec![file])).len()
         };
-        assert_eq!((late(Target::Vacant), late(Target::Own)), (0, 0));
+        assert_eq!((late(NameHolder::Vacant), late(NameHolder::Own)), (0, 0));
         assert_eq!(
-            late(Target::Existing),
+            late(NameHolder::Existing),
             1,
             "the old one was at risk meanwhile"
         );

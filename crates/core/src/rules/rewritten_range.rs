@@ -1,25 +1,24 @@
 //! `rewritten-range`: the same bytes of a file written again and again.
 
 use super::calls::{Sum, WRITES, is_stored};
-use super::draft::{Found, cited, each_file};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "rewritten-range",
     looks_for: "a file to which many times its length was written, with nothing in between that needs it",
-    look,
+    advice: "change it in memory and write it when it has changed for good, or at most some \
+             times a second; if others look at it all the time, map it",
+    at: Subject::Files(rewritten),
 };
 
 /// Headers that are corrected at the end, and tables that grow, are written some times.
 const LEAST_TIMES: f64 = 8.0;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| rewritten(run, file))
-}
-
-fn rewritten(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn rewritten(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let writes = Sum::of(file, WRITES);
     let furthest = writes.shape.furthest_bytes;
     if !is_stored(file) || furthest == 0 {
@@ -42,19 +41,15 @@ fn rewritten(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         grouped(file.syncs.count),
         grouped(file.opens)
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!("the same {} written {times:.0} times", short(furthest)),
-        evidence: vec![cited(what, &writes.name, file, writes.moves())],
+        evidence: vec![cited(what, writes.name, file, writes.moves())],
         cost_s: writes.time_s,
         saving_s: Some(writes.time_s * (1.0 - 1.0 / times)),
-        advice: "change it in memory and write it when it has changed for good, or at most some \
-                 times a second; if others look at it all the time, map it",
         // Somebody outside of the tree may have read it in between.
-        is_proven: false,
-    };
-    Some(found.draft(run))
+        is_unproven: true,
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -71,7 +66,7 @@ mod tests {
 
     #[test]
     fn all_but_the_last_time_is_saved() {
-        let draft = the_only(look(&run(vec![status(10)])));
+        let draft = the_only(RULE.look(&run(vec![status(10)])));
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.09).abs() < 1e-9, "{saving_s}");
     }
@@ -82,6 +77,6 @@ mod tests {
         synced.syncs.count = 6;
         let mut read = status(10);
         read.reads.bytes = 501;
-        assert_eq!(look(&run(vec![synced, read, status(7)])), vec![]);
+        assert_eq!(RULE.look(&run(vec![synced, read, status(7)])), vec![]);
     }
 }

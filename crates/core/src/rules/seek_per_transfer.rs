@@ -1,25 +1,24 @@
 //! `seek-per-transfer`: a seek before each read or write.
 
 use super::calls::Sum;
-use super::draft::{Found, cited, each_file};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "seek-per-transfer",
     looks_for: "lseek before every read or write of a file, which pread and pwrite need not",
-    look,
+    advice: "name the offset in the call: pread, pwrite, read_at, FileChannel.read(buffer, \
+             position); then threads can share the descriptor, too",
+    at: Subject::Files(seeks),
 };
 
 /// The calls that begin at the position that `lseek` sets.
 const AT_POSITION: &[&str] = &["read", "write", "readv", "writev"];
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| seeks(run, file))
-}
-
-fn seeks(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn seeks(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let seeks = Sum::of(file, &["lseek"]);
     let transfers = Sum::of(file, AT_POSITION);
     // Fewer than one for two transfers is how files are opened and measured, not a habit.
@@ -34,9 +33,7 @@ fn seeks(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         grouped(seeks.count),
         grouped(transfers.count)
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!(
             "{} seeks that pread or pwrite would not need",
             grouped(saved)
@@ -44,11 +41,8 @@ fn seeks(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         evidence: vec![cited(what, "lseek", file, seeks.count)],
         cost_s: seeks.time_s,
         saving_s: Some(saving_s),
-        advice: "name the offset in the call: pread, pwrite, read_at, FileChannel.read(buffer, \
-                 position); then threads can share the descriptor, too",
-        is_proven: true,
-    };
-    Some(found.draft(run))
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -65,7 +59,7 @@ mod tests {
                 scattered("read", 40_000, 512, 0.2),
             ],
         );
-        let draft = the_only(look(&run(vec![table])));
+        let draft = the_only(RULE.look(&run(vec![table])));
         assert_eq!(draft.finding.saving_s, Some(0.04));
     }
 
@@ -79,7 +73,7 @@ mod tests {
             ],
         );
         assert_eq!(
-            the_only(look(&run(vec![sparse]))).finding.saving_s,
+            the_only(RULE.look(&run(vec![sparse]))).finding.saving_s,
             Some(0.01)
         );
     }
@@ -102,6 +96,6 @@ mod tests {
                 ],
             ),
         ];
-        assert_eq!(look(&run(files)), vec![]);
+        assert_eq!(RULE.look(&run(files)), vec![]);
     }
 }

@@ -1,15 +1,18 @@
 //! `small-pipe-transfers`: a pipe that is filled or emptied some bytes at a time.
 
 use super::calls::{READS, Sum, WRITES};
-use super::draft::{Found, cited, worst};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, FileKind, FileRow, Rule, TraceResult};
+use crate::trace::{FileKind, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "small-pipe-transfers",
     looks_for: "many writes to a pipe, or reads from one, of some bytes each",
-    look,
+    advice: "let the library buffer what goes to a pipe (python without -u, stdbuf -o64K, \
+             setvbuf), and read it in blocks; shells read byte by byte: use awk or mapfile",
+    at: Subject::AllFiles(small),
 };
 
 /// A line is shorter than this; a buffer of a library is at least twice as long.
@@ -21,23 +24,24 @@ const LEAST: u64 = 10_000;
 /// What a write to a pipe moves at once, whoever else writes (`PIPE_BUF`, limits.h).
 const BETTER_BYTES: u64 = 4096;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let busy: Vec<&FileRow> = run.files.iter().filter(|file| is_busy(file)).collect();
-    // Where two are busy, questions go one way and answers the other, and no buffer may
-    // keep them.
-    let drafts = match busy.as_slice() {
-        [file] => small(run, file),
-        _ => None,
-    };
-    worst(run, drafts.into_iter().collect())
-}
-
 fn is_busy(file: &FileRow) -> bool {
     let can_talk = matches!(file.kind, FileKind::Pipe | FileKind::Socket);
     can_talk && file.reads.count.max(file.writes.count) >= LEAST
 }
 
-fn small(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn small(run: &TraceResult, file: &FileRow) -> Option<Found> {
+    // Where two are busy, questions go one way and answers the other, and no buffer may
+    // keep them.
+    let is_alone = || {
+        run.files
+            .iter()
+            .filter(|file| is_busy(file))
+            .nth(1)
+            .is_none()
+    };
+    if file.kind != FileKind::Pipe || !is_busy(file) || !is_alone() {
+        return None;
+    }
     let writes = (Sum::of(file, WRITES), "writes to");
     let reads = (Sum::of(file, READS), "reads from");
     let is_small = |sum: &Sum| sum.moves() >= LEAST && sum.piece_bytes() < BELOW_BYTES;
@@ -51,19 +55,15 @@ fn small(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         grouped(sum.moves()),
         short(piece_bytes)
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
-        evidence: vec![cited(title.clone(), &sum.name, file, sum.moves())],
+    Some(Found {
+        evidence: vec![cited(title.clone(), sum.name, file, sum.moves())],
         title,
         cost_s,
         saving_s: Some(cost_s * (1.0 - piece_bytes as f64 / BETTER_BYTES as f64)),
-        advice: "let the library buffer what goes to a pipe (python without -u, stdbuf -o64K, \
-                 setvbuf), and read it in blocks; shells read byte by byte: use awk or mapfile",
         // The other side may be waiting for each of them.
-        is_proven: false,
-    };
-    (file.kind == FileKind::Pipe).then(|| found.draft(run))
+        is_unproven: true,
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_buffer_of_a_page_is_what_is_saved() {
-        let draft = the_only(look(&run(vec![pipe("write", 10_000, 250_000)])));
+        let draft = the_only(RULE.look(&run(vec![pipe("write", 10_000, 250_000)])));
         assert_eq!(
             draft.finding.title,
             "10,000 writes to a pipe of 25 B on average"
@@ -96,15 +96,18 @@ mod tests {
     fn reading_byte_by_byte_is_told_where_writes_are_large() {
         let mut both = pipe("read", 20_000, 20_000);
         both.calls.push(file_call("write", 5, 20_000, 0.1));
-        let draft = the_only(look(&run(vec![both])));
+        let draft = the_only(RULE.look(&run(vec![both])));
         assert_eq!(draft.finding.evidence[0].call.as_deref(), Some("read"));
     }
 
     #[test]
     fn conversations_large_pieces_and_few_calls_are_none() {
         let talk = vec![pipe("write", 20_000, 20_000), pipe("write", 20_000, 20_000)];
-        assert_eq!(look(&run(talk)), vec![]);
-        assert_eq!(look(&run(vec![pipe("write", 10_000, 5_120_000)])), vec![]);
-        assert_eq!(look(&run(vec![pipe("write", 9_999, 9_999)])), vec![]);
+        assert_eq!(RULE.look(&run(talk)), vec![]);
+        assert_eq!(
+            RULE.look(&run(vec![pipe("write", 10_000, 5_120_000)])),
+            vec![]
+        );
+        assert_eq!(RULE.look(&run(vec![pipe("write", 9_999, 9_999)])), vec![]);
     }
 }

@@ -1,17 +1,20 @@
 //! `small-synchronous-writes`: small writes through a descriptor that makes each durable.
 
 use super::calls::{Sum, WRITES};
-use super::draft::{Found, cited, worst};
+use super::draft::{Found, cited};
 use super::fault::lasting;
+use super::rule::{Rule, Subject};
 use super::synced::LEAST_SYNCS;
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, FileHistory, FileRow, Remedy, Rule, TraceResult};
+use crate::trace::{FileHistory, FileRow, Remedy, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "small-synchronous-writes",
     looks_for: "small writes to a file that was opened with O_SYNC or O_DSYNC",
-    look,
+    advice: "gather what belongs together into one write (writev), or open without O_SYNC \
+             and O_DSYNC and call fdatasync where the program needs it",
+    at: Subject::Groups(look),
 };
 
 /// A write of more bytes than this is a batch already.
@@ -20,13 +23,13 @@ const SMALL_BYTES: u64 = 64 * 1024;
 /// Writes that are gathered into one in the trial.
 const GROUP: u64 = 10;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn look(run: &TraceResult) -> Vec<Found> {
     let synchronous = lasting(run).filter(|(_, history)| history.synchronous);
-    let drafts = synchronous.filter_map(|(file, history)| small(run, file, history));
-    worst(run, drafts.collect())
+    let found = synchronous.filter_map(|(file, history)| Some(small(run, file, history)?.of(file)));
+    found.collect()
 }
 
-fn small(run: &TraceResult, file: &FileRow, history: &FileHistory) -> Option<Draft> {
+fn small(run: &TraceResult, file: &FileRow, history: &FileHistory) -> Option<Found> {
     let mean_bytes = history.written_bytes.checked_div(history.writes)?;
     if history.writes < LEAST_SYNCS || mean_bytes > SMALL_BYTES {
         return None;
@@ -38,21 +41,6 @@ fn small(run: &TraceResult, file: &FileRow, history: &FileHistory) -> Option<Dra
         short(mean_bytes),
         writes.time_s
     );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
-        title: format!(
-            "{} synchronous writes of {} on average",
-            grouped(history.writes),
-            short(mean_bytes)
-        ),
-        evidence: vec![cited(what, &writes.name, file, history.writes)],
-        cost_s: writes.time_s.min(run.wall_s),
-        saving_s: None,
-        advice: "gather what belongs together into one write (writev), or open without O_SYNC \
-                 and O_DSYNC and call fdatasync where the program needs it",
-        is_proven: true,
-    };
     let remedy = Remedy::FewerSyncs {
         piece_bytes: mean_bytes.max(1),
         writes_per_sync: 1,
@@ -64,7 +52,17 @@ fn small(run: &TraceResult, file: &FileRow, history: &FileHistory) -> Option<Dra
         append: history.appends * 2 > history.writes,
         preallocate: false,
     };
-    Some(found.tried(run, remedy))
+    Some(Found {
+        title: format!(
+            "{} synchronous writes of {} on average",
+            grouped(history.writes),
+            short(mean_bytes)
+        ),
+        evidence: vec![cited(what, writes.name, file, history.writes)],
+        cost_s: writes.time_s.min(run.wall_s),
+        remedy: Some(remedy),
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -86,7 +84,7 @@ mod tests {
 
     #[test]
     fn small_ones_are_to_be_gathered() {
-        let draft = the_only(look(&run(vec![log(200, true)])));
+        let draft = the_only(RULE.look(&run(vec![log(200, true)])));
         let title = "200 synchronous writes of 100 B on average";
         assert_eq!(draft.finding.title, title);
         assert_eq!(draft.finding.cost_s, Some(0.3));
@@ -110,6 +108,6 @@ mod tests {
         let mut large = log(200, true);
         large.history.as_mut().unwrap().written_bytes = 200 * (SMALL_BYTES + 1);
         let files = vec![log(9, true), large, log(200, false)];
-        assert_eq!(look(&run(files)), vec![]);
+        assert_eq!(RULE.look(&run(files)), vec![]);
     }
 }

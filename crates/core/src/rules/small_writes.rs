@@ -1,16 +1,18 @@
 //! `small-writes`: many writes of less than a page, one after the other.
 
 use super::calls::{PAGE_BYTES, Sum, WRITES};
-use super::draft::{Found, cited, each_file};
-use super::pieces::is_gatherable;
-use crate::bytes::{grouped, short};
-use crate::trace::{Draft, FileRow, Remedy, Rule, TraceResult};
+use super::draft::Found;
+use super::pieces::{is_gatherable, small_pieces};
+use super::rule::{Rule, Subject};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "small-writes",
     looks_for: "many writes of less than a page that follow each other in one file",
-    look,
+    advice: "gather them in a buffer of 64 KiB and hand that over: BufWriter, setvbuf, \
+             bufio.Writer, BufferedOutputStream, open(..., buffering=65536)",
+    at: Subject::Files(small),
 };
 
 /// From here on larger pieces gain next to nothing: the time per call, some hundred
@@ -21,11 +23,7 @@ const BETTER_BYTES: u64 = 64 * 1024;
 /// were to be durable one by one; that is a question of syncs.
 const WRITES_PER_SYNC: u64 = 8;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| small(run, file))
-}
-
-fn small(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn small(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let writes = Sum::of(file, WRITES);
     let is_synchronous = file.history.as_deref().is_some_and(|it| it.synchronous);
     if !is_gatherable(&writes, PAGE_BYTES)
@@ -34,44 +32,15 @@ fn small(run: &TraceResult, file: &FileRow) -> Option<Draft> {
     {
         return None;
     }
-    let piece_bytes = writes.piece_bytes();
-    let what = format!(
-        "{} writes of {} on average, {} in all; {} of them began where the one before had ended",
-        grouped(writes.moves()),
-        short(piece_bytes),
-        short(writes.bytes),
-        grouped(writes.shape.sequential)
-    );
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
-        title: format!(
-            "{} writes of {} on average",
-            grouped(writes.moves()),
-            short(piece_bytes)
-        ),
-        evidence: vec![cited(what, &writes.name, file, writes.moves())],
-        // Waiting is for memory or the device, and as long for larger pieces.
-        cost_s: writes.on_cpu_s(),
-        saving_s: None,
-        advice: "gather them in a buffer of 64 KiB and hand that over: BufWriter, setvbuf, \
-                 bufio.Writer, BufferedOutputStream, open(..., buffering=65536)",
-        is_proven: true,
-    };
-    let remedy = Remedy::LargerPieces {
-        write: true,
-        piece_bytes,
-        count: writes.moves(),
-        better_bytes: BETTER_BYTES,
-    };
-    Some(found.tried(run, remedy))
+    // Waiting is for memory or the device, and as long for larger pieces.
+    Some(small_pieces(file, &writes, true, BETTER_BYTES))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{file, in_order, run, scattered, the_only, with_calls};
     use super::*;
-    use crate::trace::FileHistory;
+    use crate::trace::{FileHistory, Remedy};
 
     fn log(count: u64, piece_bytes: u64) -> FileRow {
         with_calls(
@@ -82,7 +51,7 @@ mod tests {
 
     #[test]
     fn bytes_one_by_one_are_to_be_gathered() {
-        let draft = the_only(look(&run(vec![log(100_000, 1)])));
+        let draft = the_only(RULE.look(&run(vec![log(100_000, 1)])));
         assert_eq!(
             draft.remedy,
             Some((
@@ -104,7 +73,7 @@ mod tests {
     fn only_time_on_the_cpu_is_saved() {
         let mut log = log(100_000, 1);
         log.calls[0].row.blocked_s = Some(0.248);
-        assert_eq!(look(&run(vec![log])), vec![], "2 ms are left");
+        assert_eq!(RULE.look(&run(vec![log])), vec![], "2 ms are left");
     }
 
     #[test]
@@ -114,7 +83,7 @@ mod tests {
             vec![scattered("pwrite64", 100_000, 100, 0.25)],
         );
         assert_eq!(
-            look(&run(vec![log(100_000, 4096), log(999, 1), scattered])),
+            RULE.look(&run(vec![log(100_000, 4096), log(999, 1), scattered])),
             vec![]
         );
     }
@@ -130,15 +99,15 @@ mod tests {
             })),
             ..log(8_000, 100)
         };
-        assert_eq!(look(&run(vec![synced.clone(), synchronous])), vec![]);
+        assert_eq!(RULE.look(&run(vec![synced.clone(), synchronous])), vec![]);
         synced.syncs.count = 1_000;
-        assert_eq!(look(&run(vec![synced])).len(), 1);
+        assert_eq!(RULE.look(&run(vec![synced])).len(), 1);
     }
 
     #[test]
     fn writes_to_the_kernel_are_not_stored() {
         let mut tuned = log(100_000, 1);
         tuned.filesystem = "sysfs".to_owned();
-        assert_eq!(look(&run(vec![tuned])), vec![]);
+        assert_eq!(RULE.look(&run(vec![tuned])), vec![]);
     }
 }

@@ -1,17 +1,20 @@
 //! `sync-everything`: `sync` or `syncfs`, which wait for the data of all programs.
 
-use super::draft::{Found, said, worst};
+use super::draft::{Found, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{CallRow, Cited, Draft, Rule, TraceResult};
+use crate::trace::{CallRow, Cited, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "sync-everything",
     looks_for: "sync and syncfs, which wait for the data of every program",
-    look,
+    advice: "call fsync or fdatasync on the files that matter, and fsync on the directory \
+             of new names; syncfs once for many files of one file system",
+    at: Subject::Run(look),
 };
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn look(run: &TraceResult) -> Option<Found> {
     let is_whole = |row: &&CallRow| ["sync", "syncfs"].contains(&row.name.as_str());
     let rows: Vec<&CallRow> = run.syscalls.iter().filter(is_whole).collect();
     let count: u64 = rows.iter().map(|row| row.count).sum();
@@ -20,16 +23,12 @@ fn look(run: &TraceResult) -> Vec<Draft> {
         .map(|row| row.time_s)
         .sum::<f64>()
         .min(run.wall_s);
-    let Some(own_s) = own_s(run).filter(|_| count > 0) else {
-        return Vec::new();
-    };
+    let own_s = own_s(run).filter(|_| count > 0)?;
     let mut evidence: Vec<Cited> = rows.iter().map(|row| cited(row)).collect();
     evidence.push(said(format!(
         "the disk spent {own_s:.3} s on what the program itself had written"
     )));
-    let found = Found {
-        rule: RULE.id,
-        file: None,
+    Some(Found {
         title: format!(
             "sync of the data of every program, {} times",
             grouped(count)
@@ -37,12 +36,10 @@ fn look(run: &TraceResult) -> Vec<Draft> {
         evidence,
         cost_s,
         saving_s: Some((cost_s - own_s).max(0.0)),
-        advice: "call fsync or fdatasync on the files that matter, and fsync on the directory \
-                 of new names; syncfs once for many files of one file system",
         // Metadata and flushes of other programs may be among the requests.
-        is_proven: run.other_requests == Some(0),
-    };
-    worst(run, vec![found.draft(run)])
+        is_unproven: run.other_requests != Some(0),
+        ..Found::default()
+    })
 }
 
 /// What the disk needed for the program's own data, seconds; `None` when requests were not
@@ -105,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_time_for_others_is_saved() {
-        let draft = the_only(look(&with_sync(0.3)));
+        let draft = the_only(RULE.look(&with_sync(0.3)));
         // 0.01 s for the data, two flushes of 5 ms, two requests of metadata of 1 ms.
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.278).abs() < 1e-9, "{saving_s}");
@@ -115,9 +112,9 @@ mod tests {
 
     #[test]
     fn nothing_is_said_when_it_was_their_own_data_or_nobody_knows() {
-        assert_eq!(look(&with_sync(0.02)), vec![]);
+        assert_eq!(RULE.look(&with_sync(0.02)), vec![]);
         let mut unseen = with_sync(0.3);
         unseen.evidence.device = None;
-        assert_eq!(look(&unseen), vec![]);
+        assert_eq!(RULE.look(&unseen), vec![]);
     }
 }

@@ -1,28 +1,26 @@
 //! `sync-range-is-not-durable`: `sync_file_range` in place of a sync.
 
-use super::fault::{Fault, Stake, Told, lasting};
+use super::fault::{Fault, Stake, lasting};
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
+use crate::trace::{FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "sync-range-is-not-durable",
     looks_for: "sync_file_range on a file that is never synced",
-    look,
-};
-
-const TOLD: Told = Told {
-    rule: "sync-range-is-not-durable",
-    title: "sync_file_range, and no fsync: nothing of it is durable",
     advice: "call fdatasync or fsync where data has to survive a crash: sync_file_range writes \
              no metadata and does not flush the disk's cache (sync_file_range(2)); it is good \
              for starting to write early, before such a call",
+    at: Subject::Crash(
+        "sync_file_range, and no fsync: nothing of it is durable",
+        faults,
+    ),
 };
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
     let hinted = lasting(run).filter(|(_, history)| is_relied_on(history));
-    let faults = hinted.map(|(file, history)| fault(file, history));
-    TOLD.about(run, faults.collect())
+    hinted.map(|(file, history)| fault(file, history)).collect()
 }
 
 fn is_relied_on(history: &FileHistory) -> bool {
@@ -67,14 +65,14 @@ mod tests {
 
     #[test]
     fn in_place_of_a_sync_it_is_a_fault() {
-        let finding = the_only(look(&hinted(&[], 4096))).finding;
+        let finding = the_only(RULE.look(&hinted(&[], 4096))).finding;
         assert_eq!(finding.evidence[0].count, Some(2));
         assert_eq!(finding.confidence, Confidence::Likely);
     }
 
     #[test]
     fn before_a_sync_it_is_good_style() {
-        assert_eq!(look(&hinted(&[3], 0)), vec![]);
-        assert_eq!(look(&hinted(&[], 0)), vec![], "O_DSYNC, or syncfs");
+        assert_eq!(RULE.look(&hinted(&[3], 0)), vec![]);
+        assert_eq!(RULE.look(&hinted(&[], 0)), vec![], "O_DSYNC, or syncfs");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::draft::{Found, cited};
 use super::fault::{first_s, lasting};
-use crate::trace::{Cited, Draft, FileRow, Happened, Remedy, TraceResult};
+use crate::trace::{Cited, FileRow, Happened, Remedy, TraceResult};
 
 /// Fewer syncs than these are no habit.
 pub(super) const LEAST_SYNCS: u64 = 10;
@@ -104,28 +104,22 @@ impl<'a> SyncedName<'a> {
         }
     }
 
-    /// The draft about these syncs, whose saving a trial measures.
-    pub(super) fn tried(
+    /// What these syncs cost, of which a trial measures how much the remedy saves.
+    pub(super) fn found(
         &self,
         run: &TraceResult,
-        rule: &'static str,
         (title, what): (String, String),
         happened: &Happened,
-        advice: &'static str,
         remedy: Remedy,
-    ) -> Draft {
-        let found = Found {
-            rule,
-            file: Some(self.file),
+    ) -> Found {
+        Found {
             title,
             evidence: vec![self.cited(run, what, happened)],
             // Threads may have waited at the same time.
             cost_s: happened.took_s().min(run.wall_s),
-            saving_s: None,
-            advice,
-            is_proven: true,
-        };
-        found.tried(run, remedy)
+            remedy: Some(remedy),
+            ..Found::default()
+        }
     }
 }
 

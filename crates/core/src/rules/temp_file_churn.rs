@@ -1,15 +1,18 @@
 //! `temp-file-churn`: files written and removed without ever being read.
 
 use super::calls::{all_time_s, has, is_stored};
-use super::draft::{Found, said, worst};
+use super::draft::{Found, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Cited, Draft, FileRow, Rule, TraceResult};
+use crate::trace::{Cited, FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "temp-file-churn",
     looks_for: "files that were made, written and removed, and that nobody read",
-    look,
+    advice: "do not write what is not needed, or keep it in memory (a buffer, memfd_create, \
+             a pipe); SQLite: journal_mode=TRUNCATE, PERSIST or WAL",
+    at: Subject::Run(look),
 };
 
 /// Files that are cited.
@@ -18,16 +21,14 @@ const CITED: usize = 3;
 /// What else passes the contents on.
 const OTHER_READERS: &[&str] = &["mmap", "sendfile", "splice", "copy_file_range", "flock"];
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn look(run: &TraceResult) -> Option<Found> {
     let files: Vec<&FileRow> = run.files.iter().filter(|file| is_unread(file)).collect();
     if files.is_empty() {
-        return Vec::new();
+        return None;
     }
     let bytes: u64 = files.iter().map(|file| file.writes.bytes).sum();
     let cost_s: f64 = files.iter().map(|file| all_time_s(file)).sum();
-    let found = Found {
-        rule: RULE.id,
-        file: None,
+    Some(Found {
         title: format!(
             "{} files with {} written and removed unread",
             grouped(files.len() as u64),
@@ -36,16 +37,14 @@ fn look(run: &TraceResult) -> Vec<Draft> {
         evidence: files.iter().take(CITED).map(|file| removed(file)).collect(),
         cost_s,
         saving_s: Some(cost_s),
-        advice: "do not write what is not needed, or keep it in memory (a buffer, memfd_create, \
-                 a pipe); SQLite: journal_mode=TRUNCATE, PERSIST or WAL",
         // A process outside of the tree may have read it.
-        is_proven: false,
-    };
-    worst(run, vec![found.draft(run)])
+        is_unproven: true,
+        ..Found::default()
+    })
 }
 
 fn is_unread(file: &FileRow) -> bool {
-    let removed = |it: &crate::trace::FileHistory| it.created && it.unlinked;
+    let removed = |it: &FileHistory| it.created && it.unlinked;
     is_stored(file)
         && file.history.as_deref().is_some_and(removed)
         && file.writes.bytes > 0
@@ -73,7 +72,7 @@ fn removed(file: &FileRow) -> Cited {
 mod tests {
     use super::super::fixture::{changed, file_call, run, the_only, with_calls};
     use super::*;
-    use crate::trace::{Confidence, FileHistory};
+    use crate::trace::Confidence;
 
     fn removed(name: &str) -> FileRow {
         let history = FileHistory {
@@ -89,7 +88,7 @@ mod tests {
 
     #[test]
     fn unread_files_are_saved_whole() {
-        let draft = the_only(look(&run(vec![removed("/a"), removed("/b")])));
+        let draft = the_only(RULE.look(&run(vec![removed("/a"), removed("/b")])));
         assert_eq!(draft.finding.saving_s, Some(0.02));
         assert_eq!(draft.finding.confidence, Confidence::Likely);
         assert_eq!(
@@ -111,7 +110,7 @@ mod tests {
         let mut replaced = removed("/e");
         replaced.renamed_to = Some("/settings".to_owned());
         assert_eq!(
-            look(&run(vec![read, mapped, journal, kept, replaced])),
+            RULE.look(&run(vec![read, mapped, journal, kept, replaced])),
             vec![]
         );
     }

@@ -1,27 +1,27 @@
 //! `truncate-then-write`: a file is emptied, and then written anew in place.
 
 use super::calls::has;
-use super::fault::{Fault, Stake, Told, lasting};
+use super::fault::{Fault, Stake, lasting};
+use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{Draft, FileHistory, FileRow, Rule, TraceResult};
+use crate::trace::{FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "truncate-then-write",
     looks_for: "a file the program had used before, emptied and written anew in place",
-    look,
-};
-
-const TOLD: Told = Told {
-    rule: "truncate-then-write",
-    title: "emptied and written anew in place: a crash in between loses old and new contents",
     advice: "write a new file beside it, fsync it, rename it over the old one, and fsync the \
              directory",
+    at: Subject::Crash(
+        "emptied and written anew in place: a crash in between loses old and new contents",
+        faults,
+    ),
 };
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let faults = lasting(run).filter_map(|(file, history)| fault(file, history));
-    TOLD.about(run, faults.collect())
+fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
+    lasting(run)
+        .filter_map(|(file, history)| fault(file, history))
+        .collect()
 }
 
 fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_read_before_is_at_risk() {
-        let draft = the_only(look(&run(vec![rewritten(unsynced(), 90)])));
+        let draft = the_only(RULE.look(&run(vec![rewritten(unsynced(), 90)])));
         assert_eq!(draft.finding.severity, Severity::High);
         assert_eq!(draft.finding.confidence, Confidence::Certain);
         assert_eq!(draft.finding.evidence[0].at_s, Some(0.007));
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_sync_makes_the_moment_short() {
         let file = rewritten(synced(1, 1, 0.001), 0);
-        let draft = the_only(look(&run(vec![file])));
+        let draft = the_only(RULE.look(&run(vec![file])));
         assert_eq!(draft.finding.severity, Severity::Medium);
     }
 
@@ -105,6 +105,6 @@ mod tests {
         journal.calls.push(file_call("ftruncate", 10, 0, 0.0));
         let mut own = rewritten(synced(1, 1, 0.001), 0);
         own.history.as_mut().unwrap().created = true;
-        assert_eq!(look(&run(vec![copied, journal, own])), vec![]);
+        assert_eq!(RULE.look(&run(vec![copied, journal, own])), vec![]);
     }
 }

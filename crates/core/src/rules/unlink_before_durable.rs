@@ -1,37 +1,37 @@
 //! `unlink-before-durable`: the old file is removed before the new one can be relied on.
 
 use super::copied::was_read;
-use super::fault::{Fault, Stake, Told, lasting, name_of};
+use super::fault::{Fault, Stake, lasting, name_of};
 use super::rebuilt::is_rebuilt;
-use crate::trace::{Draft, FileHistory, FileRow, Happened, Rule, TraceResult};
+use super::rule::{Rule, Subject};
+use crate::trace::{FileHistory, FileRow, Happened, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "unlink-before-durable",
     looks_for: "a file removed before the one that replaces it or was made from it was synced",
-    look,
-};
-
-const TOLD: Told = Told {
-    rule: "unlink-before-durable",
-    title: "the original was removed before what replaces it was durable: a crash can leave neither",
     advice: "remove the original last: fsync the new file and its directory before unlink (gzip \
              --synchronous; sync FILE in a script). To replace a file of the same name do not \
              remove it at all: rename the new one over it, which takes its place in one step",
+    at: Subject::Crash(
+        "the original was removed before what replaces it was durable: a crash can leave neither",
+        faults,
+    ),
 };
 
 /// Originals that are looked at: of more the first ones show what is wrong.
 const ORIGINALS: usize = 64;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
     let originals: Vec<Original<'_>> = lasting(run)
         .filter_map(|(file, history)| Original::of(file, history))
         .take(ORIGINALS)
         .collect();
-    let faults = lasting(run).filter_map(|(file, history)| {
-        fault(file, history).or_else(|| made_from(file, history, &originals))
-    });
-    TOLD.about(run, faults.collect())
+    lasting(run)
+        .filter_map(|(file, history)| {
+            fault(file, history).or_else(|| made_from(file, history, &originals))
+        })
+        .collect()
 }
 
 /// A file older than the run that it read to its end, and then removed or emptied for good.
@@ -145,7 +145,7 @@ mod tests {
     use crate::trace::{Confidence, Severity};
 
     fn severity(history: FileHistory) -> Severity {
-        let draft = the_only(look(&run(vec![changed("/data/x", history)])));
+        let draft = the_only(RULE.look(&run(vec![changed("/data/x", history)])));
         assert_eq!(draft.finding.evidence[0].at_s, Some(0.001));
         draft.finding.severity
     }
@@ -170,7 +170,10 @@ mod tests {
             recreated: happened(&[1_000_000]),
             ..FileHistory::default()
         };
-        assert_eq!(look(&run(vec![changed("/data/a.out", product)])), vec![]);
+        assert_eq!(
+            RULE.look(&run(vec![changed("/data/a.out", product)])),
+            vec![]
+        );
     }
 
     fn original(removed_by: u32) -> FileRow {
@@ -201,7 +204,7 @@ mod tests {
     #[test]
     fn an_original_is_gone_before_what_was_made_of_it_is_durable() {
         let told = |removed_by, path| {
-            let drafts = look(&run(vec![original(removed_by), packed(path)]));
+            let drafts = RULE.look(&run(vec![original(removed_by), packed(path)]));
             drafts.into_iter().next().map(|draft| {
                 assert_eq!(draft.finding.file.as_deref(), Some(path));
                 (draft.finding.severity, draft.finding.confidence)
@@ -222,12 +225,12 @@ mod tests {
     fn a_durable_copy_an_unread_and_an_own_file_are_no_loss() {
         let mut durable = packed("/data/a.txt.gz");
         durable.history.as_mut().unwrap().unsynced_bytes = 0;
-        assert_eq!(look(&run(vec![original(7), durable])), vec![]);
+        assert_eq!(RULE.look(&run(vec![original(7), durable])), vec![]);
         let mut unread = original(7);
         unread.reads.bytes = 10;
-        assert_eq!(look(&run(vec![unread, packed("/data/x")])), vec![]);
+        assert_eq!(RULE.look(&run(vec![unread, packed("/data/x")])), vec![]);
         let mut own = original(7);
         own.history.as_mut().unwrap().created = true;
-        assert_eq!(look(&run(vec![own, packed("/data/x")])), vec![]);
+        assert_eq!(RULE.look(&run(vec![own, packed("/data/x")])), vec![]);
     }
 }

@@ -1,14 +1,17 @@
 //! `unpaid-at-exit`: written bytes that the device has yet to see.
 
 use super::draft::{Found, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{Cited, Draft, Rule, Severity, TraceResult};
+use crate::trace::{Cited, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "unpaid-at-exit",
     looks_for: "much of what was written still waits for the device when the program ends",
-    look,
+    advice: "whoever needs the disk next waits for it, and a crash loses it; to measure the \
+             disk, end with fsync (dd conv=fsync); else it may be as it should be",
+    at: Subject::Meaning(look),
 };
 
 /// Less is written back in a moment by any device.
@@ -17,14 +20,12 @@ const LEAST_BYTES: u64 = 64 << 20;
 /// Files that are cited.
 const CITED: usize = 3;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
+fn look(run: &TraceResult) -> Option<Found> {
     let written = run.bytes.written_bytes;
-    let Some(dirty) = run.bytes.dirty_at_exit_bytes else {
-        return Vec::new();
-    };
+    let dirty = run.bytes.dirty_at_exit_bytes?;
     // Below half, the times of the run have the device's in them.
     if dirty < LEAST_BYTES || dirty.saturating_mul(2) < written {
-        return Vec::new();
+        return None;
     }
     let mut evidence = vec![said(format!(
         "{} of {} written were still dirty or under way when the program ended",
@@ -44,30 +45,18 @@ fn look(run: &TraceResult) -> Vec<Draft> {
             short(file.dirty_at_exit_bytes.unwrap_or(0))
         ))
     }));
-    let found = Found {
-        rule: RULE.id,
-        file: None,
+    Some(Found {
         title: format!("{} left to write-back", short(dirty)),
         evidence,
-        cost_s: 0.0,
-        saving_s: None,
-        advice: "whoever needs the disk next waits for it, and a crash loses it; to measure the \
-                 disk, end with fsync (dd conv=fsync); else it may be as it should be",
-        is_proven: true,
-    };
-    let mut draft = found.draft(run);
-    draft.finding.cost_s = None;
-    draft.finding.severity = Severity::Info;
-    // No time is saved: the run is quicker for it. What it says is what the time is not.
-    draft.is_fault = true;
-    vec![draft]
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{file, run, the_only};
     use super::*;
-    use crate::trace::FileRow;
+    use crate::trace::{FileRow, Severity};
 
     fn left(dirty: Option<u64>) -> TraceResult {
         let mut run = run(vec![FileRow {
@@ -81,7 +70,7 @@ mod tests {
 
     #[test]
     fn half_of_it_is_said_without_a_saving() {
-        let draft = the_only(look(&left(Some(64 << 20))));
+        let draft = the_only(RULE.look(&left(Some(64 << 20))));
         assert!(draft.is_fault);
         assert_eq!(draft.finding.severity, Severity::Info);
         assert_eq!((draft.finding.cost_s, draft.finding.saving_s), (None, None));
@@ -90,10 +79,10 @@ mod tests {
 
     #[test]
     fn less_and_unknown_are_not_said() {
-        assert_eq!(look(&left(Some((64 << 20) - 1))), vec![]);
-        assert_eq!(look(&left(None)), vec![]);
+        assert_eq!(RULE.look(&left(Some((64 << 20) - 1))), vec![]);
+        assert_eq!(RULE.look(&left(None)), vec![]);
         let mut long = left(Some(64 << 20));
         long.bytes.written_bytes += 1;
-        assert_eq!(look(&long), vec![]);
+        assert_eq!(RULE.look(&long), vec![]);
     }
 }

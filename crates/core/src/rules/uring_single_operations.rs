@@ -1,14 +1,17 @@
 //! `uring-single-operations`: `io_uring` used like a plain system call.
 
-use super::draft::{Found, said, worst};
+use super::draft::{Found, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{CallGroup, CallRow, Cited, Draft, Rule, TraceResult};
+use crate::trace::{CallGroup, CallRow, Cited, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "uring-single-operations",
     looks_for: "io_uring_enter called for each single operation",
-    look,
+    advice: "submit several operations with one call and wait for one of them, not for all; \
+             one at a time is what pread and pwrite do with less",
+    at: Subject::Run(single),
 };
 
 /// Fewer than three operations for two calls: hardly ever more than one at a time.
@@ -18,13 +21,11 @@ const OPERATIONS_PER_ENTER: f64 = 1.5;
 /// program could have under way is not known.
 const SAVED: f64 = 0.5;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    let enter = run.syscalls.iter().find(|row| row.name == "io_uring_enter");
-    let drafts = enter.and_then(|enter| single(run, enter));
-    worst(run, drafts.into_iter().collect())
-}
-
-fn single(run: &TraceResult, enter: &CallRow) -> Option<Draft> {
+fn single(run: &TraceResult) -> Option<Found> {
+    let enter = run
+        .syscalls
+        .iter()
+        .find(|row| row.name == "io_uring_enter")?;
     let operations = Operations::of(run);
     let count = operations.count;
     if count == 0 || count as f64 > enter.count as f64 * OPERATIONS_PER_ENTER {
@@ -37,9 +38,7 @@ fn single(run: &TraceResult, enter: &CallRow) -> Option<Draft> {
     let awaited_s = waiting_s.min(operations.time_s);
     let calling_s = (enter.time_s - waiting_s - operations.time_s).max(0.0);
     let cost_s = calling_s + awaited_s;
-    let found = Found {
-        rule: RULE.id,
-        file: None,
+    Some(Found {
         title: format!(
             "{} operations in {} calls of io_uring_enter",
             grouped(count),
@@ -56,12 +55,10 @@ fn single(run: &TraceResult, enter: &CallRow) -> Option<Draft> {
         }],
         cost_s,
         saving_s: Some(cost_s * SAVED),
-        advice: "submit several operations with one call and wait for one of them, not for all; \
-                 one at a time is what pread and pwrite do with less",
         // Each operation may need what the one before it brought.
-        is_proven: false,
-    };
-    Some(found.draft(run))
+        is_unproven: true,
+        ..Found::default()
+    })
 }
 
 /// Operations on stored files. Others wait for pipes, sockets and time, not for a device.
@@ -124,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_is_not_the_work_of_operations_is_halved() {
-        let draft = the_only(look(&ring(10_000, 0.04)));
+        let draft = the_only(RULE.look(&ring(10_000, 0.04)));
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.03).abs() < 1e-9, "{saving_s}");
     }
@@ -132,7 +129,7 @@ mod tests {
     #[test]
     fn waiting_is_counted_whatever_the_operations_took() {
         assert_eq!(
-            the_only(look(&ring(10_000, 5.0))).finding.cost_s,
+            the_only(RULE.look(&ring(10_000, 5.0))).finding.cost_s,
             Some(0.03)
         );
     }
@@ -143,7 +140,7 @@ mod tests {
         let mut idle = ring(10_000, 0.0004);
         idle.syscalls[0].time_s = 4.76;
         idle.syscalls[0].blocked_s = Some(4.759);
-        assert_eq!(look(&idle), vec![]);
+        assert_eq!(RULE.look(&idle), vec![]);
         let mut waiting_for_others = ring(10_000, 0.0004);
         waiting_for_others.syscalls[0].time_s = 4.76;
         waiting_for_others.syscalls[0].blocked_s = Some(4.76);
@@ -154,11 +151,11 @@ mod tests {
             .syscalls
             .push(call("io_uring.read", 9_000, 0, 4.0));
         waiting_for_others.files = vec![socket];
-        assert_eq!(look(&waiting_for_others), vec![]);
+        assert_eq!(RULE.look(&waiting_for_others), vec![]);
     }
 
     #[test]
     fn batches_are_none() {
-        assert_eq!(look(&ring(15_001, 0.0)), vec![]);
+        assert_eq!(RULE.look(&ring(15_001, 0.0)), vec![]);
     }
 }

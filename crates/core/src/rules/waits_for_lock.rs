@@ -1,30 +1,27 @@
 //! `waits-for-lock`: time spent waiting for another holder of a file lock.
 
 use super::calls::Sum;
-use super::draft::{Found, cited, each_file};
+use super::draft::{Found, cited};
+use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
-use crate::trace::{Draft, FileRow, Rule, TraceResult};
+use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "waits-for-lock",
     looks_for: "calls that waited until another process let go of a lock on a file",
-    look,
+    advice: "hold the lock for a shorter time, lock parts of the file (F_OFD_SETLKW) or let \
+             readers share it (LOCK_SH); where waiting is meant, there is nothing to do",
+    at: Subject::Files(waited),
 };
 
 /// Of these only the commands that lock can wait (`flock(2)`, `F_SETLKW` in `fcntl(2)`).
 const LOCKS: &[&str] = &["flock", "fcntl"];
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| waited(run, file))
-}
-
-fn waited(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn waited(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let locks = Sum::of(file, LOCKS);
     let waited_s = locks.blocked_s?;
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!("waited {waited_s:.2} s for its lock"),
         evidence: vec![cited(
             format!(
@@ -32,19 +29,17 @@ fn waited(run: &TraceResult, file: &FileRow) -> Option<Draft> {
                 grouped(locks.count),
                 locks.time_s
             ),
-            &locks.name,
+            locks.name,
             file,
             locks.count,
         )],
         cost_s: waited_s,
         // Several waiters wait at the same time.
         saving_s: Some(waited_s.min(run.wall_s)),
-        advice: "hold the lock for a shorter time, lock parts of the file (F_OFD_SETLKW) or let \
-                 readers share it (LOCK_SH); where waiting is meant, there is nothing to do",
         // Without the lock something else may be waited for.
-        is_proven: false,
-    };
-    Some(found.draft(run))
+        is_unproven: true,
+        ..Found::default()
+    })
 }
 
 #[cfg(test)]
@@ -55,7 +50,7 @@ mod tests {
     #[test]
     fn waiting_is_what_is_saved() {
         let calls = vec![blocked(file_call("flock", 2, 0, 0.31), 0.3)];
-        let draft = the_only(look(&run(vec![with_calls(file("/data/lock"), calls)])));
+        let draft = the_only(RULE.look(&run(vec![with_calls(file("/data/lock"), calls)])));
         assert_eq!(draft.finding.saving_s, Some(0.3));
         assert_eq!(draft.finding.title, "waited 0.30 s for its lock");
     }
@@ -64,7 +59,7 @@ mod tests {
     fn many_locks_that_were_free_are_none() {
         let calls = vec![blocked(file_call("fcntl", 100_000, 0, 0.3), 0.004)];
         assert_eq!(
-            look(&run(vec![with_calls(file("/data/lock"), calls)])),
+            RULE.look(&run(vec![with_calls(file("/data/lock"), calls)])),
             vec![]
         );
     }
@@ -73,7 +68,7 @@ mod tests {
     fn waiting_that_was_not_seen_is_not_said() {
         let calls = vec![file_call("flock", 2, 0, 0.31)];
         assert_eq!(
-            look(&run(vec![with_calls(file("/data/lock"), calls)])),
+            RULE.look(&run(vec![with_calls(file("/data/lock"), calls)])),
             vec![]
         );
     }

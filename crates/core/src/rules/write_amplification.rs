@@ -1,15 +1,18 @@
 //! `write-amplification`: few bytes written, in many pages.
 
 use super::calls::{Sum, WRITES, is_on_disk};
-use super::draft::{Found, cited, each_file, said};
+use super::draft::{Found, cited, said};
+use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
-use crate::trace::{Cited, Draft, FileRow, Rule, TraceResult};
+use crate::trace::{Cited, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "write-amplification",
     looks_for: "scattered writes that make many times their bytes dirty",
-    look,
+    advice: "keep together what is written together: append records to a log, or sort them \
+             by offset and fill pages; a file system writes whole pages",
+    at: Subject::Files(amplified),
 };
 
 /// Up to here it is what pages of 4 KiB do to records of a kilobyte.
@@ -18,11 +21,7 @@ const LEAST_TIMES: u64 = 4;
 /// Any device writes less than this in 10 ms.
 const LEAST_BYTES: u64 = 8 << 20;
 
-fn look(run: &TraceResult) -> Vec<Draft> {
-    each_file(run, |file| amplified(run, file))
-}
-
-fn amplified(run: &TraceResult, file: &FileRow) -> Option<Draft> {
+fn amplified(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let dirtied = file.evidence.cache.dirtied_bytes?;
     let written = file.writes.bytes;
     let writes = Sum::of(file, WRITES);
@@ -45,15 +44,13 @@ fn amplified(run: &TraceResult, file: &FileRow) -> Option<Draft> {
             short(writes.piece_bytes()),
             short(dirtied)
         ),
-        &writes.name,
+        writes.name,
         file,
         writes.moves(),
     )];
     evidence.extend(on_device(file));
     let cost_s = writes.time_s + file.syncs.time_s;
-    let found = Found {
-        rule: RULE.id,
-        file: Some(file),
+    Some(Found {
         title: format!(
             "{} became {} in the page cache",
             short(written),
@@ -63,11 +60,8 @@ fn amplified(run: &TraceResult, file: &FileRow) -> Option<Draft> {
         cost_s,
         // Making a page dirty, and writing it back in a sync, is what these calls do.
         saving_s: Some(cost_s * (1.0 - 1.0 / times)),
-        advice: "keep together what is written together: append records to a log, or sort them \
-                 by offset and fill pages; a file system writes whole pages",
-        is_proven: true,
-    };
-    Some(found.draft(run))
+        ..Found::default()
+    })
 }
 
 fn on_device(file: &FileRow) -> Option<Cited> {
@@ -101,7 +95,7 @@ mod tests {
     fn a_byte_in_each_page_dirties_them_all() {
         let mut sparse = scattered_bytes(40_960_000);
         sparse.evidence.device = Some(DeviceCounts::default());
-        let draft = the_only(look(&run(vec![sparse])));
+        let draft = the_only(RULE.look(&run(vec![sparse])));
         assert_eq!(
             draft.finding.title,
             "9.8 KiB became 39.1 MiB in the page cache"
@@ -133,7 +127,7 @@ mod tests {
             ..scattered_bytes(40_960_000)
         };
         assert_eq!(
-            look(&run(vec![synced, mapped, scattered_bytes(8 << 20)])),
+            RULE.look(&run(vec![synced, mapped, scattered_bytes(8 << 20)])),
             vec![]
         );
     }
@@ -142,6 +136,6 @@ mod tests {
     fn not_seen_is_not_said() {
         let mut unseen = scattered_bytes(0);
         unseen.evidence.cache.dirtied_bytes = None;
-        assert_eq!(look(&run(vec![unseen])), vec![]);
+        assert_eq!(RULE.look(&run(vec![unseen])), vec![]);
     }
 }

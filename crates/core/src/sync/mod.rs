@@ -7,11 +7,9 @@ mod series;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Answer;
 use crate::bytes;
-use crate::doctor::Setting;
-use crate::lab::{MeasuredTarget, Row};
-use crate::op::Gap;
+use crate::judge::Judged;
+use crate::lab::{ExperimentResult, Row};
 use crate::stats;
 pub use answers::answers;
 pub use latency::{Bucket, Latency};
@@ -120,43 +118,15 @@ impl Case {
 }
 
 /// The result of the experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SyncResult {
-    /// [`QUESTION`].
-    pub question: String,
-    /// File systems measured.
-    pub targets: Vec<MeasuredTarget>,
-    /// One row per case and target.
-    pub rows: Vec<SyncRow>,
+pub type SyncResult = ExperimentResult<SyncRow, Projected>;
+
+/// What the result has besides rows and answers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Projected {
     /// What one write and one flush cost on each target, for the projection.
     pub calibrations: Vec<Calibration>,
     /// Rates that other devices would give.
     pub projections: Vec<Projection>,
-    /// Verdicts.
-    pub answers: Vec<Answer>,
-    /// Settings of the storage under the directory that decide what a sync costs.
-    pub settings: Vec<Setting>,
-    /// Properties of this machine that limit what the rows mean.
-    pub caveats: Vec<String>,
-    /// Parts of the experiment that are not there, and why.
-    #[serde(default)]
-    pub missing: Vec<Gap>,
-    /// How the timing runs were made.
-    pub method: Method,
-}
-
-/// How the figures were made.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Method {
-    /// Timing runs per case: fewest and most.
-    pub timing_runs: (usize, usize),
-    /// Runs made before those, one a case, that are not among the samples.
-    #[serde(default)]
-    pub warm_up_runs: usize,
-    /// Whether the run ended before all rows were done.
-    pub interrupted: bool,
-    /// Rows that were asked for: every case on every target.
-    pub planned_rows: usize,
 }
 
 /// A row with what follows from it.
@@ -297,17 +267,53 @@ impl SyncRow {
     }
 }
 
+impl Judged for SyncRow {
+    type Case = Case;
+    /// A case without its size.
+    type Kind = (Call, Write, u64);
+    const UNIT: &'static str = "sync";
+
+    fn row(&self) -> &Row<Case> {
+        &self.row
+    }
+
+    fn kind(&self) -> Self::Kind {
+        let case = self.row.case;
+        (case.call, case.write, case.writers)
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.row.case.size_bytes
+    }
+
+    fn name(&self) -> String {
+        self.row.case.call.as_str().to_owned()
+    }
+
+    fn timed(&self) -> u64 {
+        self.syncs_per_run.max(1)
+    }
+
+    fn observed(&self) -> u64 {
+        self.observed_syncs
+    }
+
+    fn disturbed(&self) -> Option<String> {
+        self.disturbed()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::answers::fixture::{Made, result};
+    use super::answers::fixture::{made, result};
     use super::*;
 
     #[test]
     fn figures_are_per_sync() {
-        let made = Made::new(Call::Fsync, Write::Append)
+        let row = made(Call::Fsync, Write::Append)
             .timed(&[70.0, 72.0, 71.0])
             .asking([1, 1, 1, 0, 2]);
-        let row = result(vec![made]).rows.remove(0);
+        let row = result(vec![row]).rows.remove(0);
         assert!(
             row.syncs_per_s
                 .is_some_and(|rate| (rate - 1e6 / 71.0).abs() < 1e-6)
@@ -321,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_was_not_seen_is_not_zero() {
-        let row = result(vec![Made::new(Call::Fsync, Write::Append)])
+        let row = result(vec![made(Call::Fsync, Write::Append)])
             .rows
             .remove(0);
         assert_eq!(row.per_sync, PerSync::default());
@@ -330,10 +336,10 @@ mod tests {
 
     #[test]
     fn a_result_comes_back_as_it_was_saved() {
-        let made = Made::new(Call::ODsync, Write::Preallocated)
+        let row = made(Call::ODsync, Write::Preallocated)
             .timed(&[1.0 / 3.0, 70.1])
             .asking([1, 0, 0, 3, 1]);
-        let mut before = result(vec![made]);
+        let mut before = result(vec![row]);
         before.rows[0].latency_s = Latency::from_buckets(
             vec![Bucket {
                 upto_ns: 7,
@@ -341,8 +347,8 @@ mod tests {
             }],
             7,
         );
-        before.calibrations = vec![calibrated("host", 0.1 + 0.2, 0.7, 3)];
-        before.projections = projections(&before, &[DEVICES[0].figures()]);
+        before.own.calibrations = vec![calibrated("host", 0.1 + 0.2, 0.7, 3)];
+        before.own.projections = projections(&before, &[DEVICES[0].figures()]);
         before.answers = answers(&before);
         let saved = serde_json::to_string(&before).unwrap();
         assert_eq!(serde_json::from_str::<SyncResult>(&saved).unwrap(), before);

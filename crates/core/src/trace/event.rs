@@ -1,154 +1,149 @@
-//! The history of a run: what changed files, in order.
+//! Calls that changed files, decoded: what the history follows, and what the operation log is
+//! written from.
 //!
-//! Both back ends produce these events. Equal writes that follow each other are one event,
-//! so a loop of a million writes is one entry; whatever orders or ends them (a sync, a
+//! Both back ends produce these events. What a call does is said by [`Change`], the vocabulary of
+//! the log. A call on names has paths until the log puts the names of directories in their place:
+//! so long it is a [`NameChange`]. Equal writes that follow each other are one event of the
+//! history, so a loop of a million writes is one entry; whatever orders or ends them (a sync, a
 //! rename, a close) comes after it.
 
-use crate::op::FileId;
+use crate::op::{Call, FileId};
+use crate::record::Change;
+
+use super::FileKind;
 
 /// One entry of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Process (thread group).
-    pub process: u32,
-    /// Thread.
-    pub thread: u32,
-    /// When it began, nanoseconds of `CLOCK_MONOTONIC`.
-    pub started_ns: u64,
-    /// When it ended, same clock; of a run of writes, the end of the last.
-    pub ended_ns: u64,
-    /// The system call, or `io_uring.<operation>`.
-    pub call: &'static str,
+    /// The call.
+    pub call: Call,
+    /// The open file that it went through, where that is known.
+    pub open: Option<OpenFile>,
     /// What it did.
-    pub step: Step,
-    /// The `errno` when it failed.
-    pub error: Option<i32>,
+    pub did: Did,
 }
 
-/// What an event did. Paths are absolute and bytes, and lead to what the call acted on: the
-/// directories in them are the kernel's, whatever links the program went through.
+/// An open file, as the kernel knows it: a number that is used again once it was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenFile {
+    /// The number.
+    pub address: u64,
+    /// `O_*`.
+    pub flags: u32,
+}
+
+/// What an event did, or, where its call failed, would have done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// A file was opened for writing, or created, or emptied by opening it.
+pub enum Did {
+    /// Something to a file. Its description is that of the open file, its node the kernel's.
+    Changed(Change),
+    /// Something to names.
+    Named(NameChange),
+    /// Writes to one file that followed each other in one thread.
+    Wrote(Writes),
+    /// Told something to the outside: writes to standard output that is no file, or sends on a
+    /// socket. Those close to each other are one event.
+    Reported,
+}
+
+/// Writes to one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Writes {
+    /// The file.
+    pub file: FileId,
+    /// How many.
+    pub count: u64,
+    /// Bytes, all together.
+    pub bytes: u64,
+    /// Smallest offset.
+    pub from: u64,
+    /// Largest offset plus length; 0 when offsets are not known.
+    pub to: u64,
+    /// Whether each of them was durable when it returned (`O_SYNC`, `O_DSYNC`, `RWF_SYNC`,
+    /// `RWF_DSYNC`).
+    pub durable: bool,
+}
+
+/// A path of a call: absolute, and leading to what the call acted on. The directories in it are
+/// the kernel's, whatever links the program went through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    /// The path.
+    pub path: Vec<u8>,
+    /// The directory that it ends in, where the kernel told it.
+    pub directory: Option<FileId>,
+}
+
+/// The node that a path led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeSeen {
+    /// The node.
+    pub id: FileId,
+    /// `None` when only the call's name says what it may be.
+    pub kind: Option<FileKind>,
+    /// The twelve low bits of its mode.
+    pub mode: Option<u32>,
+    /// Its length, bytes.
+    pub size_bytes: u64,
+}
+
+/// What a call did to names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameChange {
+    /// A regular file was opened for writing, created, or emptied by opening it.
     Opened {
         /// The file.
         file: FileId,
+        /// Its path.
+        at: Option<Located>,
+        /// The twelve low bits of its mode.
+        mode: u32,
         /// Whether this call created it.
         created: bool,
-        /// Whether this call cut its contents off (`O_TRUNC`).
+        /// Whether this call cut its contents off.
         truncated: bool,
-        /// `O_SYNC` or `O_DSYNC`: every write is made durable.
-        synchronous: bool,
-        /// `O_DIRECT`.
-        direct: bool,
     },
-    /// Writes to one file that followed each other in one thread.
-    Wrote {
-        /// The file.
-        file: FileId,
-        /// How many.
-        count: u64,
-        /// Bytes, all together.
-        bytes: u64,
-        /// Smallest offset.
-        from: u64,
-        /// Largest offset plus length.
-        to: u64,
-        /// Of these writes, those that began where the one before had ended.
-        sequential: u64,
-        /// Whether each of them was durable when it returned (`O_SYNC`, `O_DSYNC`, `RWF_SYNC`,
-        /// `RWF_DSYNC`).
-        durable: bool,
-    },
-    /// Something was told to the outside: writes to standard output that is no file, or sends
-    /// on a socket. Those close to each other are one event.
-    Reported {
-        /// How many.
-        count: u64,
-    },
-    /// A call that makes data durable.
-    Synced {
-        /// The file; `None` for `sync` and `msync`. Of `syncfs`, a file of that file system.
-        file: Option<FileId>,
-        /// What is made durable.
-        scope: Scope,
-    },
-    /// The length was set (`ftruncate`, `truncate`).
-    Resized {
-        /// The file.
-        file: FileId,
-        /// Its new length, bytes.
-        bytes: u64,
-    },
-    /// Space was reserved or punched (`fallocate`).
-    Allocated {
-        /// The file.
-        file: FileId,
-    },
-    /// A descriptor that could write was closed.
-    Closed {
-        /// The file.
-        file: FileId,
-    },
-    /// A file was mapped so that stores change it (`MAP_SHARED` and `PROT_WRITE`).
-    Mapped {
-        /// The file.
-        file: FileId,
-        /// Length of the mapping, bytes.
-        bytes: u64,
-    },
-    /// A name was changed; `from` and `to` were exchanged when `exchange` is set.
+    /// A name was changed.
     Renamed {
+        /// The node that got the new name.
+        node: Option<NodeSeen>,
         /// Old path.
-        from: Vec<u8>,
+        from: Located,
         /// New path.
-        to: Vec<u8>,
-        /// `RENAME_EXCHANGE`.
-        exchange: bool,
+        to: Located,
+        /// `RENAME_*`.
+        flags: u32,
     },
-    /// Another name was made for a file.
+    /// Another name was made for a node.
     Linked {
-        /// The file, where the call names it by a descriptor (`AT_EMPTY_PATH`,
-        /// `/proc/self/fd`).
-        file: Option<FileId>,
-        /// Existing path; empty when there is none.
-        from: Vec<u8>,
-        /// New path.
-        to: Vec<u8>,
+        /// The node.
+        node: Option<NodeSeen>,
+        /// A path that it had; `None` when a descriptor stands for it.
+        from: Option<Located>,
+        /// The new path.
+        to: Located,
     },
-    /// A name was removed, of a file or an empty directory.
+    /// A name was removed.
     Unlinked {
-        /// The path.
-        path: Vec<u8>,
+        /// The node that had it.
+        node: Option<NodeSeen>,
+        /// Its path.
+        at: Located,
         /// Whether it was a directory.
         directory: bool,
     },
-    /// A directory, symbolic link or special file was made.
+    /// A node was made that is opened by no call of that kind: a directory, symbolic link or
+    /// special file.
     Made {
-        /// The path.
-        path: Vec<u8>,
-        /// Whether it is a directory.
-        directory: bool,
+        /// The node.
+        node: Option<NodeSeen>,
+        /// Its path.
+        at: Located,
+        /// What it is.
+        kind: FileKind,
+        /// Of a device its number, as `st_rdev` is encoded; else 0.
+        device_number: u64,
+        /// What a symbolic link says; else empty.
+        target: Vec<u8>,
     },
-    /// A call on a path that changes nothing, and failed: a search, a test of existence.
-    Looked {
-        /// The path.
-        path: Vec<u8>,
-    },
-}
-
-/// What a sync call makes durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Data and all metadata of the file (`fsync`).
-    File,
-    /// Data, and the metadata that is needed to read it (`fdatasync`, `msync` with `MS_SYNC`).
-    Data,
-    /// Nothing for certain: write-back was only started or waited for (`sync_file_range`,
-    /// `msync` with `MS_ASYNC`).
-    Hint,
-    /// The file system (`syncfs`).
-    FileSystem,
-    /// Everything (`sync`).
-    Everything,
 }

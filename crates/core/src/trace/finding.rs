@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::TraceResult;
-
 /// How bad it is, apart from how sure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -156,16 +154,6 @@ pub struct Draft {
     pub remedy: Option<(Remedy, Vec<u8>)>,
     /// Durability faults speak whatever they save.
     pub is_fault: bool,
-}
-
-/// A rule: one file, one name, one page.
-pub struct Rule {
-    /// Its name, as typed after `--ignore` and `explain`.
-    pub id: &'static str,
-    /// What it looks for, in one line.
-    pub looks_for: &'static str,
-    /// Looks at a run.
-    pub look: fn(&TraceResult) -> Vec<Draft>,
 }
 
 /// A finding is worth the reader's time from this saving on: one per cent of the run, and

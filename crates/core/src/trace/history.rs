@@ -2,8 +2,37 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::op::Call;
+
 /// Moments that are kept of each kind of occurrence: enough to find it in a log.
 pub const MOMENTS: usize = 3;
+
+/// From when to when, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) started_ns: u64,
+    pub(crate) ended_ns: u64,
+}
+
+impl Span {
+    pub(super) fn of(call: &Call) -> Self {
+        Self {
+            started_ns: call.started_ns,
+            ended_ns: call.ended_ns.max(call.started_ns),
+        }
+    }
+
+    pub(super) fn at(moment_ns: u64) -> Self {
+        Self {
+            started_ns: moment_ns,
+            ended_ns: moment_ns,
+        }
+    }
+
+    fn took_ns(self) -> u64 {
+        self.ended_ns.saturating_sub(self.started_ns)
+    }
+}
 
 /// Things of one kind that happened, and when the first of them did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,30 +47,24 @@ pub struct Happened {
 }
 
 impl Happened {
-    /// One more, from `started_ns` to `ended_ns`.
-    pub fn add(&mut self, started_ns: u64, ended_ns: u64) {
+    /// One more.
+    pub(crate) fn add(&mut self, span: Span) {
         self.count = self.count.saturating_add(1);
-        let took_ns = ended_ns.saturating_sub(started_ns);
-        self.took_ns = self.took_ns.saturating_add(took_ns);
-        let place = self
-            .first_ns
-            .partition_point(|&moment| moment <= started_ns);
+        self.took_ns = self.took_ns.saturating_add(span.took_ns());
+        let is_before = |moment: &u64| *moment <= span.started_ns;
+        let place = self.first_ns.partition_point(is_before);
         if place < MOMENTS {
-            self.first_ns.insert(place, started_ns);
+            self.first_ns.insert(place, span.started_ns);
             self.first_ns.truncate(MOMENTS);
         }
     }
 
     /// One that turned out to be of another kind.
-    pub fn take_back(&mut self, started_ns: u64, ended_ns: u64) {
+    pub(super) fn take_back(&mut self, span: Span) {
         self.count = self.count.saturating_sub(1);
-        let took_ns = ended_ns.saturating_sub(started_ns);
-        self.took_ns = self.took_ns.saturating_sub(took_ns);
-        let place = self
-            .first_ns
-            .iter()
-            .position(|&moment| moment == started_ns);
-        if let Some(place) = place {
+        self.took_ns = self.took_ns.saturating_sub(span.took_ns());
+        let mut moments = self.first_ns.iter();
+        if let Some(place) = moments.position(|&moment| moment == span.started_ns) {
             self.first_ns.remove(place);
         }
     }
@@ -66,10 +89,10 @@ impl Happened {
     }
 }
 
-/// Whether a name was in use before another file took it.
+/// What had a name before another file took it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Target {
+pub enum NameHolder {
     /// Nothing had that name.
     Vacant,
     /// A file had that name that the run itself had made.
@@ -169,7 +192,7 @@ pub struct FileHistory {
     /// durable.
     pub renamed_unsynced: Happened,
     /// What had the new name before these renames: of several the worst, `null` for none.
-    pub renamed_over: Option<Target>,
+    pub renamed_over: Option<NameHolder>,
     /// Took the name of a file that had been removed before the contents of this one were
     /// durable. The moments are those of the removal.
     pub took_removed_name: Happened,
@@ -211,19 +234,26 @@ pub struct FileHistory {
 mod tests {
     use super::*;
 
+    fn span(started_ns: u64, ended_ns: u64) -> Span {
+        Span {
+            started_ns,
+            ended_ns,
+        }
+    }
+
     #[test]
     fn the_first_moments_are_kept_in_whatever_order_they_come() {
         let mut happened = Happened::default();
         for moment in [50, 10, 40, 30, 20] {
-            happened.add(moment, moment + 2);
+            happened.add(span(moment, moment + 2));
         }
         assert_eq!((happened.count, happened.took_ns), (5, 10));
         assert_eq!(happened.first_ns, [10, 20, 30]);
-        happened.take_back(20, 22);
+        happened.take_back(span(20, 22));
         assert_eq!((happened.count, happened.took_ns), (4, 8));
         assert_eq!(happened.first_ns, [10, 30]);
         let mut sum = Happened::default();
-        sum.add(20, 21);
+        sum.add(span(20, 21));
         sum.merge(&happened);
         assert_eq!((sum.count, sum.took_ns), (5, 9));
         assert_eq!(sum.first_ns, [10, 20, 30]);

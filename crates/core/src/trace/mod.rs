@@ -32,18 +32,19 @@ use crate::environment::{Backend, Environment};
 use crate::evidence::Evidence;
 use crate::op::Gap;
 
+pub use crate::op::FileKind;
 pub use assemble::{Facts, assemble};
 pub use direction::{Direction, direction, is_open, is_sync};
-pub use event::{Event, Scope, Step};
-pub use finding::{
-    Basis, Cited, Confidence, Draft, Finding, Remedy, Replayed, Rule, Severity, worth_s,
-};
+pub use event::{Did, Event, Located, NameChange, NodeSeen, OpenFile, Writes};
+pub use finding::{Basis, Cited, Confidence, Draft, Finding, Remedy, Replayed, Severity, worth_s};
 pub use follow::{Followed, Follower, HISTORY, LeftOut};
 pub use group::CallGroup;
-pub use history::{FileHistory, Happened, MOMENTS, Naming, Target};
+#[cfg(test)]
+pub(crate) use history::Span;
+pub use history::{FileHistory, Happened, MOMENTS, NameHolder, Naming};
 pub use lower::{Lower, ProcessIo, Residency};
 pub use percentile::percentile_s;
-pub use seen::{FileKind, Lived, NamedFile, Seen, Task, answers};
+pub use seen::{Lived, NamedFile, Seen, Task, answers};
 pub(crate) use shape::WORTH_A_BUFFER;
 pub use shape::{SIZE_BUCKETS, Shape};
 pub use sharing::Storage;

@@ -1,48 +1,8 @@
 //! What a back end hands over besides counts: names, tasks.
 
-use serde::{Deserialize, Serialize};
-
 use super::timeline::Moments;
 use super::{Followed, SiteRow};
-use crate::op::{FileId, Gap};
-
-/// What a descriptor stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileKind {
-    /// File contents.
-    Regular,
-    /// Directory.
-    Directory,
-    /// Symbolic link.
-    Symlink,
-    /// Pipe or FIFO.
-    Pipe,
-    /// Socket.
-    Socket,
-    /// Terminal, `/dev/null` and the like.
-    CharacterDevice,
-    /// A disk or a part of one.
-    BlockDevice,
-    /// Without a place in a file system: epoll, eventfd, timers, io_uring.
-    Anonymous,
-}
-
-impl FileKind {
-    /// From the type bits of an inode's mode (`S_IFMT`, include/uapi/linux/stat.h).
-    pub fn from_mode(mode: u32) -> Self {
-        match mode & 0o170_000 {
-            0o100_000 => Self::Regular,
-            0o040_000 => Self::Directory,
-            0o120_000 => Self::Symlink,
-            0o010_000 => Self::Pipe,
-            0o140_000 => Self::Socket,
-            0o020_000 => Self::CharacterDevice,
-            0o060_000 => Self::BlockDevice,
-            _ => Self::Anonymous,
-        }
-    }
-}
+use crate::op::{FileId, FileKind, Gap};
 
 /// Whether the files of this type of file system are the kernel's answers: a write to one of
 /// them stores nothing. The kernel side knows them by number (`is_answer`, `bpf/offsets.h`).

@@ -1,6 +1,7 @@
 //! Call sites: where in the program the calls came from.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +17,8 @@ pub struct SiteRow {
     pub call: &'static str,
     /// The file it acted on.
     pub file: FileId,
-    /// Functions, the innermost first.
-    pub stack: Vec<String>,
+    /// Functions, the innermost first. Calls on thousands of files come from one place.
+    pub stack: Arc<[String]>,
     /// Stacks that were taken there.
     pub samples: u64,
     /// Time in calls that these stand for, nanoseconds.
@@ -31,7 +32,7 @@ pub struct SiteRow {
 pub struct Site {
     /// Functions, the innermost first: `write (libc.so.6)`, or `program+0x1139` where there
     /// is no symbol.
-    pub stack: Vec<String>,
+    pub stack: Arc<[String]>,
     /// Share of the time of this call on this file, from 0 to 1, by its samples.
     pub share: f64,
     /// Stacks that were taken there.
@@ -63,7 +64,7 @@ pub(super) fn sites(rows: &[&SiteRow], call: &str) -> Vec<Site> {
     rows.into_iter()
         .take(MOST_SITES)
         .map(|row| Site {
-            stack: row.stack.clone(),
+            stack: Arc::clone(&row.stack),
             share: row.time_ns as f64 / all_ns.max(1) as f64,
             samples: row.samples,
             why_not: row.why_not.clone(),
@@ -87,7 +88,7 @@ mod tests {
         SiteRow {
             call,
             file: file(inode),
-            stack: vec![function.to_owned()],
+            stack: [function.to_owned()].into(),
             samples: 2,
             time_ns,
             why_not: None,

@@ -6,7 +6,7 @@ use std::io::Write;
 use crate::mutation::Random;
 use iostrata_core::op::FileId;
 use iostrata_core::record::{
-    Attribute, Begin, Change, Check, Completeness, Description, Durability, End, Kind, Name,
+    Attribute, Begin, Change, Check, Completeness, Description, Durability, End, FileKind, Name,
     Operation, Payload, Piece, Place, Was, Writer,
 };
 
@@ -58,16 +58,16 @@ fn place(random: &mut Random) -> Place {
     }
 }
 
-fn kind(random: &mut Random) -> Kind {
+fn kind(random: &mut Random) -> FileKind {
     match random.below(14) {
-        0..4 => Kind::Regular,
-        4..8 => Kind::Directory,
-        8 => Kind::Symlink,
-        9 => Kind::Fifo,
-        10 => Kind::Socket,
-        11 => Kind::CharacterDevice,
-        12 => Kind::BlockDevice,
-        _ => Kind::Other,
+        0..4 => FileKind::Regular,
+        4..8 => FileKind::Directory,
+        8 => FileKind::Symlink,
+        9 => FileKind::Pipe,
+        10 => FileKind::Socket,
+        11 => FileKind::CharacterDevice,
+        12 => FileKind::BlockDevice,
+        _ => FileKind::Anonymous,
     }
 }
 
@@ -274,7 +274,7 @@ pub(crate) fn operations(random: &mut Random) -> Vec<Change> {
             inode: 1,
             generation: 0,
         },
-        kind: Kind::Directory,
+        kind: FileKind::Directory,
         place: Place::Root,
         mode: None,
         size_bytes: 0,

@@ -1,8 +1,10 @@
 //! Options of `lab atime`.
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use iostrata_core::atime::{Loop, Mount, Operation};
+
+use super::choices::{names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of atime")]
@@ -31,37 +33,25 @@ impl AtimeOptions {
             ("--loop", !self.files.is_empty()),
             ("--mount", !self.mount.is_empty()),
         ];
-        super::lab::names(&given)
+        names(&given)
     }
 }
 
 fn operations() -> impl TypedValueParser<Value = Operation> {
-    let names = Operation::ALL.map(Operation::as_str);
-    PossibleValuesParser::new(names).try_map(|name| {
-        let known = Operation::ALL.into_iter().find(|one| one.as_str() == name);
-        known.ok_or("no such operation")
-    })
+    one_of(Operation::ALL, Operation::as_str, None)
 }
 
 fn loops() -> impl TypedValueParser<Value = Loop> {
-    let values = Loop::ALL.map(|files| PossibleValue::new(files.as_str()).help(meaning(files)));
-    PossibleValuesParser::new(values).try_map(|name| {
-        let known = Loop::ALL.into_iter().find(|one| one.as_str() == name);
-        known.ok_or("no such loop")
-    })
-}
-
-fn meaning(files: Loop) -> &'static str {
-    match files {
-        Loop::OneFile => "one file of 4 KiB, 10,000 times",
-        Loop::ManyFiles => "5,000 files of 4 KiB, each once; and once more",
-    }
+    one_of(
+        Loop::ALL,
+        Loop::as_str,
+        Some(|files| match files {
+            Loop::OneFile => "one file of 4 KiB, 10,000 times",
+            Loop::ManyFiles => "5,000 files of 4 KiB, each once; and once more",
+        }),
+    )
 }
 
 fn mounts() -> impl TypedValueParser<Value = Mount> {
-    let names = Mount::ALL.map(Mount::as_str);
-    PossibleValuesParser::new(names).try_map(|name| {
-        let known = Mount::ALL.into_iter().find(|one| one.as_str() == name);
-        known.ok_or("no such mount option")
-    })
+    one_of(Mount::ALL, Mount::as_str, None)
 }

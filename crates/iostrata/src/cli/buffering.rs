@@ -1,8 +1,10 @@
 //! Options of `lab buffering`.
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use iostrata_core::buffering::Mode;
+
+use super::choices::{names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of buffering")]
@@ -23,16 +25,12 @@ impl BufferingOptions {
             ("--mode", !self.mode.is_empty()),
             ("--count", self.count.is_some()),
         ];
-        super::lab::names(&given)
+        names(&given)
     }
 }
 
 fn modes() -> impl TypedValueParser<Value = Mode> {
-    let values = Mode::ALL.map(|mode| PossibleValue::new(mode.as_str()).help(meaning(mode)));
-    PossibleValuesParser::new(values).try_map(|name| {
-        let known = Mode::ALL.into_iter().find(|mode| mode.as_str() == name);
-        known.ok_or("no such mode")
-    })
+    one_of(Mode::ALL, Mode::as_str, Some(meaning))
 }
 
 fn meaning(mode: Mode) -> &'static str {

@@ -1,10 +1,12 @@
 //! Options of `lab copy`.
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use iostrata_core::bytes::{self, SizeError};
 use iostrata_core::copy::{Destination, Method, Source};
 use iostrata_lab::copy::Buffer;
+
+use super::choices::{names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of copy")]
@@ -42,19 +44,12 @@ impl CopyOptions {
             ("--target", self.target.is_some()),
             ("--durable", self.durable),
         ];
-        super::lab::names(&given)
+        names(&given)
     }
 }
 
 fn methods() -> impl TypedValueParser<Value = Method> {
-    let values =
-        Method::ALL.map(|method| PossibleValue::new(method.as_str()).help(meaning(method)));
-    PossibleValuesParser::new(values).try_map(|name| {
-        let known = Method::ALL
-            .into_iter()
-            .find(|method| method.as_str() == name);
-        known.ok_or("no such method")
-    })
+    one_of(Method::ALL, Method::as_str, Some(meaning))
 }
 
 fn meaning(method: Method) -> &'static str {
@@ -76,35 +71,25 @@ fn meaning(method: Method) -> &'static str {
 }
 
 fn sources() -> impl TypedValueParser<Value = Source> {
-    let values = Source::ALL.map(|source| PossibleValue::new(source.as_str()).help(state(source)));
-    PossibleValuesParser::new(values).try_map(|name| {
-        let known = Source::ALL
-            .into_iter()
-            .find(|source| source.as_str() == name);
-        known.ok_or("no such state")
-    })
-}
-
-fn state(source: Source) -> &'static str {
-    match source {
-        Source::Warm => "all of it is in the page cache",
-        Source::Cold => "none of it is, and that is verified",
-    }
+    one_of(
+        Source::ALL,
+        Source::as_str,
+        Some(|source| match source {
+            Source::Warm => "all of it is in the page cache",
+            Source::Cold => "none of it is, and that is verified",
+        }),
+    )
 }
 
 fn destinations() -> impl TypedValueParser<Value = Destination> {
-    let values = Destination::ALL.map(|to| PossibleValue::new(to.as_str()).help(place(to)));
-    PossibleValuesParser::new(values).try_map(|name| {
-        let known = Destination::ALL.into_iter().find(|to| to.as_str() == name);
-        known.ok_or("no such target")
-    })
-}
-
-fn place(destination: Destination) -> &'static str {
-    match destination {
-        Destination::Fresh => "a new file",
-        Destination::Existing => "a file of the same size, with other contents",
-    }
+    one_of(
+        Destination::ALL,
+        Destination::as_str,
+        Some(|destination| match destination {
+            Destination::Fresh => "a new file",
+            Destination::Existing => "a file of the same size, with other contents",
+        }),
+    )
 }
 
 fn buffer(text: &str) -> Result<Buffer, SizeError> {

@@ -147,12 +147,6 @@ pub(crate) enum TargetName {
     Tmpfs,
 }
 
-/// The names of what was given.
-pub(super) fn names(given: &[(&'static str, bool)]) -> Vec<&'static str> {
-    let given = given.iter().filter(|(_, given)| *given);
-    given.map(|(name, _)| *name).collect()
-}
-
 fn file_systems() -> impl TypedValueParser<Value = TargetName> {
     let host = PossibleValue::new("host").help("the file system of --dir");
     let images = ImageKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(content(kind)));

@@ -4,6 +4,7 @@ mod atime;
 mod buffering;
 mod cache;
 mod checks;
+mod choices;
 mod compare;
 mod copy;
 mod explain;

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use iostrata_core::page_cache::{Parse, Reader, State};
+
+use super::choices::{names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of page-cache")]
@@ -35,58 +37,50 @@ impl PageCacheOptions {
             ("--parse", !self.parse.is_empty()),
             ("--sleep", self.sleep.is_some()),
         ];
-        super::lab::names(&given)
+        names(&given)
     }
 }
 
 fn states() -> impl TypedValueParser<Value = State> {
-    let values = State::ALL.map(|state| {
-        PossibleValue::new(state.as_str()).help(match state {
+    one_of(
+        State::ALL,
+        State::as_str,
+        Some(|state| match state {
             State::Cold => "evicted, which is verified",
             State::Warm => "all of it in the cache, which is verified",
             State::Direct => "evicted, then read with O_DIRECT",
             State::Dontcache => "evicted, then read with RWF_DONTCACHE",
             State::Partial => "found, not made",
-        })
-    });
-    PossibleValuesParser::new(values).try_map(|name| {
-        let known = State::ALL.into_iter().find(|state| state.as_str() == name);
-        known.ok_or("no such state")
-    })
+        }),
+    )
 }
 
 fn readers() -> impl TypedValueParser<Value = Reader> {
-    let values = Reader::ALL.map(|reader| {
-        PossibleValue::new(reader.as_str()).help(match reader {
+    one_of(
+        Reader::ALL,
+        Reader::as_str,
+        Some(|reader| match reader {
             Reader::Read => "the whole file into a new buffer each time",
             Reader::ReadReused => "the whole file into a buffer used before",
             Reader::Mmap => "mapped, and every byte added up",
             Reader::PreadRandom => "4 KiB reads in random order",
             Reader::IoUring => "the whole file, eight requests in flight",
-        })
-    });
-    PossibleValuesParser::new(values).try_map(|name| {
-        let known = Reader::ALL
-            .into_iter()
-            .find(|reader| reader.as_str() == name);
-        known.ok_or("no such reader")
-    })
+        }),
+    )
 }
 
 fn parsers() -> impl TypedValueParser<Value = Parse> {
-    let values = Parse::ALL.map(|parse| {
-        PossibleValue::new(parse.as_str()).help(match parse {
+    one_of(
+        Parse::ALL,
+        Parse::as_str,
+        Some(|parse| match parse {
             Parse::None => "nothing",
             Parse::Json => "JSON to a tree of values",
             Parse::JsonTyped => "JSON to the structures it describes",
             Parse::Lines => "lines are counted",
             Parse::Checksum => "64-bit words are added up",
-        })
-    });
-    PossibleValuesParser::new(values).try_map(|name| {
-        let known = Parse::ALL.into_iter().find(|parse| parse.as_str() == name);
-        known.ok_or("no such parser")
-    })
+        }),
+    )
 }
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {

@@ -1,8 +1,10 @@
 //! Options of `lab sync`.
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use iostrata_core::sync::{Call, Figures, Write, parse_device};
+
+use super::choices::{names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of sync")]
@@ -39,39 +41,35 @@ impl SyncOptions {
             ("--writers", !self.writers.is_empty()),
             ("--device", !self.device.is_empty()),
         ];
-        super::lab::names(&given)
+        names(&given)
     }
 }
 
 fn calls() -> impl TypedValueParser<Value = Call> {
-    let values = Call::ALL.map(|call| {
-        PossibleValue::new(call.as_str()).help(match call {
+    one_of(
+        Call::ALL,
+        Call::as_str,
+        Some(|call| match call {
             Call::Fsync => "write and fsync each",
             Call::Fdatasync => "write and fdatasync each",
             Call::ODsync => "one write each, file opened with O_DSYNC",
             Call::OSync => "one write each, file opened with O_SYNC",
             Call::Sync => "write and sync(2) each: every file system of the machine",
             Call::Syncfs => "write and syncfs each: the whole file system",
-        })
-    });
-    PossibleValuesParser::new(values).try_map(|name| {
-        let known = Call::ALL.into_iter().find(|call| call.as_str() == name);
-        known.ok_or("no such call")
-    })
+        }),
+    )
 }
 
 fn writes() -> impl TypedValueParser<Value = Write> {
-    let values = Write::ALL.map(|write| {
-        PossibleValue::new(write.as_str()).help(match write {
+    one_of(
+        Write::ALL,
+        Write::as_str,
+        Some(|write| match write {
             Write::Append => "the file grows",
             Write::Overwrite => "blocks that were written before, and synced",
             Write::Preallocated => "blocks that were allocated and never written",
-        })
-    });
-    PossibleValuesParser::new(values).try_map(|name| {
-        let known = Write::ALL.into_iter().find(|write| write.as_str() == name);
-        known.ok_or("no such way of writing")
-    })
+        }),
+    )
 }
 
 /// A number of writers; whether it can be measured is the experiment's to say.

@@ -26,6 +26,7 @@ const PLAIN: &[&str] = &[
     "check: this device",
     "count",
     "device",
+    "end",
     "error",
     "errors",
     "file",
@@ -42,19 +43,26 @@ const PLAIN: &[&str] = &[
     "name",
     "of",
     "of which",
+    "opens",
+    "parent",
     "parser, size",
+    "process",
     "runtime",
     "size",
+    "start",
     "state, size",
     "stayed on",
+    "thread",
     "time",
     "timed rows",
     "times",
     "times as long",
     "way",
     "what",
+    "writes",
     "writes by",
     "writes/s",
+    "written",
 ];
 
 /// Words of the output, apart from heads that stand in the source as they are.
@@ -113,7 +121,12 @@ fn glossary() -> Glossary {
 
 /// Heads of tables as they stand in the source of the renderers.
 fn heads() -> BTreeMap<String, PathBuf> {
-    let head = Regex::new(r#"Column::\w+\(\s*"([^"]*)""#).unwrap();
+    // A column that is made, a field that is shown, `.shown(TIMES, "95 %", ...)`, or one of several
+    // columns that are made alike.
+    let made = r#"Column::\w+\(\s*"([^"]*)""#;
+    let shown = r#"\.(?:shown|cell|words|label)\(\s*[A-Z_]+,\s*"([^"]*)""#;
+    let alike = r#"\b(?:medians|cpu|change|figures)\(\s*"([^"]*)""#;
+    let head = Regex::new(&format!("{made}|{shown}|{alike}")).unwrap();
     let mut heads = BTreeMap::new();
     let mut directories = vec![root().join("crates/report/src")];
     while let Some(directory) = directories.pop() {
@@ -125,7 +138,8 @@ fn heads() -> BTreeMap<String, PathBuf> {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let source = text.split("#[cfg(test)]").next().unwrap();
                 for found in head.captures_iter(source) {
-                    heads.insert(found[1].to_owned(), path.clone());
+                    let found = (1..4).find_map(|group| found.get(group)).unwrap();
+                    heads.insert(found.as_str().to_owned(), path.clone());
                 }
             }
         }

@@ -10,7 +10,7 @@ use std::process::Command;
 use iostrata_core::op::FileId;
 use iostrata_core::record as format;
 use iostrata_core::record::{
-    Begin, Change, Check, Completeness, Description, Durability, End, Kind, Name, Operation,
+    Begin, Change, Check, Completeness, Description, Durability, End, FileKind, Name, Operation,
     Payload, Writer,
 };
 use rustix::mount::{MountFlags, mount};
@@ -233,7 +233,7 @@ fn small_log(place: &Place) -> PathBuf {
         ] {
             let found = Change::Found {
                 node,
-                kind: Kind::Directory,
+                kind: FileKind::Directory,
                 place,
                 mode: None,
                 size_bytes: 0,

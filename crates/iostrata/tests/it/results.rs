@@ -47,6 +47,7 @@ fn lab_on_the_host_and_an_image() {
     let modes = ["buffered", "flush", "fsync"];
     let expected = ["host", "ext4"].map(|target| modes.map(|mode| (target, mode)));
     assert_eq!(names.collect::<Vec<_>>(), expected.concat());
+    assert_eq!(rows[5]["id"], "buffering/fsync/1/100/ext4");
     // One record, one write, one fsync, two flushes of a journalled file system.
     let fsync = &rows[5]["evidence"];
     assert_eq!(fsync["syscalls"]["fsync"]["count"], 100);

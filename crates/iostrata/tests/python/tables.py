@@ -293,8 +293,9 @@ def lab(left, number, result):
             compare("targets", row, expected | {"experiment": name})
         for place, answer in enumerate(experiment["answers"], 1):
             row = left.next("answers", number)
-            assert json.loads(row.pop("rows")) == answer["rows"]
-            expected = without(answer, "rows") | {"experiment": name, "answer": place}
+            for cited in "rows", "row_ids":
+                assert json.loads(row.pop(cited)) == answer.pop(cited, [])
+            expected = answer | {"experiment": name, "answer": place}
             assert row == expected, f"answers: {row}"
         for place, row in enumerate(experiment["rows"], 1):
             lab_row(left, number, name, place, row)
@@ -307,14 +308,14 @@ def lab(left, number, result):
 
 def lab_row(left, number, name, place, row):
     key = {"experiment": name, "row": place, "target": row["target"]} | row["case"]
-    common = ("target", "case", "timing", "evidence", "interference", "notes")
+    common = ("id", "target", "case", "timing", "evidence", "interference", "notes")
     table_row = left.next("rows", number)
     assert json.loads(table_row.pop("notes")) == row["notes"]
     expected = flat({part: row[part] for part in ("evidence", "interference")})
     expected = {field: value for field, value in expected.items() if "syscalls" not in field}
     timing = row["timing"] or {}
     expected |= flat(timing) | {"runs": len(timing["samples_s"]) if timing else None}
-    compare("rows", table_row, expected | key)
+    compare("rows", table_row, expected | key | {"id": row.get("id")})
     gaps(left, number, row["evidence"].get("missing", []), experiment=name, row=place)
     for call, counts in sorted((row["evidence"]["syscalls"] or {}).items()):
         found = left.next("row_calls", number)

@@ -47,7 +47,7 @@ fn assert_event_by_event(result: &TraceResult, log: &str, function: &str) {
     assert_eq!(log.writes.bytes, events_bytes());
     let write = log.calls.iter().find(|call| call.row.name == "write");
     let sites = &write.unwrap().sites;
-    let mut functions = sites.iter().flat_map(|site| &site.stack);
+    let mut functions = sites.iter().flat_map(|site| site.stack.iter());
     let is_named = functions.any(|name| name.contains(function));
     // On a busy machine a program can be gone before its memory map is read.
     let is_excused = sites.iter().all(|site| site.why_not.is_some());

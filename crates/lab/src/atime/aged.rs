@@ -5,22 +5,20 @@
 //! `debugfs`(8) before it is mounted.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use iostrata_core::Gap;
 use iostrata_core::atime::{Mount, Probe, RelatimeProbe};
 use iostrata_tracer::kernel::LoopDevice;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::moments::{Times, now_s};
 use super::mounts::current;
-use crate::engine::Process;
 use crate::error::LabError;
-use crate::session::Session;
+use crate::tool::{self, Trouble};
 
 const HOUR_S: i64 = 3600;
 
@@ -30,24 +28,12 @@ const IMAGE_BYTES: u64 = 8 << 20;
 /// Where Debian keeps these programs; often not in a user's PATH.
 const SYSTEM_DIRECTORY: &str = "/usr/sbin";
 
-/// What the rule of a day does, or why that cannot be tried.
-pub(super) fn probes(session: &Session<'_>) -> Result<Result<Vec<RelatimeProbe>, Gap>, LabError> {
-    let what = "relatime's rule of a day";
-    match try_probes(&session.run.scratch, session.stop) {
-        Ok(Ok(probes)) => Ok(Ok(probes)),
-        Ok(Err(why)) => Ok(Err(Gap::new(what, why))),
-        Err(error) => Err(error),
-    }
-}
-
-fn try_probes(
+/// What the rule of a day does.
+pub(super) fn probes(
     scratch: &Path,
     stop: &dyn Fn() -> bool,
-) -> Result<Result<Vec<RelatimeProbe>, String>, LabError> {
-    let image = match Aged::make(scratch, stop)? {
-        Ok(image) => image,
-        Err(why) => return Ok(Err(why)),
-    };
+) -> Result<Vec<RelatimeProbe>, Trouble> {
+    let image = Aged::make(scratch, stop)?;
     let failed = |error| LabError::io("try relatime's rule of a day", error);
     let mut probes = Vec::new();
     for probe in Probe::BY_IMAGE {
@@ -57,9 +43,8 @@ fn try_probes(
             || before.changed.tv_sec != image.changed_s
             || before.modified.tv_sec != image.changed_s
         {
-            return Ok(Err(
-                "debugfs did not set the times as it was told".to_owned()
-            ));
+            let why = "debugfs did not set the times as it was told";
+            return Err(Trouble::Unusable(why.to_owned()));
         }
         fs::read(&path).map_err(failed)?;
         let after = Times::of(&path).map_err(failed)?;
@@ -69,7 +54,7 @@ fn try_probes(
             atime_changed: after.accessed != before.accessed,
         });
     }
-    Ok(Ok(probes))
+    Ok(probes)
 }
 
 fn name(probe: Probe) -> &'static str {
@@ -90,22 +75,19 @@ struct Aged {
 }
 
 impl Aged {
-    /// Makes it below `scratch`, or says which program is missing.
-    fn make(scratch: &Path, stop: &dyn Fn() -> bool) -> Result<Result<Self, String>, LabError> {
+    /// Makes it below `scratch`.
+    fn make(scratch: &Path, stop: &dyn Fn() -> bool) -> Result<Self, Trouble> {
         let failed = |error| LabError::io("make an image with old times", error);
         let device = device(scratch).map_err(failed)?;
         let (contents, point) = (scratch.join("aged-contents"), scratch.join("aged"));
         let made = Self::fill(&device, &contents, stop);
         drop(fs::remove_dir_all(&contents));
-        let (now_s, changed_s) = match made? {
-            Ok(times) => times,
-            Err(why) => return Ok(Err(why)),
-        };
+        let (now_s, changed_s) = made?;
         fs::create_dir(&point).map_err(failed)?;
         let mounted = mount(device.path(), &point, "ext4", MountFlags::RELATIME, None);
         if let Err(errno) = mounted {
             drop(fs::remove_dir(&point));
-            return Err(failed(errno.into()));
+            return Err(failed(errno.into()).into());
         }
         // From here on it unmounts itself.
         let image = Self {
@@ -116,9 +98,10 @@ impl Aged {
         };
         let found = current(&image.point)?;
         if found != Mount::Relatime {
-            return Ok(Err(format!("the image is mounted {}", found.as_str())));
+            let why = format!("the image is mounted {}", found.as_str());
+            return Err(Trouble::Unusable(why));
         }
-        Ok(Ok(image))
+        Ok(image)
     }
 
     /// Makes the file system with a file for each probe, and sets their times.
@@ -126,16 +109,14 @@ impl Aged {
         device: &LoopDevice,
         contents: &Path,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Result<(i64, i64), String>, LabError> {
+    ) -> Result<(i64, i64), Trouble> {
         let failed = |error| LabError::io("make an image with old times", error);
         fs::create_dir(contents).map_err(failed)?;
         for probe in Probe::BY_IMAGE {
             fs::write(contents.join(name(probe)), "text\n").map_err(failed)?;
         }
         let arguments: Vec<OsString> = vec!["-q".into(), "-F".into(), "-d".into(), contents.into()];
-        if let Err(why) = run("mkfs.ext4", &arguments, device, stop)? {
-            return Ok(Err(why));
-        }
+        run("mkfs.ext4", &arguments, device, stop)?;
         let now_s = now_s();
         let changed_s = now_s - 72 * HOUR_S;
         for probe in Probe::BY_IMAGE {
@@ -147,12 +128,10 @@ impl Aged {
             for (field, second) in fields {
                 let request = format!("set_inode_field {} {field} @{second}", name(probe));
                 let arguments: [OsString; 3] = ["-w".into(), "-R".into(), request.into()];
-                if let Err(why) = run("debugfs", &arguments, device, stop)? {
-                    return Ok(Err(why));
-                }
+                run("debugfs", &arguments, device, stop)?;
             }
         }
-        Ok(Ok((now_s, changed_s)))
+        Ok((now_s, changed_s))
     }
 
     fn accessed_s(&self, probe: Probe) -> i64 {
@@ -198,31 +177,16 @@ fn run(
     arguments: &[OsString],
     device: &LoopDevice,
     stop: &dyn Fn() -> bool,
-) -> Result<Result<(), String>, LabError> {
-    let null = || File::options().write(true).open("/dev/null");
-    for place in [
-        PathBuf::from(program),
-        Path::new(SYSTEM_DIRECTORY).join(program),
-    ] {
+) -> Result<(), Trouble> {
+    let elsewhere = Path::new(SYSTEM_DIRECTORY).join(program);
+    for place in [Path::new(program), &elsewhere] {
         let mut command = Command::new(place);
-        let output = null().map_err(|error| LabError::io("open /dev/null", error))?;
-        command
-            .args(arguments)
-            .arg(device.path())
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(Stdio::null());
-        match Process::start(&mut command) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Ok(Err(format!("cannot run {program}: {error}"))),
-            Ok(mut process) => {
-                let status = process.wait(stop)?;
-                let failed = || format!("{program} failed ({status})");
-                return Ok(status.success().then_some(()).ok_or_else(failed));
-            }
+        match tool::run(command.args(arguments).arg(device.path()), stop) {
+            Err(Trouble::NotInstalled(_)) => {}
+            outcome => return outcome.map(drop),
         }
     }
-    Ok(Err(format!(
+    Err(Trouble::Unusable(format!(
         "{program} was not found in PATH or {SYSTEM_DIRECTORY}; install it (Debian package e2fsprogs)"
     )))
 }

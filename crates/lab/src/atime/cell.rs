@@ -13,10 +13,11 @@ use rustix::io::Errno;
 
 use super::moments::Times;
 use super::operations::call;
-use super::programs::{Able, perform};
+use super::programs::perform;
 use super::tree::Tree;
 use crate::error::LabError;
 use crate::target::Target;
+use crate::tool::Trouble;
 
 /// Whether the subject's and the walked directory's access times moved.
 type Seen = (bool, Option<bool>);
@@ -29,28 +30,22 @@ pub(super) fn row(
     operation: Operation,
     tree: &Tree,
     stop: &dyn Fn() -> bool,
-) -> Result<Result<TouchRow, String>, LabError> {
+) -> Result<TouchRow, Trouble> {
     let seen = |state| look(target, operation, tree, state, stop);
-    let due = match seen(ClockState::Due)? {
-        Ok(seen) => seen,
-        Err(why) => return Ok(Err(why)),
-    };
-    let fresh = match seen(ClockState::Fresh)? {
-        Ok(seen) => seen,
-        Err(why) => return Ok(Err(why)),
-    };
+    let due = seen(ClockState::Due)?;
+    let fresh = seen(ClockState::Fresh)?;
     let case = TouchCase {
         operation,
         mount,
         filesystem: target.storage.filesystem.clone(),
     };
-    Ok(Ok(TouchRow {
+    Ok(TouchRow {
         row: untimed(case, target),
         subject: operation.subject(),
         atime_changed: due.0,
         atime_changed_when_fresh: fresh.0,
         directory: due.1.zip(fresh.1).map(|(due, fresh)| Moved { due, fresh }),
-    }))
+    })
 }
 
 /// Does the operation once in the state.
@@ -60,7 +55,7 @@ fn look(
     tree: &Tree,
     state: ClockState,
     stop: &dyn Fn() -> bool,
-) -> Result<Result<Seen, String>, LabError> {
+) -> Result<Seen, Trouble> {
     let doing = || format!("{} on {}", operation.as_str(), target.name);
     let failed = |error: io::Error| LabError::io(doing(), error);
     let subject = tree.subject(operation);
@@ -75,17 +70,18 @@ fn look(
     if operation == Operation::Open {
         held = Some(File::open(&subject).map_err(failed)?);
     } else if operation == Operation::Exec || operation.program().is_some() {
-        if let Able::No(why) = perform(operation, tree, stop)? {
-            return Ok(Err(why));
-        }
+        perform(operation, tree, stop)?;
     } else if let Err(error) = call(operation, tree) {
-        return refused(&error).map(Err).ok_or_else(|| failed(error));
+        return Err(match refused(&error) {
+            Some(why) => Trouble::Unusable(why),
+            None => failed(error).into(),
+        });
     }
     let moved = |before: Times, path: &Path| Ok(Times::of(path)?.accessed != before.accessed);
     let subject_moved = moved(before, &subject).map_err(failed)?;
     drop(held);
     let walked = walked.map(|(before, path)| moved(before, &path));
-    Ok(Ok((subject_moved, walked.transpose().map_err(failed)?)))
+    Ok((subject_moved, walked.transpose().map_err(failed)?))
 }
 
 /// Why the file system or the user's rights do not have the operation; `None` for any

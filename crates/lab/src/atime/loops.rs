@@ -1,22 +1,28 @@
 //! The loops: files made, read by workload processes, timed and observed.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use iostrata_core::Gap;
 use iostrata_core::atime::{AtimeRow, Loop, LoopCase, LoopRow, Mount, Reading};
+use iostrata_core::observe::Stream;
 use iostrata_core::timing::{Sample, Timing};
 
-use super::job::{LoopReport, ReadLoopJob};
-use super::matrix::options;
 use super::mounts::remount;
-use super::observed::observe;
-use super::settings::{Chosen, FILE_BYTES};
-use super::workload::file_name;
-use crate::engine::{StoppingRule, XorShift};
+use super::settings::{FILE_BYTES, Plan};
+use super::workload::{LoopReport, ReadLoopJob, file_name};
+use crate::engine::{KernelFile, XorShift};
 use crate::error::LabError;
-use crate::session::{self, Observed, Session, Timed, measure, sync_file_system};
+use crate::session::{self, Observed, Session, Timed, identity, measure, sync_file_system};
 use crate::target::Target;
+
+/// The call by which rustix opens: `openat` where the architecture has no `open`.
+const OPEN: &str = if cfg!(target_arch = "x86_64") {
+    "open"
+} else {
+    "openat"
+};
 
 /// A loop under a mount option on a target.
 #[derive(Clone, Copy)]
@@ -32,14 +38,14 @@ pub(super) struct Item<'a> {
 impl<'a> Item<'a> {
     /// The loops of a target: the loop over one file has no second reading of its own,
     /// since all but its first read are.
-    pub(super) fn of(chosen: &Chosen, target: &'a Target) -> Result<Vec<Self>, LabError> {
+    pub(super) fn of(plan: &Plan, target: &'a Target, mounts: &[Mount]) -> Vec<Self> {
         let mut items = Vec::new();
-        for mount in options(chosen, target)? {
+        for &mount in mounts {
             // A file is no directory: it would be relatime once more.
-            if mount == Mount::Nodiratime && chosen.mounts.len() == Mount::ALL.len() {
+            if mount == Mount::Nodiratime && plan.mounts.len() == Mount::ALL.len() {
                 continue;
             }
-            for &files in &chosen.loops {
+            for &files in &plan.loops {
                 let readings = match files {
                     Loop::OneFile => &[Reading::First][..],
                     Loop::ManyFiles => &[Reading::First, Reading::Second],
@@ -49,11 +55,11 @@ impl<'a> Item<'a> {
                     files,
                     reading,
                     mount,
-                    size: chosen.size_of(files),
+                    size: plan.size_of(files),
                 }));
             }
         }
-        Ok(items)
+        items
     }
 
     pub(super) fn case(&self) -> LoopCase {
@@ -116,21 +122,47 @@ impl session::Item for Item<'_> {
         sync_file_system(&self.target.dir)?;
         let LoopReport { reading, sync } = workload.go(session.stop)?;
         workload.exit()?;
-        with_sync.push(sum(reading.sample, sync.sample));
+        with_sync.push(reading.and(&sync).sample);
         Ok(reading.sample)
     }
 
-    fn observe(&self, session: &mut Session<'_>, _: &[AtimeRow]) -> Result<Observed, LabError> {
-        observe(session, self)
+    fn observe(&self, session: &mut Session<'_>) -> Result<Observed, LabError> {
+        self.mount()?;
+        let mut workload = session.start(&self.job())?;
+        let identities = identities(self)?;
+        // What setting the times left to write back is not the loop's.
+        sync_file_system(&self.target.dir)?;
+        let (pid, settle) = (workload.pid(), Some(self.target.dir.as_path()));
+        let (report, observation) =
+            session.observed(pid, Stream::default(), settle, |session, _| {
+                Ok(workload.go(session.stop)?)
+            })?;
+        workload.exit()?;
+        let (work, observation) = (&report.reading, observation.as_ref());
+        let mut observed: Observed =
+            Observed::of(session, self.target, &identities, work, observation);
+        let why = "the files are small and many; that none was read from the device says that \
+                   they were resident";
+        let gap = Gap::new("resident bytes", why);
+        observed.evidence.missing.push(gap);
+        let (_, reads) = self.size;
+        let expected = [
+            (OPEN, reads, 0),
+            ("read", reads, reads * FILE_BYTES as u64),
+            ("close", reads, 0),
+        ];
+        observed.check_calls("the loop", expected);
+        let device = observed.evidence.device;
+        let device_reads = device.map_or(0, |device| device.reads.count);
+        if device_reads > 0 {
+            observed.notes.push(format!(
+                "{device_reads} requests read from the device: not all files were resident"
+            ));
+        }
+        Ok(observed)
     }
 
-    fn row(
-        &self,
-        timed: Timed,
-        with_sync: Vec<Sample>,
-        observed: Observed,
-        _: &StoppingRule,
-    ) -> AtimeRow {
+    fn row(&self, timed: Timed, with_sync: Vec<Sample>, observed: Observed) -> AtimeRow {
         let row = observed.row(self.case(), self.target, timed);
         // The first is the warm-up.
         let with_sync = Timing::from_samples(with_sync.get(1..).unwrap_or_default());
@@ -144,48 +176,30 @@ impl session::Item for Item<'_> {
     }
 }
 
-/// Times and observes the items, and says how many runs were warm-ups.
+/// The files of the loop as the observer names them.
+fn identities(item: &Item<'_>) -> Result<Vec<KernelFile>, LabError> {
+    let directory = directory(item.target);
+    // One look at the mounts for all of them.
+    let device = identity(&directory)?.device;
+    let (files, _) = item.size;
+    let named = (0..files).map(|number| {
+        let inode = fs::metadata(directory.join(file_name(number)))?.ino();
+        Ok(KernelFile { device, inode })
+    });
+    let named: std::io::Result<Vec<KernelFile>> = named.collect();
+    named.map_err(|error| LabError::at("look up", &directory, error))
+}
+
+/// Times and observes the items.
 pub(super) fn loops(
     session: &mut Session<'_>,
     items: &[Item<'_>],
-    interrupted: &mut bool,
-) -> Result<(Vec<AtimeRow>, usize), LabError> {
-    if items.is_empty() || *interrupted {
-        return Ok((Vec::new(), 0));
+) -> Result<Vec<AtimeRow>, LabError> {
+    if items.is_empty() || session.interrupted {
+        return Ok(Vec::new());
     }
     let _files = Files::make(session, items)?;
-    measure(session, items, 0, interrupted)
-}
-
-fn sum(reading: Sample, sync: Sample) -> Sample {
-    Sample {
-        real_s: reading.real_s + sync.real_s,
-        user_s: reading.user_s + sync.user_s,
-        system_s: reading.system_s + sync.system_s,
-    }
-}
-
-/// Targets whose loops are not timed, and why.
-pub(super) fn left_out(chosen: &Chosen, targets: &[Target]) -> (Vec<usize>, Option<Gap>) {
-    let all: Vec<usize> = (0..targets.len()).collect();
-    let Some(only) = chosen.timed_target else {
-        return (all, None);
-    };
-    let Some(timed) = targets.iter().position(|target| target.name == only) else {
-        return (all, None);
-    };
-    let others: Vec<&str> = targets
-        .iter()
-        .filter(|target| target.name != only)
-        .map(|target| target.name.as_str())
-        .collect();
-    let gap = (!others.is_empty() && !chosen.loops.is_empty()).then(|| {
-        Gap::new(
-            format!("loops on {}", others.join(", ")),
-            format!("--quick times them on {only} only"),
-        )
-    });
-    (vec![timed], gap)
+    measure(session, items, 0)
 }
 
 fn directory(target: &Target) -> PathBuf {
@@ -210,9 +224,8 @@ impl Files {
                 .ledger
                 .step(&format!("making files on {}", item.target.name));
             files.0.push(directory.clone());
-            fill(&directory, most.unwrap_or(0), &contents).map_err(|error| {
-                LabError::io(format!("make files in {}", directory.display()), error)
-            })?;
+            fill(&directory, most.unwrap_or(0), &contents)
+                .map_err(|error| LabError::at("make files in", &directory, error))?;
             sync_file_system(&item.target.dir)?;
         }
         Ok(files)

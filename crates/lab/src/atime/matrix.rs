@@ -3,16 +3,17 @@
 use iostrata_core::Gap;
 use iostrata_core::atime::{AtimeRow, Mount, Operation, Probe, RelatimeProbe};
 
-use super::cell;
 use super::moments::{Times, now_s, set_times};
 use super::mounts::{current, remount};
 use super::operations::call;
-use super::programs::{Able, prepare};
-use super::settings::Chosen;
+use super::programs::prepare;
+use super::settings::Plan;
 use super::tree::Tree;
+use super::{aged, cell};
 use crate::error::LabError;
-use crate::session::{Session, unless_failed};
+use crate::session::Session;
 use crate::target::Target;
+use crate::tool::or_gap;
 
 const HOUR_S: i64 = 3600;
 
@@ -21,36 +22,41 @@ const HOUR_S: i64 = 3600;
 pub(super) struct Matrix {
     pub(super) rows: Vec<AtimeRow>,
     pub(super) relatime: Vec<RelatimeProbe>,
+    /// What could not be done, and why.
     pub(super) missing: Vec<Gap>,
 }
 
 /// Fills the matrix. On file systems that iostrata did not make only the option they
 /// have is looked at.
-pub(super) fn matrix(
-    session: &mut Session<'_>,
-    chosen: &Chosen,
-    targets: &[Target],
-    interrupted: &mut bool,
-) -> Result<Matrix, LabError> {
+pub(super) fn matrix(session: &mut Session<'_>, plan: &Plan) -> Result<Matrix, LabError> {
     let mut matrix = Matrix::default();
-    if chosen.operations.is_empty() {
+    if plan.operations.is_empty() {
         return Ok(matrix);
     }
-    for target in targets {
-        unless_failed(session, interrupted, |session| {
-            of_target(session, chosen, target, &mut matrix)
+    for target in session.targets {
+        session.unless_failed(|session| of_target(session, plan, target, &mut matrix))?;
+    }
+    if plan.has_rule_of_a_day(session.targets) {
+        session.ledger.step("relatime's rule of a day");
+        session.unless_failed(|session| {
+            let probes = aged::probes(&session.run.scratch, session.stop);
+            match or_gap(probes, "relatime's rule of a day")? {
+                Ok(probes) => matrix.relatime.extend(probes),
+                Err(gap) => matrix.missing.push(gap),
+            }
+            Ok(())
         })?;
     }
     Ok(matrix)
 }
 
-/// The mount options that can be had on a target among those that were chosen.
-pub(super) fn options(chosen: &Chosen, target: &Target) -> Result<Vec<Mount>, LabError> {
+/// The mount options that can be had on a target among those that were plan.
+pub(super) fn options(plan: &Plan, target: &Target) -> Result<Vec<Mount>, LabError> {
     if target.image {
-        return Ok(chosen.mounts.clone());
+        return Ok(plan.mounts.clone());
     }
     let own = current(&target.dir)?;
-    Ok(chosen
+    Ok(plan
         .mounts
         .iter()
         .copied()
@@ -60,19 +66,20 @@ pub(super) fn options(chosen: &Chosen, target: &Target) -> Result<Vec<Mount>, La
 
 fn of_target(
     session: &mut Session<'_>,
-    chosen: &Chosen,
+    plan: &Plan,
     target: &Target,
     matrix: &mut Matrix,
 ) -> Result<(), LabError> {
     let tree = Tree::make(&target.dir)?;
     let mut operations = Vec::new();
-    for &operation in &chosen.operations {
-        match prepare(operation, &tree, session.stop)? {
-            Able::Yes => operations.push(operation),
-            Able::No(why) => matrix.lack(operation, target, why),
+    for &operation in &plan.operations {
+        let able = prepare(operation, &tree, session.stop);
+        match or_gap(able, name_of(operation, target))? {
+            Ok(()) => operations.push(operation),
+            Err(gap) => matrix.missing.push(gap),
         }
     }
-    for mount in options(chosen, target)? {
+    for mount in options(plan, target)? {
         let name = &target.name;
         session
             .ledger
@@ -84,10 +91,11 @@ fn of_target(
             if (session.stop)() {
                 return Ok(());
             }
-            match cell::row(target, mount, operation, &tree, session.stop)? {
+            let row = cell::row(target, mount, operation, &tree, session.stop);
+            match or_gap(row, name_of(operation, target))? {
                 Ok(row) => matrix.rows.push(AtimeRow::Touch(Box::new(row))),
-                Err(why) => {
-                    matrix.lack(operation, target, why);
+                Err(gap) => {
+                    matrix.missing.push(gap);
                     operations.retain(|other| *other != operation);
                 }
             }
@@ -99,11 +107,8 @@ fn of_target(
     Ok(())
 }
 
-impl Matrix {
-    fn lack(&mut self, operation: Operation, target: &Target, why: String) {
-        let what = format!("{} on {}", operation.as_str(), target.name);
-        self.missing.push(Gap::new(what, why));
-    }
+fn name_of(operation: Operation, target: &Target) -> String {
+    format!("{} on {}", operation.as_str(), target.name)
 }
 
 /// Reads under relatime after the times were moved.

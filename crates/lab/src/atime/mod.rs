@@ -5,15 +5,11 @@
 //! ([`ReadLoopJob`]), timed and observed.
 
 mod aged;
-mod caveats;
 mod cell;
-mod duration;
-mod job;
 mod loops;
 mod matrix;
 mod moments;
 mod mounts;
-mod observed;
 mod operations;
 mod programs;
 mod run;
@@ -21,8 +17,6 @@ mod settings;
 mod tree;
 mod workload;
 
-pub use duration::expected;
-pub use job::{LoopReport, ReadLoopJob};
-pub use run::run;
-pub use settings::{Chosen, Selection, needed_bytes};
+pub use settings::{Plan, Selection};
 pub(crate) use workload::ReadLoopTask;
+pub use workload::{LoopReport, ReadLoopJob};

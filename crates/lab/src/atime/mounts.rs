@@ -15,14 +15,14 @@ pub(super) fn current(dir: &Path) -> Result<Mount, LabError> {
     let id = mount_id(dir)?;
     // The thread's own: other threads may live in another namespace.
     let mounts = fs::read("/proc/thread-self/mountinfo")
-        .map_err(|error| LabError::io(format!("read the mounts of {}", dir.display()), error))?;
+        .map_err(|error| LabError::at("read the mounts of", dir, error))?;
     let mounts = String::from_utf8_lossy(&mounts);
     options_of(&mounts, id)
         .map(Mount::from_options)
         .ok_or_else(|| {
             let missing =
                 std::io::Error::other(format!("mount {id} is not in /proc/thread-self/mountinfo"));
-            LabError::io(format!("read the mount of {}", dir.display()), missing)
+            LabError::at("read the mount of", dir, missing)
         })
 }
 
@@ -69,7 +69,7 @@ fn mount_point(dir: &Path) -> Result<PathBuf, LabError> {
 fn mount_id(path: &Path) -> Result<u64, LabError> {
     statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID)
         .map(|seen| seen.stx_mnt_id)
-        .map_err(|errno| LabError::io(format!("look up the mount of {}", path.display()), errno))
+        .map_err(|errno| LabError::at("look up the mount of", path, errno))
 }
 
 /// Options of the mount and of its superblock, `proc_pid_mountinfo(5)`.

@@ -2,17 +2,16 @@
 //! nothing but be executed.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use iostrata_core::atime::{ClockState, Operation};
 
 use super::tree::{LINE, Tree};
-use crate::engine::Process;
 use crate::error::LabError;
+use crate::tool::{self, Trouble};
 
 /// Variables that would lead git to another repository.
 const GIT_VARIABLES: [&str; 5] = [
@@ -23,28 +22,20 @@ const GIT_VARIABLES: [&str; 5] = [
     "GIT_COMMON_DIR",
 ];
 
-/// Whether an operation can be done here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Able {
-    Yes,
-    /// Why not, for the result.
-    No(String),
-}
-
 /// Makes what the operation's program needs on this target.
 pub(super) fn prepare(
     operation: Operation,
     tree: &Tree,
     stop: &dyn Fn() -> bool,
-) -> Result<Able, LabError> {
+) -> Result<(), Trouble> {
     match operation {
-        Operation::Exec => Ok(copy_program(tree)),
+        Operation::Exec => copy_program(tree),
         Operation::GitStatus => {
             // As later, so that git does not take the file for a changed one.
             let file = tree.subject(operation);
-            tree.moments.set(&file, ClockState::Due).map_err(|error| {
-                LabError::io(format!("set the times of {}", file.display()), error)
-            })?;
+            tree.moments
+                .set(&file, ClockState::Due)
+                .map_err(|error| LabError::at("set the times of", &file, error))?;
             for arguments in [
                 &["init", "--quiet"][..],
                 // Setting times sets ctime as well, by which git would take the file for
@@ -52,14 +43,11 @@ pub(super) fn prepare(
                 &["config", "core.trustctime", "false"],
                 &["add", "tree/file"],
             ] {
-                let able = run(git(tree).args(arguments), tree, stop)?;
-                if able != Able::Yes {
-                    return Ok(able);
-                }
+                run(git(tree).args(arguments), stop)?;
             }
-            Ok(Able::Yes)
+            Ok(())
         }
-        _ => Ok(Able::Yes),
+        _ => Ok(()),
     }
 }
 
@@ -68,7 +56,7 @@ pub(super) fn perform(
     operation: Operation,
     tree: &Tree,
     stop: &dyn Fn() -> bool,
-) -> Result<Able, LabError> {
+) -> Result<(), Trouble> {
     let subject = tree.subject(operation);
     let mut command = match operation {
         Operation::GitStatus => git(tree),
@@ -99,7 +87,7 @@ pub(super) fn perform(
         Operation::GitStatus => command.args(["--no-optional-locks", "status", "--porcelain"]),
         _ => &mut command,
     };
-    run(&mut command, tree, stop)
+    run(&mut command, stop)
 }
 
 fn git(tree: &Tree) -> Command {
@@ -115,45 +103,18 @@ fn git(tree: &Tree) -> Command {
     command
 }
 
-/// Runs a program to its end; what it says goes to a file.
-fn run(command: &mut Command, tree: &Tree, stop: &dyn Fn() -> bool) -> Result<Able, LabError> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = tree.path("out/output");
-    let failed = |error| LabError::io(format!("write {}", output.display()), error);
-    let file = File::create(&output).map_err(failed)?;
-    command
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stderr(file.try_clone().map_err(failed)?)
-        .stdout(file);
-    let mut process = match Process::start(command) {
-        Ok(process) => process,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Able::No(format!("not installed: no {name} in PATH")));
-        }
-        Err(error) => return Ok(Able::No(format!("cannot run {name}: {error}"))),
-    };
-    let status = process.wait(stop)?;
-    if status.success() {
-        return Ok(Able::Yes);
-    }
-    let said = fs::read(&output).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said);
-    let line = said.lines().next().map(|line| format!(": {line}"));
-    Ok(Able::No(format!(
-        "{name} failed ({status}){}",
-        line.unwrap_or_default()
-    )))
+/// Runs a program that speaks plainly to its end.
+fn run(command: &mut Command, stop: &dyn Fn() -> bool) -> Result<(), Trouble> {
+    tool::run(command.env("LC_ALL", "C"), stop).map(drop)
 }
 
 /// Copies `true`, which does nothing, to be executed on the target.
-fn copy_program(tree: &Tree) -> Able {
+fn copy_program(tree: &Tree) -> Result<(), Trouble> {
     let places = ["/usr/bin/true", "/bin/true"].map(PathBuf::from);
     let Some(program) = places.iter().find(|place| place.is_file()) else {
-        return Able::No("no program to execute: neither /usr/bin/true nor /bin/true".to_owned());
+        let why = "no program to execute: neither /usr/bin/true nor /bin/true";
+        return Err(Trouble::Unusable(why.to_owned()));
     };
-    match fs::copy(program, tree.subject(Operation::Exec)) {
-        Ok(_) => Able::Yes,
-        Err(error) => Able::No(format!("cannot copy {}: {error}", program.display())),
-    }
+    let copied = fs::copy(program, tree.subject(Operation::Exec)).map(drop);
+    copied.map_err(|error| Trouble::Unusable(format!("cannot copy {}: {error}", program.display())))
 }

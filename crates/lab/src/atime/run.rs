@@ -1,113 +1,137 @@
 //! The experiment from end to end.
 
-use iostrata_core::Gap;
-use iostrata_core::atime::{self, AtimeResult, Method, Mount, Operation};
-use iostrata_core::observe::Observer;
+use iostrata_core::atime::{self, AtimeResult, AtimeRow, Loop, LoopRow, Mount, Reading, Rules};
+use iostrata_core::{Gap, lab};
 
-use super::loops::{Item, left_out, loops};
-use super::matrix::{Matrix, matrix, options};
-use super::settings::{Chosen, check};
-use super::{aged, caveats};
-use crate::engine::{Ledger, Progress};
+use super::loops::{Item, loops};
+use super::matrix::{matrix, options};
+use super::settings::{self, Plan};
+use crate::caveats;
+use crate::engine::StoppingRule;
 use crate::error::LabError;
-use crate::session::{RunSettings, Session, unless_failed};
+use crate::experiment::{Experiment, Place};
+use crate::pace::{Expected, START_S};
+use crate::session::Session;
 use crate::target::Target;
 
-/// Runs `lab atime` on `targets`.
-///
-/// File systems that iostrata made are mounted anew with each option; others are
-/// measured with the option they have. `stop` is asked often; once it says yes, what is
-/// running is ended and the rows that are finished are returned, with
-/// [`Method::interrupted`] set. Nothing is written when a target has no room or cannot
-/// be written to.
-pub fn run(
-    chosen: &Chosen,
-    run: &RunSettings,
-    targets: &[Target],
-    observer: Option<&mut dyn Observer>,
-    progress: &mut dyn Progress,
-    stop: &dyn Fn() -> bool,
-) -> Result<AtimeResult, LabError> {
-    check(chosen, targets)?;
-    // A run of a loop takes hundredths of a second: there can be more than of others.
-    let run = RunSettings {
-        stopping: chosen.stopping,
-        ..run.clone()
-    };
-    let (timed, not_timed) = left_out(chosen, targets);
-    let mut items: Vec<Item<'_>> = Vec::new();
-    let mut missing = Vec::new();
-    let mut planned_rows = 0;
-    for (index, target) in targets.iter().enumerate() {
-        let mounts = options(chosen, target)?;
-        planned_rows += mounts.len() * chosen.operations.len();
-        missing.extend(other_options(chosen, target, &mounts));
-        if timed.contains(&index) {
-            items.extend(Item::of(chosen, target)?);
+/// System calls for each file of a loop: times are set, then open, read, close.
+const CALLS: f64 = 5.0;
+
+/// A cell of the matrix waits for the clock's tick and starts a program, twice.
+const CELL_STARTS: f64 = 4.0;
+
+impl Experiment for Plan {
+    type Report = AtimeResult;
+    const AMONG: fn(AtimeResult) -> lab::Experiment = lab::Experiment::Atime;
+    const NOTHING: &'static str =
+        "nothing to measure: give at least one file system and mount option";
+
+    fn usual_tmpfs(&self) -> bool {
+        true
+    }
+
+    fn rows_on(&self, _: &Target) -> usize {
+        (self.operations.len() + self.loops.len()) * self.mounts.len()
+    }
+
+    fn needed_bytes(&self) -> u64 {
+        settings::NEEDED_BYTES
+    }
+
+    /// A run of a loop takes hundredths of a second: there can be more than of others.
+    fn stopping(&self, _: StoppingRule) -> StoppingRule {
+        self.stopping
+    }
+
+    fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected {
+        let pace = &place.pace;
+        let mounts = self.mounts.len() as f64;
+        let cells = self.operations.len() as f64 * mounts;
+        let matrix = Expected::once(cells * CELL_STARTS * START_S);
+        let loops = self.loops.iter().map(|&files| {
+            let (_, reads) = self.size_of(files);
+            let readings = match files {
+                Loop::OneFile => 1.0,
+                Loop::ManyFiles => [Reading::First, Reading::Second].len() as f64,
+            };
+            let run_s = reads as f64 * CALLS * pace.call_s + pace.sync_s;
+            let one = Expected::case(stopping, run_s, run_s + START_S);
+            Expected {
+                least_s: one.least_s * readings * mounts,
+                most_s: one.most_s * readings * mounts,
+            }
+        });
+        loops.chain([matrix]).sum()
+    }
+
+    /// File systems that iostrata made are mounted anew with each option; others are measured
+    /// with the option they have.
+    fn measure(&self, session: &mut Session<'_>) -> Result<AtimeResult, LabError> {
+        let targets = session.targets;
+        session.lack_what_is_unseen();
+        let alone = timed_alone(self, targets);
+        let mut items: Vec<Item<'_>> = Vec::new();
+        let mut planned_rows = 0;
+        for target in targets {
+            let mounts = options(self, target)?;
+            planned_rows += mounts.len() * self.operations.len();
+            session.missing.extend(other_options(self, target, &mounts));
+            if alone.is_none_or(|alone| alone.name == target.name) {
+                items.extend(Item::of(self, target, &mounts));
+            }
         }
-    }
-    planned_rows += items.len();
-    if planned_rows == 0 {
-        return Err(nothing_left(chosen, targets));
-    }
-    missing.extend(not_timed);
-    let mut session = Session {
-        run: &run,
-        observer: observer.map(|observer| observer as &mut dyn Observer),
-        ledger: Ledger::new(progress, steps(chosen, targets.len(), items.len())),
-        stop,
-    };
-    missing.splice(0..0, session.gaps());
-    let mut interrupted = false;
-    let mut filled = matrix(&mut session, chosen, targets, &mut interrupted)?;
-    if rule_of_a_day(chosen, targets) {
-        session.ledger.step("relatime's rule of a day");
-        unless_failed(&mut session, &mut interrupted, |session| {
-            tried(session, &mut filled)
-        })?;
-    }
-    let (looped, warm_up_runs) = loops(&mut session, &items, &mut interrupted)?;
-    missing.extend(filled.missing);
-    let mut rows = filled.rows;
-    rows.extend(looped);
-    let mut result = AtimeResult {
-        question: atime::QUESTION.to_owned(),
-        targets: targets.iter().map(Target::measured).collect(),
-        caveats: caveats::caveats(targets, run.virtualization.as_deref(), &rows),
-        rows,
-        relatime: filled.relatime,
-        comparisons: Vec::new(),
-        answers: Vec::new(),
-        missing,
-        method: Method {
-            timing_runs: if items.is_empty() {
-                (0, 0)
-            } else {
-                (chosen.stopping.min_runs, chosen.stopping.max_runs)
+        planned_rows += items.len();
+        if planned_rows == 0 {
+            return Err(nothing_left(self, targets));
+        }
+        let not_timed = alone.and_then(|alone| not_timed(self, targets, alone));
+        session.missing.extend(not_timed);
+        let filled = matrix(session, self)?;
+        let looped = loops(session, &items)?;
+        session.missing.extend(filled.missing);
+        let mut rows = filled.rows;
+        rows.extend(looped);
+        let mut result = session.result(
+            atime::QUESTION,
+            rows,
+            Rules {
+                relatime: filled.relatime,
+                comparisons: Vec::new(),
             },
-            warm_up_runs,
-            interrupted,
+            (),
             planned_rows,
-        },
-    };
-    result.comparisons = atime::comparisons(&result);
-    result.answers = atime::answers(&result);
-    Ok(result)
+        );
+        result.caveats = caveats(session, &result.rows);
+        if items.is_empty() {
+            result.method.timing_runs = (0, 0);
+        }
+        result.own.comparisons = atime::comparisons(&result);
+        result.answers = atime::answers(&result);
+        Ok(result)
+    }
 }
 
-/// Steps of all parts, for the time left.
-fn steps(chosen: &Chosen, targets: usize, items: usize) -> usize {
-    let matrix = if chosen.operations.is_empty() {
-        0
-    } else {
-        targets * chosen.mounts.len() + 1
-    };
-    matrix + targets + items * (2 + chosen.stopping.max_runs)
+/// The one target whose loops are timed, where it is measured; `None` when those of all are.
+fn timed_alone<'a>(plan: &Plan, targets: &'a [Target]) -> Option<&'a Target> {
+    let only = plan.timed_target?;
+    targets.iter().find(|target| target.name == only)
+}
+
+/// The loops that are not timed where those of one target are.
+fn not_timed(plan: &Plan, targets: &[Target], alone: &Target) -> Option<Gap> {
+    let others = targets.iter().filter(|target| target.name != alone.name);
+    let others: Vec<&str> = others.map(|target| target.name.as_str()).collect();
+    (!others.is_empty() && !plan.loops.is_empty()).then(|| {
+        Gap::new(
+            format!("loops on {}", others.join(", ")),
+            format!("--quick times them on {} only", alone.name),
+        )
+    })
 }
 
 /// The options that a file system of the user's is not mounted with.
-fn other_options(chosen: &Chosen, target: &Target, mounts: &[Mount]) -> Option<Gap> {
-    let others = chosen.mounts.iter().filter(|mount| !mounts.contains(mount));
+fn other_options(plan: &Plan, target: &Target, mounts: &[Mount]) -> Option<Gap> {
+    let others = plan.mounts.iter().filter(|mount| !mounts.contains(mount));
     let names: Vec<&str> = others.map(|mount| mount.as_str()).collect();
     (!names.is_empty()).then(|| {
         let what = format!("{} on {}", names.join(", "), target.name);
@@ -118,8 +142,8 @@ fn other_options(chosen: &Chosen, target: &Target, mounts: &[Mount]) -> Option<G
 }
 
 /// When none of the options can be had.
-fn nothing_left(chosen: &Chosen, targets: &[Target]) -> LabError {
-    let names: Vec<&str> = chosen.mounts.iter().map(|mount| mount.as_str()).collect();
+fn nothing_left(plan: &Plan, targets: &[Target]) -> LabError {
+    let names: Vec<&str> = plan.mounts.iter().map(|mount| mount.as_str()).collect();
     let targets: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
     LabError::Usage(format!(
         "nothing to measure: {} is not mounted with {}, and the user's file systems keep their \
@@ -129,18 +153,29 @@ fn nothing_left(chosen: &Chosen, targets: &[Target]) -> LabError {
     ))
 }
 
-/// Whether relatime's rule of a day is asked for, and ext4 can be mounted.
-fn rule_of_a_day(chosen: &Chosen, targets: &[Target]) -> bool {
-    let ext4 = |target: &Target| target.image && target.storage.filesystem == "ext4";
-    chosen.mounts.contains(&Mount::Relatime)
-        && chosen.operations.contains(&Operation::Read)
-        && targets.iter().any(ext4)
-}
-
-fn tried(session: &Session<'_>, filled: &mut Matrix) -> Result<(), LabError> {
-    match aged::probes(session)? {
-        Ok(probes) => filled.relatime.extend(probes),
-        Err(gap) => filled.missing.push(gap),
+/// Properties of this machine that limit what the rows mean.
+fn caveats(session: &Session<'_>, rows: &[AtimeRow]) -> Vec<String> {
+    let loops = rows.iter().filter_map(|row| match row {
+        AtimeRow::Loop(row) => Some(&**row),
+        AtimeRow::Touch(_) => None,
+    });
+    let loops: Vec<&LoopRow> = loops.collect();
+    let looped = |target: &&Target| loops.iter().any(|row| row.row.target == target.name);
+    let on_disks = session.targets.iter().filter(looped);
+    let on_disks: Vec<&Target> = on_disks.filter(|target| !target.is_memory()).collect();
+    let guest = "other guests' work is part of the noise in all times";
+    let mut caveats = caveats::begun(session, guest);
+    let syncs = "their syncs include the file system that holds them, their requests are counted \
+                 at the loop device";
+    caveats.extend(caveats::images(on_disks.iter().copied(), syncs));
+    if !on_disks.is_empty() {
+        caveats.push(
+            "no time here includes seeks between data and inodes: files were in memory, and inodes \
+             were written together at the sync"
+                .to_owned(),
+        );
     }
-    Ok(())
+    let timed = loops.iter().map(|row| &row.row);
+    caveats.extend(caveats::stolen(timed, "loops"));
+    caveats
 }

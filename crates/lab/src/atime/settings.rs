@@ -3,9 +3,9 @@
 use iostrata_core::atime::{Loop, Mount, Operation};
 
 use crate::engine::StoppingRule;
-use crate::error::LabError;
+use crate::experiment::chosen_or;
 use crate::session::Effort;
-use crate::target::{Target, check_room};
+use crate::target::Target;
 
 /// Bytes of each file, as in the article.
 pub(super) const FILE_BYTES: usize = 4096;
@@ -20,6 +20,9 @@ const QUICK_FILES: u64 = 2_000;
 /// Bytes on a target for each file of a loop: its block, and its inode and directory
 /// entry with room to spare.
 const BYTES_PER_FILE: u64 = 3 * FILE_BYTES as u64;
+
+/// Bytes that must be free on each target.
+pub(super) const NEEDED_BYTES: u64 = MANY_FILES * BYTES_PER_FILE;
 
 /// What the user chose; empty lists mean the defaults.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +39,7 @@ pub struct Selection {
 
 /// What is to be measured on each target.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chosen {
+pub struct Plan {
     /// Operations, in the order of the table.
     pub operations: Vec<Operation>,
     /// Loops.
@@ -53,30 +56,19 @@ pub struct Chosen {
 
 impl Selection {
     /// The choice: who names operations only gets no loops, and the other way round.
-    pub fn chosen(&self) -> Chosen {
-        let all = self.operations.is_empty() && self.loops.is_empty();
-        let operations = if all {
-            &Operation::ALL[..]
+    pub fn plan(&self) -> Plan {
+        let (operations, loops) = if self.operations.is_empty() && self.loops.is_empty() {
+            (&Operation::ALL[..], &Loop::ALL[..])
         } else {
-            &self.operations
+            (&self.operations[..], &self.loops[..])
         };
-        let loops = if all { &Loop::ALL[..] } else { &self.loops };
-        let mounts = if self.mounts.is_empty() {
-            &Mount::ALL[..]
-        } else {
-            &self.mounts
-        };
-        let quick = self.effort == Effort::Quick && self.loops.is_empty();
-        Chosen {
+        let quick = self.effort == Effort::Quick;
+        Plan {
             operations: in_order(&Operation::ALL, operations),
             loops: in_order(&Loop::ALL, loops),
-            mounts: in_order(&Mount::ALL, mounts),
-            timed_target: quick.then_some("ext4"),
-            many_files: if self.effort == Effort::Quick {
-                QUICK_FILES
-            } else {
-                MANY_FILES
-            },
+            mounts: in_order(&Mount::ALL, chosen_or(&self.mounts, &Mount::ALL)),
+            timed_target: (quick && self.loops.is_empty()).then_some("ext4"),
+            many_files: if quick { QUICK_FILES } else { MANY_FILES },
             stopping: stopping(self.effort),
         }
     }
@@ -106,7 +98,7 @@ fn stopping(effort: Effort) -> StoppingRule {
     }
 }
 
-impl Chosen {
+impl Plan {
     /// Files that a loop reads, and how many reads it makes.
     pub(super) fn size_of(&self, files: Loop) -> (u64, u64) {
         match files {
@@ -114,21 +106,14 @@ impl Chosen {
             Loop::ManyFiles => (self.many_files, self.many_files),
         }
     }
-}
 
-/// Bytes that must be free on each target.
-pub fn needed_bytes() -> u64 {
-    MANY_FILES * BYTES_PER_FILE
-}
-
-/// Fails before anything is written if a target could not take the files.
-pub(super) fn check(chosen: &Chosen, targets: &[Target]) -> Result<(), LabError> {
-    if targets.is_empty() || chosen.mounts.is_empty() {
-        return Err(LabError::Usage(
-            "nothing to measure: give at least one file system and mount option".to_owned(),
-        ));
+    /// Whether relatime's rule of a day is asked for, and ext4 can be mounted.
+    pub(super) fn has_rule_of_a_day(&self, targets: &[Target]) -> bool {
+        let ext4 = |target: &Target| target.image && target.storage.filesystem == "ext4";
+        self.mounts.contains(&Mount::Relatime)
+            && self.operations.contains(&Operation::Read)
+            && targets.iter().any(ext4)
     }
-    check_room(targets, needed_bytes())
 }
 
 #[cfg(test)]
@@ -142,7 +127,7 @@ mod tests {
             operations,
             ..Selection::default()
         }
-        .chosen();
+        .plan();
         assert_eq!(chosen.operations, [Operation::Stat, Operation::Read]);
         assert!(chosen.loops.is_empty());
         assert_eq!(chosen.mounts, Mount::ALL);
@@ -151,10 +136,10 @@ mod tests {
             loops,
             ..Selection::default()
         }
-        .chosen();
+        .plan();
         assert!(chosen.operations.is_empty());
         assert_eq!(chosen.loops, [Loop::OneFile]);
-        let all = Selection::default().chosen();
+        let all = Selection::default().plan();
         assert_eq!((all.operations.len(), all.loops.len()), (22, 2));
     }
 
@@ -165,7 +150,7 @@ mod tests {
             effort,
             ..Selection::default()
         };
-        assert_eq!(quick.chosen().timed_target, Some("ext4"));
-        assert_eq!(Selection::default().chosen().timed_target, None);
+        assert_eq!(quick.plan().timed_target, Some("ext4"));
+        assert_eq!(Selection::default().plan().timed_target, None);
     }
 }

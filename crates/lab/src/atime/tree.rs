@@ -35,7 +35,7 @@ impl Tree {
             root: dir.join("operations"),
             moments: Moments::now(),
         };
-        let failed = |error| LabError::io(format!("make files in {}", dir.display()), error);
+        let failed = |error| LabError::at("make files in", dir, error);
         tree.fill().map_err(failed)?;
         Ok(tree)
     }

@@ -1,6 +1,6 @@
 //! The loops, as the workload process does them.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use std::time::Duration;
 use iostrata_core::atime::Reading;
 use rustix::fs::{Mode, OFlags, open, syncfs};
 use rustix::io::read;
+use serde::{Deserialize, Serialize};
 
-use super::job::{LoopReport, ReadLoopJob};
 use super::moments::{now_s, set};
 use super::settings::FILE_BYTES;
-use crate::engine::{Failure, Job, Stopwatch, Task};
+use crate::engine::{Failure, Job, Stopwatch, Task, Work};
 
 /// Access times are set this long before the files' mtime.
 const HOUR_S: i64 = 3600;
@@ -22,6 +22,28 @@ const HOUR_S: i64 = 3600;
 /// Longer than a tick of the clock that access times are taken from, at 100 ticks a
 /// second: a read in the tick of the change would not be newer than it.
 const TICK: Duration = Duration::from_millis(20);
+
+/// Reads files in a loop and syncs their file system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadLoopJob {
+    /// Directory of the files.
+    pub directory: OsString,
+    /// Files, named by their numbers from 0.
+    pub files: u64,
+    /// Opens, reads and closes in all; more than there are files begins anew.
+    pub reads: u64,
+    /// Whether they are read once before.
+    pub reading: Reading,
+}
+
+/// What a [`ReadLoopJob`] took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LoopReport {
+    /// The reading.
+    pub reading: Work,
+    /// The `syncfs` after it.
+    pub sync: Work,
+}
 
 /// Files whose access times are due, or were moved by one reading.
 pub(crate) struct ReadLoopTask {

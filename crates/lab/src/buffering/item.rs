@@ -1,17 +1,15 @@
 //! What is measured: a case on a target.
 
-use std::cell::Cell;
-
 use iostrata_core::buffering::{BufferingRow, Case, MemoryChange, Mode};
 use iostrata_core::bytes;
+use iostrata_core::observe::Stream;
 use iostrata_core::timing::Sample;
 
-use super::job::{NullJob, WriteJob};
-use super::observed::observe;
-use super::settings::null_records;
-use crate::engine::StoppingRule;
+use super::expected::expected_calls;
+use super::memory;
+use super::workload::WriteJob;
 use crate::error::LabError;
-use crate::session::{self, Observed, RunFile, Session, Timed, wide};
+use crate::session::{self, Observed, RunFile, Session, Timed, sync_file_system, wide};
 use crate::target::Target;
 
 /// A case on a target.
@@ -28,15 +26,8 @@ impl session::Item for Item<'_> {
 
     /// `fsync 1 B on ext4`.
     fn label(&self) -> String {
-        let Case {
-            mode, size_bytes, ..
-        } = self.case;
-        format!(
-            "{} {} on {}",
-            mode.as_str(),
-            bytes::exact(size_bytes),
-            self.target.name
-        )
+        let (mode, size) = (self.case.mode.as_str(), bytes::exact(self.case.size_bytes));
+        format!("{mode} {size} on {}", self.target.name)
     }
 
     /// A new file, written and removed.
@@ -47,25 +38,49 @@ impl session::Item for Item<'_> {
         Ok(work.sample)
     }
 
-    fn observe(
-        &self,
-        session: &mut Session<'_>,
-        _: &[BufferingRow],
-    ) -> Result<Observed<Self::Found>, LabError> {
-        observe(session, self)
+    fn observe(&self, session: &mut Session<'_>) -> Result<Observed<Self::Found>, LabError> {
+        let (file, target) = (self.file(), self.target);
+        let mut workload = session.start(&self.job(&file))?;
+        let identity = file.identity()?;
+        // What earlier runs left to write back is not this one's.
+        sync_file_system(&target.dir)?;
+        // Asked of the file that holds the pages, or not at all.
+        let resident = || match target.unknown_cache() {
+            None => memory::resident_bytes(file.path()),
+            Some(_) => None,
+        };
+        let resident_before = resident();
+        let before = memory::read(target.device_path.as_deref());
+        let settle = Some(target.dir.as_path());
+        let pid = workload.pid();
+        let (seen, observation) =
+            session.observed(pid, Stream::default(), settle, |session, _| {
+                let work = workload.go(session.stop)?;
+                let after = memory::read(target.device_path.as_deref());
+                Ok((work, after, resident()))
+            })?;
+        let (work, after, resident_after) = seen;
+        workload.exit()?;
+        file.remove()?;
+        let mut observed: Observed<Self::Found> =
+            Observed::of(session, target, &[identity], &work, observation.as_ref());
+        observed.evidence.cache.resident_before_bytes = resident_before;
+        observed.evidence.cache.resident_after_bytes = resident_after;
+        observed.found = before
+            .zip(after)
+            .map(|(before, after)| MemoryChange { before, after });
+        let expected = expected_calls(&self.case).into_iter();
+        let expected = expected.map(|(name, (count, bytes))| (name, count, bytes));
+        observed.check_calls("the case", expected);
+        Ok(observed)
     }
 
-    fn row(
-        &self,
-        timed: Timed,
-        (): (),
-        mut observed: Observed<Self::Found>,
-        stopping: &StoppingRule,
-    ) -> BufferingRow {
-        observed.notes.extend(wide(timed.timing.as_ref(), stopping));
+    fn row(&self, timed: Timed, (): (), mut observed: Observed<Self::Found>) -> BufferingRow {
+        let notes = &mut observed.notes;
+        notes.extend(wide(timed.timing.as_ref(), &timed.stopping));
         if self.case.mode == Mode::SyncFileRange {
             let why = "not durable: neither metadata nor a device flush is asked for";
-            observed.notes.push(why.to_owned());
+            notes.push(why.to_owned());
         }
         let memory = observed.found.take();
         BufferingRow::new(observed.row(self.case, self.target, timed), memory)
@@ -74,37 +89,15 @@ impl session::Item for Item<'_> {
 
 impl Item<'_> {
     /// The file of the next run.
-    pub(super) fn file(&self) -> RunFile {
-        let Case {
-            mode, size_bytes, ..
-        } = self.case;
-        RunFile::new(&self.target.dir, &format!("{}-{size_bytes}", mode.as_str()))
+    fn file(&self) -> RunFile {
+        let name = format!("{}-{}", self.case.mode.as_str(), self.case.size_bytes);
+        RunFile::new(&self.target.dir, &name)
     }
 
-    pub(super) fn job(&self, file: &RunFile) -> WriteJob {
+    fn job(&self, file: &RunFile) -> WriteJob {
         WriteJob {
             case: self.case,
             path: file.path().into(),
         }
     }
-}
-
-/// Nanoseconds per record of the loop itself: the quickest of three runs around a
-/// write that does nothing. `None` when interrupted.
-pub(super) fn own_cost_ns(
-    session: &mut Session<'_>,
-    size_bytes: u64,
-) -> Result<Option<f64>, LabError> {
-    let count = null_records(session.run.effort);
-    let job = NullJob { size_bytes, count };
-    let least_s = Cell::new(f64::INFINITY);
-    for _ in 0..3 {
-        session.ledger.step("timing the measuring loop itself");
-        match session.work(&job) {
-            Ok(work) => least_s.set(least_s.get().min(work.sample.real_s)),
-            Err(_) if (session.stop)() => return Ok(None),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(Some(least_s.get() * 1e9 / count as f64))
 }

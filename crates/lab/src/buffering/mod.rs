@@ -4,13 +4,9 @@
 //! are really written ([`WriteJob`]), timed, observed and
 //! read back.
 
-pub(crate) mod caveats;
-mod duration;
 mod expected;
 mod item;
-mod job;
 mod memory;
-mod observed;
 mod records;
 mod run;
 mod runtimes;
@@ -20,10 +16,9 @@ mod timeline;
 mod workload;
 mod writer;
 
-pub use duration::expected;
 pub use expected::{Calls, expected_calls};
-pub use job::{NullJob, ReadJob, ReadReport, StepReport, StepsJob, WriteJob};
-pub use run::run;
-pub use settings::{Selection, needed_bytes};
+pub use settings::{Plan, Selection};
+pub use steps::{ReadJob, ReadReport, StepReport, StepsJob};
 pub(crate) use steps::{ReadTask, StepsTask};
+pub use workload::{NullJob, WriteJob};
 pub(crate) use workload::{NullTask, WriteTask};

@@ -1,135 +1,153 @@
 //! The experiment from end to end.
 
-use iostrata_core::Gap;
-use iostrata_core::buffering::{self, BufferingResult, Case, Method, Timeline};
-use iostrata_core::observe::Observer;
+use iostrata_core::buffering::{
+    self, BufferingResult, BufferingRow, Case, GROUP_WRITES, Mode, Seen, Timeline,
+};
+use iostrata_core::lab::{self, OwnCost};
 
-use super::item::{Item, own_cost_ns};
-use super::runtimes::{self, Language};
+use super::item::Item;
+use super::runtimes::{self, LANGUAGES};
+use super::settings::{self, Plan};
 use super::timeline::timeline;
-use super::{caveats, settings};
-use crate::engine::{Ledger, Progress, StoppingRule};
+use super::workload::NullJob;
+use crate::caveats;
+use crate::engine::StoppingRule;
 use crate::error::LabError;
-use crate::session::{RunSettings, Session, measure, unless_failed};
+use crate::experiment::{Experiment, Place};
+use crate::pace::{Expected, Pace, START_S};
+use crate::session::{Session, measure};
 use crate::target::Target;
 
-/// Runs that measure the loop itself.
-const NULL_RUNS: usize = 3;
+/// Steps of a timeline: a reader's process for each.
+const TIMELINE_STARTS: f64 = 12.0;
 
-/// Runs `lab buffering` on `targets`.
-///
-/// `stop` is asked often; once it says yes, what is running is ended and the
-/// rows that were timed are returned, with [`Method::interrupted`] set. Nothing is
-/// written when a target has no room or cannot be written to.
-pub fn run<'a>(
-    cases: &'a [Case],
-    run: &'a RunSettings,
-    targets: &[Target],
-    observer: Option<&'a mut dyn Observer>,
-    progress: &'a mut dyn Progress,
-    stop: &'a dyn Fn() -> bool,
-) -> Result<BufferingResult, LabError> {
-    settings::check(cases, targets)?;
-    let items: Vec<Item<'_>> = targets
-        .iter()
-        .flat_map(|target| cases.iter().map(move |&case| Item { target, case }))
-        .collect();
-    let steps = Steps::new(cases, run, targets, items.len(), observer.is_some());
-    let ledger = Ledger::new(progress, steps.all());
-    let mut session = Session {
-        run,
-        observer,
-        ledger,
-        stop,
-    };
+/// Processes that are started for a language: compiler, version, programs.
+const LANGUAGE_STARTS: f64 = 60.0;
 
-    let smallest = cases.iter().map(|case| case.size_bytes).min().unwrap_or(1);
-    let own_cost_ns = own_cost_ns(&mut session, smallest)?;
-    let mut interrupted = false;
-    let (rows, warm_up_runs) = measure(&mut session, &items, steps.after, &mut interrupted)?;
-    let mut missing = session.gaps();
-    let timelines = timelines(&mut session, cases, targets, &mut missing, &mut interrupted)?;
-    let table = unless_failed(&mut session, &mut interrupted, runtimes::table)?;
-    let table = table.unwrap_or_default();
-    missing.extend(table.missing);
+impl Experiment for Plan {
+    type Report = BufferingResult;
+    const AMONG: fn(BufferingResult) -> lab::Experiment = lab::Experiment::Buffering;
+    const NOTHING: &'static str =
+        "nothing to measure: give at least one mode, size and file system";
 
-    let StoppingRule {
-        min_runs, max_runs, ..
-    } = run.stopping;
-    let method = Method {
-        timing_runs: (min_runs, max_runs),
-        warm_up_runs,
-        own_cost_ns,
-        interrupted,
-        planned_rows: items.len(),
-    };
-    let mut result = BufferingResult {
-        question: buffering::QUESTION.to_owned(),
-        targets: targets.iter().map(Target::measured).collect(),
-        caveats: caveats::caveats(targets, run.virtualization.as_deref(), &rows, &method),
-        rows,
-        timelines,
-        runtimes: table.rows,
-        answers: Vec::new(),
-        missing,
-        method,
-    };
-    result.answers = buffering::answers(&result);
-    Ok(result)
-}
-
-/// Steps for the time left.
-struct Steps {
-    passes: usize,
-    /// After the passes.
-    after: usize,
-}
-
-impl Steps {
-    fn new(
-        cases: &[Case],
-        run: &RunSettings,
-        targets: &[Target],
-        items: usize,
-        observed: bool,
-    ) -> Self {
-        let modes = timeline_modes(cases).len();
-        let languages = if observed { Language::ALL.len() } else { 0 };
-        Self {
-            passes: NULL_RUNS + items * (2 + run.stopping.max_runs),
-            after: targets.len() * modes + languages,
-        }
+    fn rows_on(&self, _: &Target) -> usize {
+        self.cases.len()
     }
 
-    fn all(&self) -> usize {
-        self.passes + self.after
+    fn needed_bytes(&self) -> u64 {
+        settings::needed_bytes(&self.cases)
+    }
+
+    fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected {
+        let rows = self
+            .cases
+            .iter()
+            .map(|case| Expected::case(stopping, run_s(case, &place.pace), START_S));
+        let starts = Mode::ALL.len() as f64 * TIMELINE_STARTS;
+        let languages = if place.is_first {
+            LANGUAGE_STARTS * LANGUAGES.len() as f64
+        } else {
+            0.0
+        };
+        rows.chain([Expected::once((starts + languages) * START_S)])
+            .sum()
+    }
+
+    fn measure(&self, session: &mut Session<'_>) -> Result<BufferingResult, LabError> {
+        let targets = session.targets.iter();
+        let items: Vec<Item<'_>> = targets
+            .flat_map(|target| self.cases.iter().map(move |&case| Item { target, case }))
+            .collect();
+        let own_cost_ns = self.own_cost_ns(session)?;
+        let modes = self.modes();
+        let languages = session.observer.as_ref().map_or(0, |_| LANGUAGES.len());
+        let steps_after = session.targets.len() * modes.len() + languages;
+        let rows = measure(session, &items, steps_after)?;
+        session.lack_what_is_unseen();
+        let timelines = timelines(session, &modes)?;
+        let mut runtimes = Vec::new();
+        session.unless_failed(|session| runtimes::fill(&mut runtimes, session))?;
+        let mut result = session.result(
+            buffering::QUESTION,
+            rows,
+            Seen {
+                timelines,
+                runtimes,
+            },
+            OwnCost { own_cost_ns },
+            items.len(),
+        );
+        result.caveats = caveats(session, &result.rows, own_cost_ns);
+        result.answers = buffering::answers(&result);
+        Ok(result)
     }
 }
 
-fn timelines(
-    session: &mut Session<'_>,
-    cases: &[Case],
-    targets: &[Target],
-    missing: &mut Vec<Gap>,
-    interrupted: &mut bool,
-) -> Result<Vec<Timeline>, LabError> {
+impl Plan {
+    /// Nanoseconds per record of the loop itself, with the smallest records.
+    fn own_cost_ns(&self, session: &mut Session<'_>) -> Result<Option<f64>, LabError> {
+        let sizes = self.cases.iter().map(|case| case.size_bytes);
+        let job = NullJob {
+            size_bytes: sizes.min().unwrap_or(1),
+            count: settings::null_records(session.run.effort),
+        };
+        let loop_s = session.loop_s(|session| session.work(&job))?;
+        Ok(loop_s.map(|seconds| seconds * 1e9 / job.count as f64))
+    }
+
+    /// Those that have timelines.
+    fn modes(&self) -> Vec<Mode> {
+        let chosen = |mode: &Mode| self.cases.iter().any(|case| case.mode == *mode);
+        Mode::ALL.into_iter().filter(chosen).collect()
+    }
+}
+
+fn timelines(session: &mut Session<'_>, modes: &[Mode]) -> Result<Vec<Timeline>, LabError> {
     let mut timelines = Vec::new();
-    for target in targets {
-        for mode in timeline_modes(cases) {
-            let done = unless_failed(session, interrupted, |session| {
-                timeline(session, target, mode)
-            })?;
+    for target in session.targets {
+        for &mode in modes {
+            let done = session.unless_failed(|session| timeline(session, target, mode))?;
             let Some((timeline, gap)) = done else {
                 return Ok(timelines);
             };
             timelines.push(timeline);
+            let missing = &mut session.missing;
             missing.extend(gap.filter(|gap| !missing.contains(gap)));
         }
     }
     Ok(timelines)
 }
 
-fn timeline_modes(cases: &[Case]) -> Vec<buffering::Mode> {
-    let chosen = |mode: &buffering::Mode| cases.iter().any(|case| case.mode == *mode);
-    buffering::Mode::ALL.into_iter().filter(chosen).collect()
+/// Properties of this machine that limit what the rows mean.
+fn caveats(session: &Session<'_>, rows: &[BufferingRow], own_cost_ns: Option<f64>) -> Vec<String> {
+    let targets = session.targets;
+    let flushed = "a flush that has completed here reached the host, which may keep it in memory";
+    let mut caveats = caveats::begun(session, flushed);
+    caveats.extend(targets.iter().filter_map(caveats::of_written));
+    caveats.extend(caveats::images(targets, caveats::IMAGE_WRITES));
+    caveats.extend(caveats::stolen(rows.iter().map(|row| &row.row), "rows"));
+    let each_ns = rows.iter().map(|BufferingRow { row, .. }| {
+        let Case { count, .. } = row.case;
+        Some(row.timing.as_ref()?.median_s * 1e9 / count as f64)
+    });
+    let costly = caveats::own_cost("making a record", own_cost_ns, "time", each_ns);
+    caveats.extend(costly);
+    caveats
+}
+
+/// One run: its calls, its bytes and its syncs.
+fn run_s(case: &Case, pace: &Pace) -> f64 {
+    let records = case.count as f64;
+    let syncs = match case.mode {
+        Mode::Buffered | Mode::Flush => 0.0,
+        Mode::FinalFsync => 1.0,
+        Mode::GroupFsync => (records / GROUP_WRITES as f64).ceil(),
+        _ => records,
+    };
+    let byte_s = if syncs > 0.0 {
+        pace.stored_byte_s
+    } else {
+        pace.copied_byte_s
+    };
+    records * (pace.call_s + case.size_bytes as f64 * byte_s) + syncs * pace.sync_s
 }

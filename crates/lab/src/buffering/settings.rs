@@ -3,8 +3,8 @@
 use iostrata_core::buffering::{Case, Mode};
 
 use crate::error::LabError;
+use crate::experiment::{chosen_or, distinct, with_structures};
 use crate::session::Effort;
-use crate::target::{Target, check_room};
 
 /// The article's record sizes, bytes.
 const SIZES: [u64; 2] = [1, 100_000];
@@ -32,28 +32,27 @@ pub struct Selection {
     pub effort: Effort,
 }
 
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// By size and within a size by mode.
+    pub cases: Vec<Case>,
+}
+
 impl Selection {
-    /// The cases, by size and within a size by mode.
-    pub fn cases(&self) -> Result<Vec<Case>, LabError> {
+    /// The cases; a usage error for what cannot be written.
+    pub fn plan(&self) -> Result<Plan, LabError> {
         if self.count == Some(0) {
-            return Err(usage(
+            return Err(LabError::usage(
                 "--count 0 leaves nothing to measure; give 1 or more records",
             ));
         }
-        let sizes = if self.sizes_bytes.is_empty() {
-            &SIZES[..]
-        } else {
-            &self.sizes_bytes
-        };
-        let modes = if self.modes.is_empty() {
-            &Mode::ALL[..]
-        } else {
-            &self.modes
-        };
         let mut cases = Vec::new();
-        for &size_bytes in sizes {
+        for &size_bytes in chosen_or(&self.sizes_bytes, &SIZES) {
             if size_bytes == 0 {
-                return Err(usage("--size 0 writes nothing; give 1 byte or more"));
+                return Err(LabError::usage(
+                    "--size 0 writes nothing; give 1 byte or more",
+                ));
             }
             let count = self
                 .count
@@ -62,22 +61,20 @@ impl Selection {
                 .checked_mul(count)
                 .is_none_or(|bytes| i64::try_from(bytes).is_err())
             {
-                return Err(usage(&format!(
+                return Err(LabError::usage(format!(
                     "{count} records of {size_bytes} bytes are more than a file can hold; ask for less"
                 )));
             }
-            for &mode in modes {
-                let case = Case {
-                    mode,
-                    size_bytes,
-                    count,
-                };
-                if !cases.contains(&case) {
-                    cases.push(case);
-                }
-            }
+            let modes = chosen_or(&self.modes, &Mode::ALL).iter();
+            cases.extend(modes.map(|&mode| Case {
+                mode,
+                size_bytes,
+                count,
+            }));
         }
-        Ok(cases)
+        Ok(Plan {
+            cases: distinct(cases),
+        })
     }
 }
 
@@ -101,29 +98,12 @@ pub(super) fn null_records(effort: Effort) -> u64 {
 
 /// Bytes that must be free on each target: the largest file and a fifth more for
 /// the file system's own structures.
-pub fn needed_bytes(cases: &[Case]) -> u64 {
-    let largest = cases
+pub(super) fn needed_bytes(cases: &[Case]) -> u64 {
+    let files = cases
         .iter()
-        .map(|case| case.size_bytes.saturating_mul(case.count))
-        .max();
-    let largest = largest
-        .unwrap_or(0)
-        .max(TIMELINE_RECORDS * TIMELINE_SIZE_BYTES);
-    largest.saturating_add(largest / 5)
-}
-
-/// Fails before anything is written if a target could not take the cases.
-pub(super) fn check(cases: &[Case], targets: &[Target]) -> Result<(), LabError> {
-    if cases.is_empty() || targets.is_empty() {
-        return Err(usage(
-            "nothing to measure: give at least one mode, size and file system",
-        ));
-    }
-    check_room(targets, needed_bytes(cases))
-}
-
-fn usage(message: &str) -> LabError {
-    LabError::Usage(message.to_owned())
+        .map(|case| case.size_bytes.saturating_mul(case.count));
+    let timeline = TIMELINE_RECORDS * TIMELINE_SIZE_BYTES;
+    with_structures(files.fold(timeline, u64::max))
 }
 
 #[cfg(test)]
@@ -140,8 +120,9 @@ mod tests {
             ..Selection::default()
         };
         selection
-            .cases()
+            .plan()
             .unwrap()
+            .cases
             .iter()
             .map(|case| (case.size_bytes, case.count))
             .collect()
@@ -164,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_default_is_every_mode_at_the_articles_sizes() {
-        let cases = Selection::default().cases().unwrap();
+        let cases = Selection::default().plan().unwrap().cases;
         assert_eq!(cases.len(), 20);
         assert_eq!(
             cases[0],
@@ -183,7 +164,7 @@ mod tests {
             sizes_bytes: vec![7, 7],
             ..Selection::default()
         };
-        assert_eq!(selection.cases().unwrap().len(), 10);
+        assert_eq!(selection.plan().unwrap().cases.len(), 10);
     }
 
     #[test]
@@ -207,7 +188,7 @@ mod tests {
                 ..Selection::default()
             },
         ] {
-            assert!(selection.cases().unwrap_err().is_usage(), "{selection:?}");
+            assert!(selection.plan().unwrap_err().is_usage(), "{selection:?}");
         }
     }
 

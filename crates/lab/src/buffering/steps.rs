@@ -1,16 +1,61 @@
 //! Writing a few records one by one, and reading back what is there: the two
 //! processes of a visibility timeline.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 
 use iostrata_core::buffering::Mode;
+use serde::{Deserialize, Serialize};
 
-use super::job::{ReadJob, ReadReport, StepReport, StepsJob};
 use super::records::Records;
 use super::writer::Writer;
 use crate::engine::{Failure, Job, Task, monotonic_ns};
+
+/// Writes a few records, one for each `go`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepsJob {
+    /// How each record is handed over.
+    pub mode: Mode,
+    /// Bytes per record.
+    pub size_bytes: u64,
+    /// Records.
+    pub count: u64,
+    /// File to create. It must not exist.
+    pub path: OsString,
+}
+
+/// One step of a [`StepsJob`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepReport {
+    /// What was done: `open`, `write 1`, `close` ...
+    pub action: String,
+    /// Bytes handed over so far.
+    pub written_bytes: u64,
+    /// `CLOCK_MONOTONIC` at the end of the step, nanoseconds.
+    pub ended_ns: u64,
+    /// Whether it was the last.
+    pub last: bool,
+}
+
+/// Reads a file of records and says how many bytes of it are right.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReadJob {
+    /// Bytes per record of the writer.
+    pub size_bytes: u64,
+    /// File to read.
+    pub path: OsString,
+}
+
+/// What a [`ReadJob`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadReport {
+    /// Bytes from the start of the file up to the first wrong one.
+    pub right_bytes: u64,
+    /// Bytes the file has.
+    pub length_bytes: u64,
+}
 
 /// Writes one record for each `go`, after an `open` and before a `close`.
 pub(crate) struct StepsTask {

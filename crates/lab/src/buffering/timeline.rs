@@ -2,11 +2,12 @@
 
 use iostrata_core::buffering::{Mode, Step, Timeline, Written, durable_bytes};
 use iostrata_core::observe::{Observation, Stream};
-use iostrata_core::{Call, FileId, Gap};
+use iostrata_core::trace::{Direction, direction};
+use iostrata_core::{FileId, Gap};
 
-use super::job::{ReadJob, StepReport, StepsJob};
 use super::settings::{TIMELINE_RECORDS, TIMELINE_SIZE_BYTES};
-use crate::engine::{KernelFile, Workload, observed_file};
+use super::steps::{ReadJob, StepReport, StepsJob};
+use crate::engine::{KernelFile, Workload};
 use crate::error::LabError;
 use crate::session::{RunFile, Session};
 use crate::target::Target;
@@ -30,20 +31,17 @@ pub(super) fn timeline(
         path: file.path().into(),
     };
     let mut writer = session.start(&job)?;
-    let process = writer.pid();
-    let (seen, observation) = session.observed(
-        process,
-        Stream {
-            calls: true,
-            requests: true,
-        },
-        |session| walk(session, &mut writer, &file),
-        // What is written back after the last step belongs to no step.
-        &|| Ok(()),
-    )?;
+    let pid = writer.pid();
+    let stream = Stream {
+        calls: true,
+        requests: true,
+    };
+    // What is written back after the last step belongs to no step.
+    let (seen, observation) = session.observed(pid, stream, None, |session, _| {
+        walk(session, &mut writer, &file)
+    })?;
     writer.exit()?;
-    let identity = observed_file(file.path())
-        .map_err(|error| LabError::io(format!("look up {}", file.path().display()), error))?;
+    let identity = file.identity()?;
     file.remove()?;
     let durability = match &observation {
         Some(observation) => Durability::of(observation, target, mode, identity),
@@ -86,9 +84,7 @@ fn walk(
     let mut seen = Vec::new();
     loop {
         let step = writer.go(session.stop)?;
-        let mut reader = session.start(&read)?;
-        let found = reader.go(session.stop)?;
-        reader.exit()?;
+        let found = session.work(&read)?;
         let last = step.last;
         seen.push((step, found.right_bytes));
         if last {
@@ -154,19 +150,24 @@ fn writes(
 ) -> Vec<Written> {
     let syncs_itself = matches!(mode, Mode::OSync | Mode::ODsync | Mode::RwfDsync);
     let mut end_bytes = 0;
-    let ops = observation
-        .ops
-        .iter()
-        .filter(|op| matches!(&op.call, Call::Write { file, .. } if is_file(file)));
-    ops.filter_map(|op| {
-        end_bytes += op.outcome.ok()?;
-        let inside_ns = if syncs_itself { 0 } else { op.took_ns };
-        Some(Written {
-            end_bytes,
-            returned_ns: op.started_ns + inside_ns,
+    let ops = observation.ops.iter().map(|op| (op.call, op.file));
+    let writes = ops.filter(|(call, file)| {
+        direction(call.name) == Some(Direction::Write) && file.as_ref().is_some_and(&is_file)
+    });
+    writes
+        .filter_map(|(call, _)| {
+            end_bytes += call.outcome.ok()?;
+            let returned_ns = if syncs_itself {
+                call.started_ns
+            } else {
+                call.ended_ns
+            };
+            Some(Written {
+                end_bytes,
+                returned_ns,
+            })
         })
-    })
-    .collect()
+        .collect()
 }
 
 /// Why requests of this target do not show what is durable.
@@ -197,7 +198,7 @@ mod tests {
     use iostrata_core::environment::Device;
     use iostrata_core::evidence::{Cause, Phase, RawEvidence};
     use iostrata_core::observe::RequestEvent;
-    use iostrata_core::{Captured, Op};
+    use iostrata_core::{Call, Op};
 
     use super::*;
     use crate::session::target;
@@ -213,20 +214,17 @@ mod tests {
     };
 
     fn write(started_ns: u64, took_ns: u64, bytes: u64) -> Op {
-        let pieces = Captured::Whole(vec![bytes]);
-        let call = Call::Write {
-            name: "write",
-            file: FILE,
-            pieces,
-        };
         Op {
-            id: 0,
-            process: 1,
-            thread: 1,
-            started_ns,
-            took_ns,
-            call,
-            outcome: Ok(bytes),
+            call: Call {
+                process: 1,
+                thread: 1,
+                started_ns,
+                ended_ns: started_ns + took_ns,
+                name: "write",
+                outcome: Ok(bytes),
+            },
+            file: Some(FILE),
+            pieces_bytes: vec![bytes],
         }
     }
 

@@ -1,48 +1,54 @@
 //! The timed work of a case, as the workload process does it.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::Path;
 
-use super::job::{NullJob, WriteJob};
+use iostrata_core::buffering::Case;
+use serde::{Deserialize, Serialize};
+
 use super::records::Records;
 use super::writer::Writer;
 use crate::engine::{Failure, Job, Stopwatch, Task, Work};
 
+/// Writes a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WriteJob {
+    /// How, how large, how many.
+    pub case: Case,
+    /// File to create. It must not exist.
+    pub path: OsString,
+}
+
+/// The same loop with a write that does nothing: what measuring itself costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NullJob {
+    /// Bytes per record.
+    pub size_bytes: u64,
+    /// Records.
+    pub count: u64,
+}
+
 /// A case that is ready to be written: file open, records in memory.
-pub(crate) struct WriteTask {
-    path: PathBuf,
+pub(crate) struct WriteTask(Loop);
+
+/// The loop of [`WriteTask`] around a write that does nothing.
+pub(crate) struct NullTask(Loop);
+
+struct Loop {
+    /// Where it writes to, for errors.
+    name: String,
     count: u64,
     records: Records,
     writer: Writer,
 }
 
-impl Job for WriteJob {
-    const NAME: &'static str = "write";
-    type Report = Work;
-}
-
-impl Task for WriteTask {
-    type Job = WriteJob;
-
-    /// Creates the file and the records.
-    fn prepare(job: WriteJob) -> Result<Self, Failure> {
-        let path = PathBuf::from(job.path);
-        let records = Records::new(job.case.size_bytes)?;
-        let writer = Writer::create(&path, job.case.mode)
-            .map_err(|error| Failure::from_io(&format!("create {}", path.display()), &error))?;
-        Ok(Self {
-            path,
-            count: job.case.count,
-            records,
-            writer,
-        })
-    }
-
+impl Loop {
     /// Writes all records, timed up to and including what a close would flush.
     /// The file stays open.
-    fn go(&mut self) -> Result<Work, Failure> {
-        let (path, count) = (&self.path, self.count);
+    fn work(&mut self) -> Result<Work, Failure> {
+        let (name, count) = (&self.name, self.count);
         let failure = |number, error| {
-            let doing = format!("write record {number} of {count} to {}", path.display());
+            let doing = format!("write record {number} of {count} to {name}");
             Failure::from_io(&doing, &error)
         };
         let watch = Stopwatch::start()?;
@@ -58,10 +64,31 @@ impl Task for WriteTask {
     }
 }
 
-/// The loop of [`WriteTask`] around a write that does nothing.
-pub(crate) struct NullTask {
-    count: u64,
-    records: Records,
+impl Job for WriteJob {
+    const NAME: &'static str = "write";
+    type Report = Work;
+}
+
+impl Task for WriteTask {
+    type Job = WriteJob;
+
+    /// Creates the file and the records.
+    fn prepare(job: WriteJob) -> Result<Self, Failure> {
+        let path = Path::new(&job.path);
+        let records = Records::new(job.case.size_bytes)?;
+        let writer = Writer::create(path, job.case.mode)
+            .map_err(|error| Failure::from_io(&format!("create {}", path.display()), &error))?;
+        Ok(Self(Loop {
+            name: path.display().to_string(),
+            count: job.case.count,
+            records,
+            writer,
+        }))
+    }
+
+    fn go(&mut self) -> Result<Work, Failure> {
+        self.0.work()
+    }
 }
 
 impl Job for NullJob {
@@ -74,21 +101,15 @@ impl Task for NullTask {
 
     /// Makes the records.
     fn prepare(job: NullJob) -> Result<Self, Failure> {
-        Ok(Self {
+        Ok(Self(Loop {
+            name: "nothing".to_owned(),
             count: job.count,
             records: Records::new(job.size_bytes)?,
-        })
+            writer: Writer::nothing(),
+        }))
     }
 
-    /// Runs the loop.
     fn go(&mut self) -> Result<Work, Failure> {
-        let mut writer = Writer::nothing();
-        let failure = |error| Failure::from_io("write nothing", &error);
-        let watch = Stopwatch::start()?;
-        for _ in 0..self.count {
-            writer.write(self.records.next()).map_err(failure)?;
-        }
-        writer.finish().map_err(failure)?;
-        watch.stop()
+        self.0.work()
     }
 }

@@ -1,21 +1,28 @@
 //! What is measured: a copy on a target, or a yardstick.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
 
 use iostrata_core::bytes;
 use iostrata_core::copy::{Case, Destination, Measure, Source};
+use iostrata_core::evidence::{Charge, Evidence, RawEvidence, assemble};
 use iostrata_core::lab::Row;
+use iostrata_core::observe::Stream;
 use iostrata_core::timing::Sample;
 
 use super::methods::CopyJob;
-use super::observed::observe;
 use super::source::{SourceFile, make_existing};
 use super::states::States;
 use super::yardsticks::YardstickJob;
-use crate::engine::{Residency, StoppingRule};
+use crate::engine::{KernelFile, Residency, residency};
 use crate::error::LabError;
-use crate::session::{self, Observed, RunFile, Session, Timed};
+use crate::session::{self, Observed, RunFile, Session, Timed, identity, sync_file_system};
 use crate::target::Target;
+
+/// The call that the stopwatch makes before and after the copy.
+const OWN_CALL: &str = "getrusage";
 
 /// A case on a target.
 #[derive(Clone, Copy)]
@@ -29,6 +36,7 @@ pub(super) struct Item<'a> {
 
 impl session::Item for Item<'_> {
     type Gathered = States;
+    /// The state of the source before the copy, where it is known.
     type Found = Option<Residency>;
     type Row = Row<Case>;
 
@@ -59,12 +67,42 @@ impl session::Item for Item<'_> {
         Ok(work.sample)
     }
 
-    fn observe(
-        &self,
-        session: &mut Session<'_>,
-        _: &[Row<Case>],
-    ) -> Result<Observed<Self::Found>, LabError> {
-        observe(session, self)
+    fn observe(&self, session: &mut Session<'_>) -> Result<Observed<Self::Found>, LabError> {
+        let target = self.target;
+        let copy = self.destination(session)?;
+        let mut workload = session.start(&self.job(&copy))?;
+        let pid = workload.pid();
+        let pipes = [0, 1].map(|fd| identity(Path::new(&format!("/proc/{pid}/fd/{fd}"))));
+        let source = identity(self.source.path())?;
+        // What earlier runs left to write back is not this one's, and would keep pages.
+        sync_file_system(&target.dir)?;
+        let state = self.source.prepare(self.case.source, target)?;
+        let settle = Some(target.dir.as_path());
+        let ((work, made), observation) =
+            session.observed(pid, Stream::default(), settle, |session, _| {
+                Ok((workload.go(session.stop)?, copy.identity()?))
+            })?;
+        workload.exit()?;
+        let resident_after = residency(self.source.path()).ok();
+        self.verify(&copy, session)?;
+        copy.remove()?;
+
+        let files = [source, made];
+        let mut observed: Observed<Self::Found> =
+            Observed::of(session, target, &files, &work, observation.as_ref());
+        if let Some(observation) = observation {
+            let [input, output] = pipes;
+            all_calls(&mut observed.evidence, &observation.raw, &[input?, output?]);
+        }
+        let bytes = |seen: &Residency| seen.resident_bytes();
+        let cache = &mut observed.evidence.cache;
+        cache.resident_before_bytes = state.as_ref().map(bytes);
+        cache.resident_after_bytes = resident_after
+            .as_ref()
+            .filter(|_| target.unknown_cache().is_none())
+            .map(bytes);
+        observed.found = state;
+        Ok(observed)
     }
 
     fn row(
@@ -72,7 +110,6 @@ impl session::Item for Item<'_> {
         timed: Timed,
         mut gathered: States,
         mut observed: Observed<Self::Found>,
-        _: &StoppingRule,
     ) -> Row<Case> {
         gathered.add(&self.case, observed.found.as_ref());
         observed.notes.extend(gathered.notes(&self.case));
@@ -82,7 +119,7 @@ impl session::Item for Item<'_> {
 
 impl Item<'_> {
     /// The file that the next copy makes, or goes over.
-    pub(super) fn destination(&self, session: &Session<'_>) -> Result<RunFile, LabError> {
+    fn destination(&self, session: &Session<'_>) -> Result<RunFile, LabError> {
         let copy = RunFile::new(&self.target.dir, "copy");
         if self.case.destination == Destination::Existing {
             make_existing(copy.path(), self.case.size_bytes, session.stop)?;
@@ -90,7 +127,7 @@ impl Item<'_> {
         Ok(copy)
     }
 
-    pub(super) fn job(&self, copy: &RunFile) -> CopyJob {
+    fn job(&self, copy: &RunFile) -> CopyJob {
         CopyJob {
             case: self.case,
             from: self.source.path().into(),
@@ -100,7 +137,7 @@ impl Item<'_> {
 
     /// Fails unless the copy has the source's contents: then nothing about it is worth
     /// reporting.
-    pub(super) fn verify(&self, copy: &RunFile, session: &Session<'_>) -> Result<(), LabError> {
+    fn verify(&self, copy: &RunFile, session: &Session<'_>) -> Result<(), LabError> {
         if self.source.is_copied_to(copy.path(), session.stop)? {
             self.verified.set(self.verified.get() + 1);
             return Ok(());
@@ -109,6 +146,31 @@ impl Item<'_> {
             method: self.case.method.as_str(),
             copy: copy.path().to_owned(),
         })
+    }
+}
+
+/// Counts every call of the copy, whatever file it is on: memory it maps, pipes it makes,
+/// programs it starts. Not the copy's are the calls on the pipes to the parent, and those of
+/// the stopwatch.
+fn all_calls(evidence: &mut Evidence, raw: &RawEvidence, pipes: &[KernelFile; 2]) {
+    let rows = raw.syscalls.iter().flatten();
+    let files = rows
+        .filter_map(|row| row.file)
+        .map(|file| (file.device, file.inode));
+    let parents = |file: &(u32, u64)| pipes.iter().any(|pipe| (pipe.device, pipe.inode) == *file);
+    let files: BTreeSet<(u32, u64)> = files.filter(|file| !parents(file)).collect();
+    let all = assemble(
+        raw,
+        &Charge {
+            disks: Vec::new(),
+            files: Some(files),
+            unnamed_calls: true,
+        },
+    );
+    evidence.syscalls = all.syscalls;
+    evidence.blocked_s = all.blocked_s;
+    if let Some(calls) = &mut evidence.syscalls {
+        calls.remove(OWN_CALL);
     }
 }
 
@@ -139,7 +201,7 @@ impl YardstickItem<'_> {
         let path = match (&made, self.place) {
             (Some(file), _) => file.path().into(),
             (None, Some((_, source))) => source.path().into(),
-            (None, None) => std::ffi::OsString::new(),
+            (None, None) => OsString::new(),
         };
         let work = session.work(&YardstickJob {
             measure: self.measure,
@@ -148,5 +210,54 @@ impl YardstickItem<'_> {
         })?;
         made.map_or(Ok(()), RunFile::remove)?;
         Ok(work.sample)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iostrata_core::FileId;
+    use iostrata_core::evidence::SyscallRow;
+
+    use super::*;
+
+    fn row(name: &'static str, inode: Option<u64>) -> SyscallRow {
+        SyscallRow {
+            name,
+            file: inode.map(|inode| FileId {
+                device: 12,
+                inode,
+                generation: 0,
+            }),
+            count: 3,
+            errors: 0,
+            returned: 30,
+            time_ns: 0,
+            blocked_ns: 0,
+            histogram: Vec::new(),
+            shape: None,
+            is_source: false,
+        }
+    }
+
+    #[test]
+    fn all_calls_but_the_parents_and_the_stopwatchs() {
+        let raw = RawEvidence {
+            syscalls: Some(vec![
+                row("read", Some(1)),
+                row("write", Some(2)),
+                row("read", Some(7)),
+                row("splice", Some(8)),
+                row("munmap", None),
+                row("getrusage", None),
+            ]),
+            ..RawEvidence::default()
+        };
+        let pipe = |inode| KernelFile { device: 12, inode };
+        let mut evidence = Evidence::default();
+        all_calls(&mut evidence, &raw, &[pipe(1), pipe(2)]);
+        let calls = evidence.syscalls.unwrap();
+        let names: Vec<&str> = calls.keys().map(String::as_str).collect();
+        assert_eq!(names, ["munmap", "read", "splice"]);
+        assert_eq!(calls["read"].count, 3);
     }
 }

@@ -4,11 +4,9 @@
 //! ([`CopyJob`]), timed, observed, and every copy is compared with
 //! its source.
 
-mod caveats;
-mod duration;
+mod ground;
 mod item;
 mod methods;
-mod observed;
 mod probe;
 mod run;
 mod settings;
@@ -16,10 +14,7 @@ mod source;
 mod states;
 mod yardsticks;
 
-pub use duration::expected;
 pub use methods::CopyJob;
-pub(crate) use methods::CopyTask;
-pub use run::run;
-pub use settings::{Buffer, Cases, Selection, needed_bytes};
+pub use settings::{Buffer, Plan, Selection};
 pub use yardsticks::YardstickJob;
 pub(crate) use yardsticks::YardstickTask;

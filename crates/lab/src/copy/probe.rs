@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 
-use iostrata_core::Gap;
 use iostrata_core::copy::{Case, Measure, Method, Source};
 
 use super::item::{Item, YardstickItem};
@@ -11,6 +10,7 @@ use super::source::SourceFile;
 use super::states::States;
 use crate::engine::{EngineError, FailureKind};
 use crate::error::LabError;
+use crate::refused::Refused;
 use crate::session::{Item as _, Session};
 use crate::target::Target;
 
@@ -21,11 +21,11 @@ const PROBE_BYTES: u64 = (64 << 10) + 1;
 const PROBE_BUFFER_BYTES: u64 = 8 << 10;
 
 /// What a target can do.
-#[derive(Debug, Default)]
 pub(super) struct Abilities {
-    refused: Vec<(Method, String)>,
-    no_cold: Option<String>,
-    no_device: Option<String>,
+    /// What cases here cannot have.
+    pub(super) refused: Refused<Case>,
+    /// Why the device cannot be written to and read from past the page cache.
+    pub(super) no_device: Option<String>,
 }
 
 impl Abilities {
@@ -37,7 +37,7 @@ impl Abilities {
     ) -> Result<Self, LabError> {
         session.ledger.step(&format!("trying out {}", target.name));
         let source = SourceFile::make(target, PROBE_BYTES, session.stop)?;
-        let mut found = Self::default();
+        let mut refused = Refused::nothing();
         for method in Method::ALL {
             let Some(case) = cases.iter().find(|case| case.method == method) else {
                 continue;
@@ -56,53 +56,28 @@ impl Abilities {
             };
             let tried = item.run(session, &mut States::default());
             if let Some(why) = refusal(tried.map(drop))? {
-                found.refused.push((method, why));
+                refused.add(method.as_str(), why, move |case: &Case| {
+                    case.method == method
+                });
             }
         }
-        if cases.iter().any(|case| case.source == Source::Cold) {
-            found.no_cold = why_not_cold(&source, target)?;
+        let is_cold = |case: &Case| case.source == Source::Cold;
+        if cases.iter().any(is_cold)
+            && let Some(why) = why_not_cold(&source, target)?
+        {
+            refused.add("cold source", why, is_cold);
         }
         let device = YardstickItem {
             measure: Measure::DeviceWrite,
             size_bytes: PROBE_BYTES,
             place: Some((target, &source)),
         };
-        found.no_device = if target.is_memory() {
+        let no_device = if target.is_memory() {
             Some(format!("{} has no device", target.storage.filesystem))
         } else {
             refusal(device.run(session).map(drop))?
         };
-        Ok(found)
-    }
-
-    /// Whether a case can be measured.
-    pub(super) fn allow(&self, case: &Case) -> bool {
-        let refused = self
-            .refused
-            .iter()
-            .any(|(method, _)| *method == case.method);
-        !refused && (case.source == Source::Warm || self.no_cold.is_none())
-    }
-
-    /// Whether the device can be written to and read from past the page cache.
-    pub(super) fn has_device(&self) -> bool {
-        self.no_device.is_none()
-    }
-
-    /// What is left out, and why.
-    pub(super) fn gaps(&self, target: &Target) -> Vec<Gap> {
-        let name = &target.name;
-        let methods = self.refused.iter();
-        let mut gaps: Vec<Gap> = methods
-            .map(|(method, why)| Gap::new(format!("{} on {name}", method.as_str()), why))
-            .collect();
-        if let Some(why) = &self.no_cold {
-            gaps.push(Gap::new(format!("cold source on {name}"), why));
-        }
-        if let Some(why) = &self.no_device {
-            gaps.push(Gap::new(format!("device limit on {name}"), why));
-        }
-        gaps
+        Ok(Self { refused, no_device })
     }
 }
 

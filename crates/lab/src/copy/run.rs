@@ -1,235 +1,107 @@
 //! The experiment from end to end.
 
 use std::cell::Cell;
+use std::fs::File;
 
-use iostrata_core::Gap;
 use iostrata_core::copy::{
-    self, Case, CopyResult, CopyRow, Measure, Method, Procedure, Source, Yardstick,
+    self, Case, CopyResult, CopyRow, Method, Source, Verified, Yardstick, Yardsticks,
 };
-use iostrata_core::observe::Observer;
+use iostrata_core::lab;
+use rustix::fs::{IFlags, ioctl_getflags};
 
+use super::ground::Ground;
 use super::item::{Item, YardstickItem};
-use super::probe::Abilities;
-use super::settings::{self, Cases};
-use super::source::SourceFile;
+use super::settings::{self, Plan};
 use super::states::States;
-use super::{caveats, needed_bytes};
-use crate::engine::{Ledger, Progress};
+use crate::caveats;
+use crate::engine::StoppingRule;
 use crate::error::LabError;
-use crate::session::{Item as _, RunSettings, Session, observe_all, time, until_stopped};
-use crate::target::{Target, check_room};
+use crate::experiment::{Experiment, Place};
+use crate::pace::{Expected, Pace, START_S};
+use crate::scratch::ImageKind;
+use crate::session::{Effort, Item as _, Session, observe_all, time};
+use crate::target::Target;
 
-/// Runs `lab copy` on `targets`.
-///
-/// `stop` is asked often; once it says yes, what is running is ended and the rows that were
-/// timed are returned, with [`Procedure::interrupted`] set. Nothing is written when a target
-/// has no room or cannot be written to. A copy that differs from its source is
-/// [`LabError::Differs`].
-pub fn run(
-    cases: &Cases,
-    run: &RunSettings,
-    targets: &[Target],
-    observer: Option<&mut dyn Observer>,
-    progress: &mut dyn Progress,
-    stop: &dyn Fn() -> bool,
-) -> Result<CopyResult, LabError> {
-    if targets.iter().all(|target| cases.of(target).is_empty()) {
-        return Err(LabError::Usage(
-            "nothing to copy: give at least one method, size and file system".to_owned(),
-        ));
-    }
-    check_room(targets, needed_bytes(cases))?;
-    let run = RunSettings {
-        stopping: settings::stopping(run.effort, run.stopping),
-        ..run.clone()
-    };
-    let planned_rows: usize = targets.iter().map(|target| cases.of(target).len()).sum();
-    let mut session = Session {
-        run: &run,
-        observer: observer.map(|observer| observer as &mut dyn Observer),
-        ledger: Ledger::new(progress, planned_rows * (2 + run.stopping.max_runs)),
-        stop,
-    };
-    let mut interrupted = false;
-    let ground = until_stopped(stop, &mut interrupted, || {
-        Ground::prepare(&mut session, cases, targets)
-    })?;
-    let ground = ground.unwrap_or_default();
-    let verified = Cell::new(0);
-    let items = ground.items(&verified);
-    let yardsticks = ground.yardsticks(&items);
-    let measured = measure(&mut session, &items, &yardsticks, &mut interrupted)?;
-    let mut missing = session.gaps();
-    missing.extend(ground.gaps());
-    let mut result = CopyResult {
-        question: copy::QUESTION.to_owned(),
-        targets: targets.iter().map(Target::measured).collect(),
-        caveats: caveats::caveats(targets, run.virtualization.as_deref(), &measured.rows),
-        rows: measured.rows,
-        yardsticks: measured.yardsticks,
-        answers: Vec::new(),
-        missing,
-        method: Procedure {
-            timing_runs: (run.stopping.min_runs, run.stopping.max_runs),
-            warm_up_runs: measured.warm_up_runs,
-            verified_copies: verified.get(),
-            interrupted,
-            planned_rows: planned_rows - ground.left_out,
-        },
-    };
-    result.answers = copy::answers(&result);
-    Ok(result)
-}
+/// Calls of C stdio that cost as much as a system call, more or less.
+const STDIO_CALLS: f64 = 10.0;
 
-/// Targets with what they can do and their sources.
-#[derive(Default)]
-struct Ground<'a> {
-    places: Vec<Place<'a>>,
-    /// Cases that cannot be measured here.
-    left_out: usize,
-}
+impl Experiment for Plan {
+    type Report = CopyResult;
+    const AMONG: fn(CopyResult) -> lab::Experiment = lab::Experiment::Copy;
+    const NOTHING: &'static str = "nothing to copy: give at least one method, size and file system";
 
-struct Place<'a> {
-    target: &'a Target,
-    abilities: Abilities,
-    cases: Vec<Case>,
-    sources: Vec<SourceFile>,
-}
-
-impl<'a> Ground<'a> {
-    fn prepare(
-        session: &mut Session<'_>,
-        cases: &Cases,
-        targets: &'a [Target],
-    ) -> Result<Self, LabError> {
-        let mut ground = Self::default();
-        for target in targets {
-            let wanted = cases.of(target);
-            let abilities = Abilities::find(session, target, wanted)?;
-            let allowed = wanted.iter().filter(|case| abilities.allow(case));
-            let cases: Vec<Case> = allowed.copied().collect();
-            ground.left_out += wanted.len() - cases.len();
-            let mut sources = Vec::new();
-            for size_bytes in settings::sizes(&cases) {
-                session
-                    .ledger
-                    .step(&format!("writing the source on {}", target.name));
-                sources.push(SourceFile::make(target, size_bytes, session.stop)?);
-            }
-            ground.places.push(Place {
-                target,
-                abilities,
-                cases,
-                sources,
-            });
+    /// Those that can share blocks, where that is shown.
+    fn usual_images(&self, _: Effort) -> &'static [ImageKind] {
+        if self.images.is_empty() {
+            &[]
+        } else {
+            &[ImageKind::Xfs, ImageKind::Btrfs]
         }
-        Ok(ground)
     }
 
-    fn items<'b>(&'b self, verified: &'b Cell<u64>) -> Vec<Item<'b>> {
-        let mut items = Vec::new();
-        for place in &self.places {
-            for case in &place.cases {
-                let sources = place.sources.iter();
-                let mut fitting = sources.filter(|source| source.size_bytes == case.size_bytes);
-                if let Some(source) = fitting.next() {
-                    items.push(Item {
-                        target: place.target,
-                        source,
-                        case: *case,
-                        verified,
-                    });
-                }
-            }
-        }
-        items
+    fn rows_on(&self, target: &Target) -> usize {
+        self.of(target).len()
     }
 
-    /// What the rows are set beside: the machine's once for each size, the device's on each
-    /// target that has rows which need it.
-    fn yardsticks(&self, items: &[Item<'_>]) -> Vec<YardstickItem<'_>> {
-        let mut yardsticks = Vec::new();
-        let cases: Vec<Case> = items.iter().map(|item| item.case).collect();
-        for size_bytes in settings::sizes(&cases) {
-            for measure in [
-                Measure::MemoryCopy,
-                Measure::CachedCopy,
-                Measure::FreshMemory,
-            ] {
-                yardsticks.push(YardstickItem {
-                    measure,
-                    size_bytes,
-                    place: None,
-                });
-            }
-        }
-        for place in self
-            .places
-            .iter()
-            .filter(|place| place.abilities.has_device())
-        {
-            for source in &place.sources {
-                let of_size = |case: &&Case| case.size_bytes == source.size_bytes;
-                let needs = |is: fn(&Case) -> bool| place.cases.iter().filter(of_size).any(is);
-                let direct = needs(|case| case.method == Method::Direct);
-                for (measure, needed) in [
-                    (Measure::DeviceWrite, direct || needs(|case| case.durable)),
-                    (
-                        Measure::DeviceRead,
-                        direct || needs(|case| case.source == Source::Cold),
-                    ),
-                ] {
-                    yardsticks.extend(needed.then_some(YardstickItem {
-                        measure,
-                        size_bytes: source.size_bytes,
-                        place: Some((place.target, source)),
-                    }));
-                }
-            }
-        }
-        if cases.iter().any(|case| case.method == Method::Cp) {
-            yardsticks.push(YardstickItem {
-                measure: Measure::ProgramStart,
-                size_bytes: 0,
-                place: None,
-            });
-        }
-        yardsticks
+    fn needed_bytes(&self) -> u64 {
+        settings::needed_bytes(self)
     }
 
-    fn gaps(&self) -> Vec<Gap> {
-        let places = self.places.iter();
-        places
-            .flat_map(|place| place.abilities.gaps(place.target))
-            .collect()
+    fn stopping(&self, usual: StoppingRule) -> StoppingRule {
+        settings::stopping(self.effort, usual)
     }
-}
 
-/// What both passes gave.
-#[derive(Default)]
-struct Measurements {
-    rows: Vec<CopyRow>,
-    yardsticks: Vec<Yardstick>,
-    warm_up_runs: usize,
+    fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected {
+        let pace = &place.pace;
+        // Every copy is read and hashed; what it left to write back goes with the file.
+        let rows = self.of(place.target).iter().map(|case| {
+            let around_s = START_S + 2.0 * case.size_bytes as f64 * pace.copied_byte_s;
+            Expected::case(stopping, run_s(case, pace), around_s)
+        });
+        rows.sum()
+    }
+
+    /// A copy that differs from its source is [`LabError::Differs`].
+    fn measure(&self, session: &mut Session<'_>) -> Result<CopyResult, LabError> {
+        let rows = session.targets.iter().map(|target| self.of(target).len());
+        let planned_rows: usize = rows.sum();
+        let ground = session.until_stopped(|session| Ground::prepare(session, self))?;
+        let ground = ground.unwrap_or_default();
+        let verified = Cell::new(0);
+        let items = ground.items(&verified);
+        let (rows, yardsticks) = both(session, &items, &ground.yardsticks(&items))?;
+        session.lack_what_is_unseen();
+        session.missing.extend(ground.missing.iter().cloned());
+        let mut result = session.result(
+            copy::QUESTION,
+            rows,
+            Yardsticks { yardsticks },
+            Verified {
+                verified_copies: verified.get(),
+            },
+            planned_rows - ground.left_out,
+        );
+        result.caveats = caveats(session, &result.rows);
+        result.answers = copy::answers(&result);
+        Ok(result)
+    }
 }
 
 /// Yardsticks are timed in turns with the copies that are set beside them.
-fn measure(
+fn both(
     session: &mut Session<'_>,
     items: &[Item<'_>],
     yardsticks: &[YardstickItem<'_>],
-    interrupted: &mut bool,
-) -> Result<Measurements, LabError> {
-    if *interrupted {
-        return Ok(Measurements::default());
+) -> Result<(Vec<CopyRow>, Vec<Yardstick>), LabError> {
+    if session.interrupted {
+        return Ok((Vec::new(), Vec::new()));
     }
-    let labels: Vec<String> = items
-        .iter()
-        .map(Item::label)
+    let labels = items.iter().map(Item::label);
+    let labels: Vec<String> = labels
         .chain(yardsticks.iter().map(YardstickItem::label))
         .collect();
     let mut states: Vec<States> = items.iter().map(|_| States::default()).collect();
-    let mut pass = time(
+    let mut timed = time(
         session,
         &labels,
         items.len(),
@@ -238,28 +110,143 @@ fn measure(
             None => yardsticks[index - items.len()].run(session),
         },
     )?;
-    *interrupted |= pass.interrupted;
-    let warm_up_runs = pass.warm_ups;
-    let of_yardsticks = pass.items.split_off(items.len());
-    let yardsticks: Vec<Yardstick> = yardsticks
-        .iter()
-        .zip(of_yardsticks)
-        .filter_map(|(item, timed)| {
-            let target = item.place.map(|(target, _)| target.name.clone());
-            let timing = timed.timing?;
-            Some(Yardstick::new(
-                item.measure,
-                target,
-                item.size_bytes,
-                timing,
-            ))
-        })
-        .collect();
-    let rows = observe_all(session, items, pass, states, interrupted)?;
-    let rows = rows.into_iter().map(|row| CopyRow::new(row, &yardsticks));
-    Ok(Measurements {
-        rows: rows.collect(),
-        yardsticks,
-        warm_up_runs,
+    let of_yardsticks = timed.split_off(items.len());
+    let yardsticks = yardsticks.iter().zip(of_yardsticks);
+    let yardsticks = yardsticks.filter_map(|(item, timed)| {
+        let target = item.place.map(|(target, _)| target.name.clone());
+        let (measure, size_bytes) = (item.measure, item.size_bytes);
+        Some(Yardstick::new(measure, target, size_bytes, timed.timing?))
+    });
+    let yardsticks: Vec<Yardstick> = yardsticks.collect();
+    let rows = observe_all(session, items, timed, states)?.into_iter();
+    let rows = rows.map(|row| CopyRow::new(row, &yardsticks)).collect();
+    Ok((rows, yardsticks))
+}
+
+/// Properties of this machine that limit what the rows mean.
+fn caveats(session: &Session<'_>, rows: &[CopyRow]) -> Vec<String> {
+    let targets = session.targets;
+    let guest = "page faults cost more than on bare metal, and what the device has made durable \
+                 here reached the host, which may keep it in memory";
+    let mut caveats = caveats::begun(session, guest);
+    for target in targets {
+        let in_memory =
+            "so that nothing is durable, no source is cold, and no row has a device in it";
+        caveats.extend(caveats::of_target(target, in_memory, "copies go"));
+        caveats.extend(compression(target));
+        caveats.extend(fewer_bytes(target, rows));
+    }
+    caveats.extend(caveats::images(targets, caveats::IMAGE_WRITES));
+    caveats.extend(caveats::stolen(rows.iter().map(|row| &row.row), "rows"));
+    caveats
+}
+
+/// What the directory's own flag or the mount says (`ioctl_iflags(2)`, `FS_COMPR_FL`).
+fn compression(target: &Target) -> Option<String> {
+    let by_mount = target
+        .storage
+        .mount_options
+        .split(',')
+        .any(|option| option.starts_with("compress"));
+    let by_flag = File::open(&target.dir)
+        .ok()
+        .and_then(|dir| ioctl_getflags(&dir).ok())
+        .is_some_and(|flags| flags.contains(IFlags::COMPRESSED));
+    (by_mount || by_flag).then(|| {
+        format!(
+            "{} compresses: the source does not compress, but trying to costs time",
+            target.name
+        )
     })
+}
+
+/// Where the device took less than the file: blocks were shared, compressed or not written.
+fn fewer_bytes(target: &Target, rows: &[CopyRow]) -> Option<String> {
+    let mut names: Vec<&str> = rows
+        .iter()
+        .filter(|row| row.row.target == target.name && row.row.case.method != Method::Reflink)
+        .filter(|row| row.figures.is_shared == Some(true))
+        .map(|row| row.row.case.method.as_str())
+        .collect();
+    names.dedup();
+    (!names.is_empty()).then(|| {
+        format!(
+            "on {} the device took less than half of the file for {}: its blocks are shared, \
+             deduplicated or compressed, so the row is no copy of the data",
+            target.name,
+            names.join(", ")
+        )
+    })
+}
+
+/// One copy: its calls, its bytes through memory, and those that the device moves.
+fn run_s(case: &Case, pace: &Pace) -> f64 {
+    let bytes = case.size_bytes as f64;
+    let calls = match case.method {
+        Method::FgetcFputc | Method::GetcUnlocked => 2.0 * bytes / STDIO_CALLS,
+        Method::Reflink => return pace.call_s,
+        _ => 2.0 * bytes / case.buffer_bytes.unwrap_or(case.size_bytes).max(1) as f64,
+    };
+    let moved = f64::from(u8::from(case.durable) + u8::from(case.source == Source::Cold));
+    let direct = f64::from(u8::from(case.method == Method::Direct) * 2);
+    calls * pace.call_s + bytes * (2.0 * pace.copied_byte_s + (moved + direct) * pace.stored_byte_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use iostrata_core::copy::Destination;
+    use iostrata_core::evidence::{DeviceCounts, Evidence, RequestCount};
+    use iostrata_core::lab::{Interference, Row};
+
+    use super::*;
+    use crate::session::target;
+
+    fn row(method: Method, data_bytes: u64) -> CopyRow {
+        let counts = DeviceCounts {
+            data: RequestCount {
+                count: 1,
+                bytes: data_bytes,
+                time_s: 0.0,
+            },
+            ..DeviceCounts::default()
+        };
+        let row = Row {
+            case: Case {
+                method,
+                buffer_bytes: None,
+                source: Source::Warm,
+                durable: true,
+                size_bytes: 1000,
+                destination: Destination::Fresh,
+            },
+            target: "t".to_owned(),
+            timing: None,
+            evidence: Evidence {
+                device: Some(counts),
+                device_after_exit: Some(DeviceCounts::default()),
+                ..Evidence::default()
+            },
+            interference: Interference::default(),
+            notes: Vec::new(),
+        };
+        CopyRow::new(row, &[])
+    }
+
+    #[test]
+    fn what_a_mount_compresses_is_named() {
+        let mut squeezed = target("btrfs", true, &[7]);
+        assert_eq!(compression(&squeezed), None);
+        squeezed.storage.mount_options = "rw,compress=zstd:3".to_owned();
+        assert!(compression(&squeezed).is_some_and(|said| said.starts_with("t compresses")));
+    }
+
+    #[test]
+    fn shared_blocks_are_seen_by_what_the_device_took() {
+        let disk = target("xfs", false, &[7]);
+        let whole = [row(Method::Cp, 1000), row(Method::Reflink, 0)];
+        assert_eq!(fewer_bytes(&disk, &whole), None);
+        let shared = [row(Method::Cp, 0), row(Method::ReadWrite, 1000)];
+        let found = fewer_bytes(&disk, &shared);
+        assert!(found.is_some_and(|said| said.contains("for cp:")));
+    }
 }

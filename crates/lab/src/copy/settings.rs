@@ -4,6 +4,7 @@ use iostrata_core::copy::{Case, DIRECT_ALIGNMENT_BYTES, Destination, Method, Sou
 
 use crate::engine::StoppingRule;
 use crate::error::LabError;
+use crate::experiment::{chosen_or, distinct, with_structures};
 use crate::session::Effort;
 use crate::target::Target;
 
@@ -86,16 +87,18 @@ pub struct Selection {
     pub effort: Effort,
 }
 
-/// The cases of a run.
+/// What is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cases {
+pub struct Plan {
     /// On the directory's own file system.
     pub host: Vec<Case>,
     /// On each image. Empty when there is nothing to be seen there.
     pub images: Vec<Case>,
+    /// How thoroughly.
+    pub effort: Effort,
 }
 
-impl Cases {
+impl Plan {
     /// Those of a target.
     pub(super) fn of(&self, target: &Target) -> &[Case] {
         if target.image {
@@ -109,15 +112,23 @@ impl Cases {
 impl Selection {
     /// The cases, by state and within it by method and buffer. Fails with a usage error for
     /// what cannot be copied.
-    pub fn cases(&self) -> Result<Cases, LabError> {
+    pub fn plan(&self) -> Result<Plan, LabError> {
         let mut host = Vec::new();
         let mut images = Vec::new();
-        for size_bytes in self.sizes() {
+        let usual = match self.effort {
+            Effort::Quick => [QUICK_BYTES],
+            Effort::Normal | Effort::Thorough => [ARTICLES_BYTES],
+        };
+        for &size_bytes in chosen_or(&self.sizes_bytes, &usual) {
             if size_bytes == 0 {
-                return Err(usage("--size 0 copies nothing; give 1 byte or more"));
+                return Err(LabError::usage(
+                    "--size 0 copies nothing; give 1 byte or more",
+                ));
             }
             if i64::try_from(size_bytes).is_err() {
-                return Err(usage("no file is as large as --size; ask for less"));
+                return Err(LabError::usage(
+                    "no file is as large as --size; ask for less",
+                ));
             }
             self.check_buffers()?;
             self.add_host(size_bytes, &mut host);
@@ -131,7 +142,11 @@ impl Selection {
         } else if !images.iter().any(|case| case.method == Method::Reflink) || self.is_exact() {
             images.clear();
         }
-        Ok(Cases { host, images })
+        Ok(Plan {
+            host: distinct(host),
+            images: distinct(images),
+            effort: self.effort,
+        })
     }
 
     /// Whether state or durability were asked for, so that no other rows are added.
@@ -142,13 +157,7 @@ impl Selection {
     fn add_host(&self, size_bytes: u64, cases: &mut Vec<Case>) {
         let methods = || Method::ALL.into_iter().filter(|method| self.has(*method));
         if self.is_exact() {
-            let warm = [Source::Warm];
-            let sources = if self.sources.is_empty() {
-                &warm[..]
-            } else {
-                &self.sources
-            };
-            for &source in sources {
+            for &source in chosen_or(&self.sources, &[Source::Warm]) {
                 for method in methods() {
                     self.add(cases, method, size_bytes, source, self.durable, true);
                 }
@@ -176,31 +185,27 @@ impl Selection {
         durable: bool,
         all: bool,
     ) {
-        for buffer_bytes in self.buffers_of(method, size_bytes, all) {
-            let case = Case {
-                method,
-                buffer_bytes,
-                source,
-                durable,
-                size_bytes,
-                destination: self.destination,
-            };
-            if !cases.contains(&case) {
-                cases.push(case);
-            }
-        }
+        let buffers = self.buffers_of(method, size_bytes, all).into_iter();
+        cases.extend(buffers.map(|buffer_bytes| Case {
+            method,
+            buffer_bytes,
+            source,
+            durable,
+            size_bytes,
+            destination: self.destination,
+        }));
     }
 
     fn buffers_of(&self, method: Method, size_bytes: u64, all: bool) -> Vec<Option<u64>> {
         if !method.has_buffer() {
             return vec![None];
         }
-        let chosen = match (self.buffers.as_slice(), all && method == Method::ReadWrite) {
-            ([], true) => &BUFFERS[..],
-            ([], false) => &[USUAL_BUFFER],
-            (given, _) => given,
+        let usual = if all && method == Method::ReadWrite {
+            &BUFFERS[..]
+        } else {
+            &[USUAL_BUFFER]
         };
-        let bytes = chosen.iter().map(|buffer| {
+        let bytes = chosen_or(&self.buffers, usual).iter().map(|buffer| {
             let bytes = match buffer {
                 // A larger one is never filled.
                 Buffer::Bytes(bytes) => (*bytes).min(size_bytes),
@@ -220,28 +225,20 @@ impl Selection {
                 continue;
             };
             if bytes == 0 {
-                return Err(usage("--buffer 0 holds nothing; give 1 byte or more"));
+                return Err(LabError::usage(
+                    "--buffer 0 holds nothing; give 1 byte or more",
+                ));
             }
             if self.methods.contains(&Method::Direct)
                 && !bytes.is_multiple_of(DIRECT_ALIGNMENT_BYTES)
             {
-                return Err(usage(&format!(
+                return Err(LabError::usage(format!(
                     "--buffer {bytes} is no use for direct: O_DIRECT moves whole blocks; give \
                      multiples of {DIRECT_ALIGNMENT_BYTES}, or leave direct out"
                 )));
             }
         }
         Ok(())
-    }
-
-    fn sizes(&self) -> Vec<u64> {
-        if !self.sizes_bytes.is_empty() {
-            return self.sizes_bytes.clone();
-        }
-        match self.effort {
-            Effort::Quick => vec![QUICK_BYTES],
-            Effort::Normal | Effort::Thorough => vec![ARTICLES_BYTES],
-        }
     }
 
     fn has(&self, method: Method) -> bool {
@@ -264,28 +261,21 @@ pub(super) fn stopping(effort: Effort, stopping: StoppingRule) -> StoppingRule {
 
 /// Bytes that must be free on each target: every source, the largest once more for its
 /// copy, and a fifth more for the file system's own structures.
-pub fn needed_bytes(cases: &Cases) -> u64 {
+pub(super) fn needed_bytes(plan: &Plan) -> u64 {
     let needed = |cases: &[Case]| {
         let sizes = sizes(cases);
-        let sources = sizes
-            .iter()
-            .fold(0_u64, |sum, size| sum.saturating_add(*size));
-        let bytes = sources.saturating_add(sizes.iter().copied().max().unwrap_or(0));
-        bytes.saturating_add(bytes / 5)
+        let largest = sizes.last().copied().unwrap_or(0);
+        with_structures(sizes.into_iter().fold(largest, u64::saturating_add))
     };
-    needed(&cases.host).max(needed(&cases.images))
+    needed(&plan.host).max(needed(&plan.images))
 }
 
-/// Sizes of the files, each once.
+/// Sizes of the files, each once, the largest last.
 pub(super) fn sizes(cases: &[Case]) -> Vec<u64> {
     let mut sizes: Vec<u64> = cases.iter().map(|case| case.size_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes
-}
-
-fn usage(message: &str) -> LabError {
-    LabError::Usage(message.to_owned())
 }
 
 #[cfg(test)]
@@ -299,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_default_has_every_method_and_some_states_more() {
-        let cases = Selection::default().cases().unwrap();
+        let cases = Selection::default().plan().unwrap();
         let plain = |case: &&Case| case.source == Source::Warm && !case.durable;
         let warm: Vec<Case> = cases.host.iter().filter(plain).copied().collect();
         assert_eq!(warm.len(), 17, "13 methods, one of them with 5 buffers");
@@ -325,7 +315,7 @@ mod tests {
             durable: true,
             ..Selection::default()
         };
-        let cases = selection.cases().unwrap();
+        let cases = selection.plan().unwrap();
         assert_eq!(
             names(&cases.host),
             [
@@ -349,7 +339,7 @@ mod tests {
             named_images: true,
             ..Selection::default()
         };
-        let cases = selection.cases().unwrap();
+        let cases = selection.plan().unwrap();
         assert_eq!(cases.images, cases.host);
     }
 
@@ -359,7 +349,7 @@ mod tests {
             methods: vec![Method::Cp],
             ..Selection::default()
         };
-        assert!(selection.cases().unwrap().images.is_empty());
+        assert!(selection.plan().unwrap().images.is_empty());
     }
 
     #[test]
@@ -369,7 +359,7 @@ mod tests {
             sizes_bytes: vec![5000],
             ..Selection::default()
         };
-        let cases = selection.cases().unwrap();
+        let cases = selection.plan().unwrap();
         let plain: Vec<_> = names(&cases.host).into_iter().take(4).collect();
         assert_eq!(
             plain,
@@ -402,7 +392,7 @@ mod tests {
             ..Selection::default()
         };
         for selection in [direct, empty, endless, nothing] {
-            assert!(selection.cases().unwrap_err().is_usage(), "{selection:?}");
+            assert!(selection.plan().unwrap_err().is_usage(), "{selection:?}");
         }
     }
 
@@ -412,6 +402,6 @@ mod tests {
             sizes_bytes: vec![1000, 5000],
             ..Selection::default()
         };
-        assert_eq!(needed_bytes(&selection.cases().unwrap()), 13_200);
+        assert_eq!(needed_bytes(&selection.plan().unwrap()), 13_200);
     }
 }

@@ -72,10 +72,7 @@ impl SourceFile {
             Ok(seen) if target.unknown_cache().is_none() => Ok(Some(seen)),
             Ok(_) => Ok(None),
             Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(None),
-            Err(error) => Err(LabError::io(
-                format!("ask for the pages of {}", self.path().display()),
-                error,
-            )),
+            Err(error) => Err(LabError::at("ask for the pages of", self.path(), error)),
         }
     }
 }
@@ -90,7 +87,7 @@ pub(super) fn make_existing(
 }
 
 fn fill(path: &Path, size_bytes: u64, seed: u64, stop: &dyn Fn() -> bool) -> Result<(), LabError> {
-    let failed = |error| LabError::io(format!("write {}", path.display()), error);
+    let failed = |error| LabError::at("write", path, error);
     let mut file = File::create_new(path).map_err(failed)?;
     let mut random = XorShift::new(seed);
     let mut bytes = vec![0; STEP_BYTES];
@@ -108,7 +105,7 @@ fn fill(path: &Path, size_bytes: u64, seed: u64, stop: &dyn Fn() -> bool) -> Res
 }
 
 fn hash(path: &Path, stop: &dyn Fn() -> bool) -> Result<blake3::Hash, LabError> {
-    let failed = |error| LabError::io(format!("read {}", path.display()), error);
+    let failed = |error| LabError::at("read", path, error);
     let mut file = File::open(path).map_err(failed)?;
     let mut hasher = blake3::Hasher::new();
     let mut bytes = vec![0; STEP_BYTES];

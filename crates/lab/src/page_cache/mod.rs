@@ -3,24 +3,19 @@
 //! What is measured is described in [`iostrata_core::page_cache`]; here files are made,
 //! evicted or brought in, verified, read by a process of their own, timed and observed.
 
-mod caveats;
 mod content;
-mod duration;
 mod item;
 mod job;
-mod observed;
+mod memory;
 mod parser;
 mod possible;
 mod random;
 mod reader;
-mod room;
 mod rows;
 mod run;
 mod settings;
 
-pub use duration::expected;
 pub use job::{FileStep, ReadFileJob, ReadFileReport};
 pub use random::{Latencies, read_randomly};
 pub(crate) use reader::ReadFileTask;
-pub use run::run;
-pub use settings::{Plan, Selection, needed_bytes};
+pub use settings::{Plan, Selection};

@@ -1,11 +1,10 @@
 //! What a target or this kernel refuses, asked before anything is timed.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, IoSliceMut};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use iostrata_core::Gap;
 use iostrata_core::page_cache::{Case, Reader, State};
 use iostrata_tracer::kernel::Ring;
 use nix::fcntl::OFlag;
@@ -13,57 +12,36 @@ use rustix::io::{Errno, preadv2};
 
 use super::reader::DONTCACHE;
 use crate::engine::residency;
+use crate::refused::Refused;
 use crate::target::Target;
 
-/// States and readers that a target cannot have, with the reasons.
-#[derive(Debug, Default)]
-pub(super) struct Refused {
-    states: Vec<(State, String)>,
-    readers: Vec<(Reader, String)>,
-}
-
-impl Refused {
-    /// Asks, with any file of the target.
-    pub(super) fn by(target: &Target, file: &Path) -> Self {
-        let mut refused = Self::default();
-        if let Some(why) = unverifiable(target, file) {
-            refused.states = State::ALL.map(|state| (state, why.clone())).into();
-            return refused;
+/// Asks, with any file of the target.
+pub(super) fn refused(target: &Target, file: &Path) -> Refused<Case> {
+    let mut refused = Refused::nothing();
+    let mut state = |state: State, why| {
+        refused.add(state.as_str(), why, move |case: &Case| case.state == state);
+    };
+    if let Some(why) = unverifiable(target, file) {
+        for one in State::ALL {
+            state(one, why.clone());
         }
-        if target.is_memory() {
-            let why = format!(
-                "{} is {}: its files are nowhere but in the page cache, so they cannot be \
-                 evicted from it, and no device is read",
-                target.name, target.storage.filesystem
-            );
-            let uncached = [State::Cold, State::Direct, State::Dontcache];
-            refused.states = uncached.map(|state| (state, why.clone())).into();
-        } else {
-            refused.direct(file);
-            refused.dontcache(file);
-        }
-        if let Err(error) = Ring::open(1) {
-            refused.readers.push((Reader::IoUring, error.to_string()));
-        }
-        refused
+        return refused;
     }
-
-    fn direct(&mut self, file: &Path) {
-        let mut options = OpenOptions::new();
-        let flags = OFlag::O_DIRECT.bits();
-        if let Err(error) = options.read(true).custom_flags(flags).open(file) {
+    if target.is_memory() {
+        let why = format!(
+            "{} is {}: its files are nowhere but in the page cache, so they cannot be \
+             evicted from it, and no device is read",
+            target.name, target.storage.filesystem
+        );
+        for uncached in [State::Cold, State::Direct, State::Dontcache] {
+            state(uncached, why.clone());
+        }
+    } else {
+        if let Err(error) = open_direct(file) {
             let why = format!("the file system refuses O_DIRECT: {error}");
-            self.states.push((State::Direct, why));
+            state(State::Direct, why);
         }
-    }
-
-    fn dontcache(&mut self, file: &Path) {
-        let read = || -> io::Result<()> {
-            let file = OpenOptions::new().read(true).open(file)?;
-            preadv2(&file, &mut [IoSliceMut::new(&mut [0])], 0, DONTCACHE)?;
-            Ok(())
-        };
-        if let Err(error) = read() {
+        if let Err(error) = read_uncached(file) {
             let unknown = error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error());
             let since = if unknown {
                 "; it needs Linux 6.14 and a file system that takes part"
@@ -71,35 +49,30 @@ impl Refused {
                 ""
             };
             let why = format!("RWF_DONTCACHE is refused: {error}{since}");
-            self.states.push((State::Dontcache, why));
+            state(State::Dontcache, why);
         }
     }
-
-    /// Why the case cannot be measured; `None` when it can.
-    pub(super) fn why(&self, case: &Case) -> Option<&str> {
-        let state = self.states.iter().find(|(state, _)| *state == case.state);
-        let reader = || {
-            self.readers
-                .iter()
-                .find(|(reader, _)| *reader == case.reader)
-        };
-        let state = state.map(|(_, why)| why.as_str());
-        state.or_else(|| reader().map(|(_, why)| why.as_str()))
+    if let Err(error) = Ring::open(1) {
+        let ring = Reader::IoUring;
+        refused.add(ring.as_str(), error.to_string(), move |case| {
+            case.reader == ring
+        });
     }
+    refused
+}
 
-    /// What is left out of this target.
-    pub(super) fn gaps(&self, target: &Target, cases: &[Case]) -> Vec<Gap> {
-        let on = |what: &str| format!("{what} on {}", target.name);
-        let states = self.states.iter();
-        let states = states
-            .filter(|(state, _)| cases.iter().any(|case| case.state == *state))
-            .map(|(state, why)| Gap::new(on(state.as_str()), why.clone()));
-        let readers = self.readers.iter();
-        let readers = readers
-            .filter(|(reader, _)| cases.iter().any(|case| case.reader == *reader))
-            .map(|(reader, why)| Gap::new(on(reader.as_str()), why.clone()));
-        states.chain(readers).collect()
-    }
+fn open_direct(file: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .custom_flags(OFlag::O_DIRECT.bits())
+        .open(file)
+}
+
+fn read_uncached(file: &Path) -> io::Result<()> {
+    let file = File::open(file)?;
+    preadv2(&file, &mut [IoSliceMut::new(&mut [0])], 0, DONTCACHE)?;
+    Ok(())
 }
 
 /// Why it cannot be told what of a file is cached; without that no state is known.
@@ -132,11 +105,11 @@ mod tests {
         }
     }
 
-    fn asked(filesystem: &str, directory: &str) -> Refused {
+    fn asked(filesystem: &str, directory: &str) -> Refused<Case> {
         let dir = tempfile::tempdir_in(directory).unwrap();
         let file = dir.path().join("f");
         fs::write(&file, [1; 4096]).unwrap();
-        Refused::by(&target(filesystem, false, &[7]), &file)
+        refused(&target(filesystem, false, &[7]), &file)
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Rows made of the timing runs and the observed one.
 
 use iostrata_core::evidence::Evidence;
-use iostrata_core::lab::Interference;
 use iostrata_core::page_cache::{Case, Figures, PageCacheRow, SeriesRead, State};
 use iostrata_core::timing::{Sample, Timing};
 
@@ -14,10 +13,9 @@ use crate::session::{Observed, Timed, wide};
 /// where none was observed; timing runs in another state are left out.
 pub(super) fn row(
     item: &Item<'_>,
-    interference: Interference,
+    timed: &Timed,
     runs: &[ReadRun],
     mut observed: Observed<Option<Found>>,
-    stopping: &StoppingRule,
 ) -> PageCacheRow {
     let asked_state = item.case.state;
     let found = observed
@@ -34,7 +32,7 @@ pub(super) fn row(
         .filter(|run| run.found.state == found.state && !run.was_cooled())
         .collect();
     let timing = timing(same.iter().map(|run| run.first.work.sample));
-    let mut notes = notes(runs, &same, &found, timing.as_ref(), stopping);
+    let mut notes = notes(runs, &same, &found, timing.as_ref(), &timed.stopping);
     notes.extend(said_by_after(item.case, &found, &observed.evidence));
     if item.target.backing_cached && found.state != State::Warm {
         notes
@@ -46,15 +44,7 @@ pub(super) fn row(
         state: found.state,
         ..item.case
     };
-    let row = observed.row(
-        case,
-        item.target,
-        Timed {
-            timing,
-            interference,
-            enough: true,
-        },
-    );
+    let row = observed.row(case, item.target, Timed { timing, ..*timed });
     PageCacheRow {
         row,
         asked_state,
@@ -183,6 +173,7 @@ fn median(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use iostrata_core::lab::Interference;
     use std::path::Path;
 
     use iostrata_core::evidence::Cache;
@@ -243,14 +234,13 @@ mod tests {
             found: found.map(|state| run(state, 0.0).found),
             ..Observed::default()
         };
-        let interference = Interference::default();
-        row(
-            &item,
-            interference,
-            runs,
-            observed,
-            &Effort::Quick.stopping(),
-        )
+        let timed = Timed {
+            timing: None,
+            interference: Interference::default(),
+            enough: true,
+            stopping: Effort::Quick.stopping(),
+        };
+        row(&item, &timed, runs, observed)
     }
 
     #[test]

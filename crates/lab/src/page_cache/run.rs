@@ -1,27 +1,36 @@
 //! The experiment from end to end.
 
-use std::cell::Cell;
+use std::fs;
 use std::path::Path;
 
-use iostrata_core::Gap;
-use iostrata_core::buffering::Method;
-use iostrata_core::observe::Observer;
-use iostrata_core::page_cache::{self, Case, PageCacheResult, Reader};
+use iostrata_core::bytes;
+use iostrata_core::doctor::PageOut;
+use iostrata_core::lab::{self, OwnCost};
+use iostrata_core::page_cache::{
+    self, Case, PageCacheResult, PageCacheRow, Parse, Parsing, Reader, State,
+};
+use iostrata_tracer::page_cache::page_out;
 
-use super::caveats::caveats;
 use super::content::Content;
 use super::item::Item;
 use super::job::FileStep;
-use super::possible::Refused;
-use super::room::check;
-use super::settings::{Plan, files};
-use crate::engine::{Ledger, Progress, StoppingRule};
+use super::memory::check_memory;
+use super::possible::refused;
+use super::settings::{self, Plan, files};
+use crate::caveats;
+use crate::engine::StoppingRule;
 use crate::error::LabError;
-use crate::session::{RunFile, RunSettings, Session, measure, until_stopped};
+use crate::experiment::{Experiment, Place};
+use crate::pace::{Expected, Pace, START_S};
+use crate::scratch::ImageKind;
+use crate::session::{Effort, RunFile, Session, measure};
 use crate::target::Target;
 
-/// Runs that measure the loop itself.
-const NOTHING_RUNS: usize = 3;
+/// Bytes of a random read.
+const RANDOM_BYTES: f64 = 4096.0;
+
+/// Times that parsing a byte takes as long as copying it, more or less.
+const PARSE: f64 = 20.0;
 
 /// A file that was made, and where.
 struct Made<'a> {
@@ -31,142 +40,137 @@ struct Made<'a> {
     file: RunFile,
 }
 
-/// Runs `lab page-cache` on `targets`.
-///
-/// `stop` is asked often; once it says yes, what is running is ended and the rows that
-/// were timed are returned, with [`Method::interrupted`] set. Nothing is written when a
-/// target has no room or cannot be written to.
-pub fn run<'a>(
-    plan: &'a Plan,
-    run: &'a RunSettings,
-    targets: &[Target],
-    observer: Option<&'a mut dyn Observer>,
-    progress: &'a mut dyn Progress,
-    stop: &'a dyn Fn() -> bool,
-) -> Result<PageCacheResult, LabError> {
-    check(&plan.cases, targets)?;
-    let files = files(&plan.cases).len() * targets.len();
-    let rows = plan.cases.len() * targets.len();
-    let steps = files + NOTHING_RUNS + rows * (2 + run.stopping.max_runs);
-    let mut session = Session {
-        run,
-        observer,
-        ledger: Ledger::new(progress, steps),
-        stop,
-    };
-    let mut interrupted = false;
-    let made = make_files(&mut session, plan, targets, &mut interrupted)?;
-    let (items, mut missing) = items(plan, targets, &made)?;
-    let own_cost_ns = own_cost_ns(&mut session, &items, &mut interrupted)?;
-    let (mut rows, warm_up_runs) = measure(&mut session, &items, 0, &mut interrupted)?;
-    missing.extend(session.gaps());
-    for (index, figures) in page_cache::figures(&rows).into_iter().enumerate() {
-        rows[index].figures = figures;
+impl Experiment for Plan {
+    type Report = PageCacheResult;
+    const AMONG: fn(PageCacheResult) -> lab::Experiment = lab::Experiment::PageCache;
+    const NOTHING: &'static str =
+        "nothing to measure: give at least one state, reader, size and file system";
+
+    /// A cache is the same over all of them.
+    fn usual_images(&self, _: Effort) -> &'static [ImageKind] {
+        &[]
     }
-    let StoppingRule {
-        min_runs, max_runs, ..
-    } = run.stopping;
-    let method = Method {
-        timing_runs: (min_runs, max_runs),
-        warm_up_runs,
-        own_cost_ns,
-        interrupted,
-        planned_rows: items.len(),
-    };
-    let mut result = PageCacheResult {
-        question: page_cache::QUESTION.to_owned(),
-        targets: targets.iter().map(Target::measured).collect(),
-        caveats: caveats(targets, run.virtualization.as_deref(), &rows, &method),
-        parsing: page_cache::parse_lines(&rows),
-        rows,
-        answers: Vec::new(),
-        missing,
-        method,
-    };
-    result.answers = page_cache::answers(&result);
-    for made in made {
-        if let Err(error) = made.file.remove() {
-            session.ledger.failed(error);
+
+    fn rows_on(&self, _: &Target) -> usize {
+        self.cases.len()
+    }
+
+    fn needed_bytes(&self) -> u64 {
+        settings::needed_bytes(&self.cases)
+    }
+
+    fn check(&self) -> Result<(), LabError> {
+        check_memory(&self.cases)
+    }
+
+    fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected {
+        let pace = &place.pace;
+        let rows = self.cases.iter().map(|case| {
+            // Before each run the file is evicted, or read until it is there.
+            let prepared_s = START_S + case.size_bytes as f64 * pace.copied_byte_s;
+            let reads = if case.reader == Reader::Read {
+                self.reads
+            } else {
+                1
+            };
+            let one_s = read_s(case, self, pace);
+            let again_s = one_s * f64::from(reads.saturating_sub(1));
+            Expected::case(stopping, one_s, prepared_s + again_s)
+        });
+        rows.sum()
+    }
+
+    fn measure(&self, session: &mut Session<'_>) -> Result<PageCacheResult, LabError> {
+        let made = self.make_files(session)?;
+        let items = self.items(session, &made)?;
+        let own_cost_ns = own_cost_ns(session, &items)?;
+        let mut rows = measure(session, &items, 0)?;
+        session.lack_what_is_unseen();
+        for (index, figures) in page_cache::figures(&rows).into_iter().enumerate() {
+            rows[index].figures = figures;
         }
+        let parsing = page_cache::parse_lines(&rows);
+        let mut result = session.result(
+            page_cache::QUESTION,
+            rows,
+            Parsing { parsing },
+            OwnCost { own_cost_ns },
+            items.len(),
+        );
+        result.caveats = caveats(session, &result.rows, own_cost_ns);
+        result.answers = page_cache::answers(&result);
+        for made in made {
+            if let Err(error) = made.file.remove() {
+                session.ledger.failed(error);
+            }
+        }
+        Ok(result)
     }
-    Ok(result)
 }
 
-fn make_files<'a>(
-    session: &mut Session<'_>,
-    plan: &Plan,
-    targets: &'a [Target],
-    interrupted: &mut bool,
-) -> Result<Vec<Made<'a>>, LabError> {
-    let mut made = Vec::new();
-    for target in targets {
-        for (size_bytes, content) in files(&plan.cases) {
-            let stop = session.stop;
-            session.ledger.step(&format!(
-                "making {} on {}",
-                iostrata_core::bytes::exact(size_bytes),
-                target.name
-            ));
-            let make = || content.make(&target.dir, size_bytes, stop);
-            let file = until_stopped(stop, interrupted, make)?.flatten();
-            made.extend(file.map(|file| Made {
-                target,
-                size_bytes,
-                content,
-                file,
+impl Plan {
+    fn make_files<'a>(&self, session: &mut Session<'a>) -> Result<Vec<Made<'a>>, LabError> {
+        let mut made = Vec::new();
+        for target in session.targets {
+            for (size_bytes, content) in files(&self.cases) {
+                let size = bytes::exact(size_bytes);
+                session
+                    .ledger
+                    .step(&format!("making {size} on {}", target.name));
+                let file = session
+                    .until_stopped(|session| content.make(&target.dir, size_bytes, session.stop))?;
+                made.extend(file.flatten().map(|file| Made {
+                    target,
+                    size_bytes,
+                    content,
+                    file,
+                }));
+            }
+        }
+        Ok(made)
+    }
+
+    /// The cases that every target can have; the others are missing.
+    fn items<'a>(
+        &'a self,
+        session: &mut Session<'_>,
+        made: &'a [Made<'a>],
+    ) -> Result<Vec<Item<'a>>, LabError> {
+        let mut items = Vec::new();
+        for target in session.targets {
+            let here = || made.iter().filter(|made| made.target.name == target.name);
+            let Some(Made { target, file, .. }) = here().next() else {
+                continue;
+            };
+            let refused = refused(target, file.path());
+            session.missing.extend(refused.gaps(target, &self.cases));
+            let file = |case: &Case| -> Option<&'a Path> {
+                let wanted = (case.size_bytes, Content::of(case.parse));
+                let made = here().find(|made| (made.size_bytes, made.content) == wanted)?;
+                Some(made.file.path())
+            };
+            items.extend(refused.possible(&self.cases).filter_map(|&case| {
+                Some(Item {
+                    target,
+                    case,
+                    file: file(&case)?,
+                    plan: self,
+                })
             }));
         }
-    }
-    Ok(made)
-}
-
-/// The cases that every target can have, and what is left out.
-fn items<'a>(
-    plan: &'a Plan,
-    targets: &'a [Target],
-    made: &'a [Made<'a>],
-) -> Result<(Vec<Item<'a>>, Vec<Gap>), LabError> {
-    let (mut items, mut missing) = (Vec::new(), Vec::new());
-    for target in targets {
-        let here = || made.iter().filter(|made| made.target.name == target.name);
-        let Some(any) = here().next() else {
-            continue;
-        };
-        let refused = Refused::by(target, any.file.path());
-        missing.extend(refused.gaps(target, &plan.cases));
-        let file = |case: &Case| -> Option<&'a Path> {
-            let content = Content::of(case.parse);
-            let made = here()
-                .find(|made| (made.size_bytes, made.content) == (case.size_bytes, content))?;
-            Some(made.file.path())
-        };
-        let possible = plan.cases.iter().filter(|case| refused.why(case).is_none());
-        items.extend(possible.filter_map(|&case| {
-            Some(Item {
-                target,
-                case,
-                file: file(&case)?,
-                plan,
-            })
-        }));
-    }
-    match missing.first() {
-        Some(gap) if items.is_empty() => Err(LabError::Impossible(format!(
-            "nothing can be measured: {}: {}; choose another --dir, --fs or --state",
-            gap.what, gap.why
-        ))),
-        _ => Ok((items, missing)),
+        match session.missing.first() {
+            Some(gap) if items.is_empty() => Err(LabError::Impossible(format!(
+                "nothing can be measured: {}: {}; choose another --dir, --fs or --state",
+                gap.what, gap.why
+            ))),
+            _ => Ok(items),
+        }
     }
 }
 
-/// Nanoseconds that the measuring loop costs for each read of `pread_random`: the
-/// quickest of three runs around a read that does nothing. `None` when there is no such
-/// case, or when interrupted.
-fn own_cost_ns(
-    session: &mut Session<'_>,
-    items: &[Item<'_>],
-    interrupted: &mut bool,
-) -> Result<Option<f64>, LabError> {
+/// Nanoseconds that the measuring loop costs for each read of `pread_random`. `None` when
+/// there is no such case, or when interrupted.
+fn own_cost_ns(session: &mut Session<'_>, items: &[Item<'_>]) -> Result<Option<f64>, LabError> {
     let random = items
         .iter()
         .filter(|item| item.case.reader == Reader::PreadRandom)
@@ -176,20 +180,84 @@ fn own_cost_ns(
     };
     let reads = item.case.size_bytes.div_ceil(page_cache::RANDOM_READ_BYTES);
     let reads = reads.min(item.plan.random_reads);
-    let least_s = Cell::new(f64::INFINITY);
-    for _ in 0..NOTHING_RUNS {
-        session.ledger.step("timing the measuring loop itself");
-        let stop = session.stop;
-        let run = until_stopped(stop, interrupted, || {
-            let mut workload = session.start(&item.job(vec![FileStep::Nothing]))?;
-            let report = workload.go(stop)?;
-            workload.exit()?;
-            Ok(report.work.sample.real_s)
-        })?;
-        let Some(real_s) = run else {
-            return Ok(None);
+    let job = item.job(vec![FileStep::Nothing]);
+    let loop_s = session.loop_s(|session| Ok(session.work(&job)?.work))?;
+    Ok(loop_s.map(|seconds| seconds * 1e9 / reads as f64))
+}
+
+/// Properties of this machine that limit what the rows mean.
+fn caveats(session: &Session<'_>, rows: &[PageCacheRow], own_cost_ns: Option<f64>) -> Vec<String> {
+    let targets = session.targets;
+    let cold =
+        "cold means not in this machine's page cache; the host may have the blocks in its memory";
+    let mut caveats = caveats::begun(session, cold);
+    let below = "their reads pass through the file system that holds them";
+    caveats.extend(caveats::images(targets, below));
+    let cached = targets.iter().filter(|target| target.backing_cached);
+    caveats.extend(cached.map(|target| {
+        format!(
+            "{}: the file that holds the image is cached by the file system under it, so what \
+             is cold on the image may come from memory",
+            target.name
+        )
+    }));
+    caveats.extend(page_out().iter().map(PageOut::in_words));
+    let huge = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    caveats.extend(huge.ok().as_deref().and_then(huge_pages));
+    let random = rows
+        .iter()
+        .filter(|row| row.row.case.reader == Reader::PreadRandom);
+    let reads_ns = random.map(|row| Some(row.latency_s?.p50 * 1e9));
+    let read = "median read";
+    caveats.extend(caveats::own_cost(
+        "timing a random read",
+        own_cost_ns,
+        read,
+        reads_ns,
+    ));
+    caveats
+}
+
+/// The choice in force stands in brackets.
+fn huge_pages(enabled: &str) -> Option<String> {
+    enabled.contains("[always]").then(|| {
+        "transparent huge pages are always on: one page fault of a new buffer may bring 2 MiB"
+            .to_owned()
+    })
+}
+
+fn read_s(case: &Case, plan: &Plan, pace: &Pace) -> f64 {
+    let bytes = case.size_bytes as f64;
+    let from_device = case.state != State::Warm;
+    if case.reader == Reader::PreadRandom {
+        let reads = (plan.random_reads as f64).min((bytes / RANDOM_BYTES).ceil());
+        let each = if from_device {
+            pace.sync_s
+        } else {
+            pace.call_s
         };
-        least_s.set(least_s.get().min(real_s));
+        return reads * each;
     }
-    Ok(Some(least_s.get() * 1e9 / reads as f64))
+    let byte_s = if from_device {
+        pace.stored_byte_s
+    } else {
+        pace.copied_byte_s
+    };
+    let parse = if case.parse == Parse::None {
+        0.0
+    } else {
+        PARSE
+    };
+    pace.call_s + bytes * (byte_s + parse * pace.copied_byte_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn huge_pages_are_named_where_they_are_always_on() {
+        assert!(huge_pages("[always] madvise never\n").is_some());
+        assert_eq!(huge_pages("always [madvise] never\n"), None);
+    }
 }

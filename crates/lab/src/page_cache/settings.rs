@@ -6,6 +6,7 @@ use iostrata_core::page_cache::{Case, Parse, Reader, State};
 
 use super::content::{Content, SMALLEST_JSON_BYTES};
 use crate::error::LabError;
+use crate::experiment::{chosen_or, distinct, with_structures};
 use crate::session::Effort;
 
 const KIB: u64 = 1 << 10;
@@ -57,14 +58,16 @@ impl Selection {
     /// was asked for.
     pub fn plan(&self) -> Result<Plan, LabError> {
         if self.sizes_bytes.contains(&0) {
-            return Err(usage("--size 0 has nothing to read; give 1 byte or more"));
+            return Err(LabError::usage(
+                "--size 0 has nothing to read; give 1 byte or more",
+            ));
         }
         if self
             .sizes_bytes
             .iter()
             .any(|size| i64::try_from(*size).is_err())
         {
-            return Err(usage(
+            return Err(LabError::usage(
                 "a file cannot be as large as --size says; ask for less",
             ));
         }
@@ -73,17 +76,13 @@ impl Selection {
         } else {
             self.product()
         };
-        let mut cases: Vec<Case> = Vec::new();
-        for case in &wanted {
-            if case.impossible().is_none() && !cases.contains(case) {
-                cases.push(*case);
-            }
-        }
+        let possible = wanted.iter().filter(|case| case.impossible().is_none());
+        let cases = distinct(possible.copied());
         let small = |case: &&Case| {
             Content::of(case.parse) == Content::Json && case.size_bytes < SMALLEST_JSON_BYTES
         };
         if let Some(case) = cases.iter().find(small) {
-            return Err(usage(&format!(
+            return Err(LabError::usage(format!(
                 "--size {} is too small for a JSON file; give {SMALLEST_JSON_BYTES} bytes or more",
                 case.size_bytes
             )));
@@ -93,7 +92,7 @@ impl Selection {
                 .first()
                 .and_then(Case::impossible)
                 .unwrap_or("no case");
-            return Err(usage(&format!(
+            return Err(LabError::usage(format!(
                 "nothing to measure: {why}; choose other states, readers or parsers"
             )));
         }
@@ -119,33 +118,12 @@ impl Selection {
 
     /// All combinations of what was named; what was not named has its defaults.
     fn product(&self) -> Vec<Case> {
-        let or = |given: &[State], usual: &[State]| {
-            if given.is_empty() {
-                usual.to_vec()
-            } else {
-                given.to_vec()
-            }
-        };
         let mut cases = Vec::new();
-        let parses = if self.parses.is_empty() {
-            &[Parse::None][..]
-        } else {
-            &self.parses
-        };
-        for &parse in parses {
+        for &parse in chosen_or(&self.parses, &[Parse::None]) {
             let (states, readers, sizes) = usual(parse, self.effort);
-            let readers = if self.readers.is_empty() {
-                readers
-            } else {
-                self.readers.clone()
-            };
-            let sizes = if self.sizes_bytes.is_empty() {
-                sizes
-            } else {
-                self.sizes_bytes.clone()
-            };
-            for &size_bytes in &sizes {
-                for &state in &or(&self.states, &states) {
+            let readers = chosen_or(&self.readers, &readers);
+            for &size_bytes in chosen_or(&self.sizes_bytes, &sizes) {
+                for &state in chosen_or(&self.states, &states) {
                     cases.extend(readers.iter().map(|&reader| Case {
                         state,
                         reader,
@@ -235,33 +213,23 @@ fn usual_cases(effort: Effort) -> Vec<Case> {
 
 /// Bytes that must be free on each target: every file once and a fifth more for the
 /// file system's own structures.
-pub fn needed_bytes(cases: &[Case]) -> u64 {
-    let sum = files(cases)
-        .iter()
-        .fold(0_u64, |sum, (size, _)| sum.saturating_add(*size));
-    sum.saturating_add(sum / 5)
+pub(super) fn needed_bytes(cases: &[Case]) -> u64 {
+    let sizes = files(cases).into_iter().map(|(size_bytes, _)| size_bytes);
+    with_structures(sizes.fold(0, u64::saturating_add))
 }
 
 /// The files of the cases, each once.
 pub(super) fn files(cases: &[Case]) -> Vec<(u64, Content)> {
-    let mut files = Vec::new();
-    for case in cases {
-        let file = (case.size_bytes, Content::of(case.parse));
-        if !files.contains(&file) {
-            files.push(file);
-        }
-    }
-    files
+    let files = cases
+        .iter()
+        .map(|case| (case.size_bytes, Content::of(case.parse)));
+    distinct(files)
 }
 
 /// Whether a run of the case copies memory as well, for the limit.
 pub(super) fn copies(case: &Case) -> bool {
     (case.state, case.reader, case.parse) == (State::Warm, Reader::ReadReused, Parse::None)
         && case.size_bytes >= COPY_FROM_BYTES
-}
-
-pub(super) fn usage(message: &str) -> LabError {
-    LabError::Usage(message.to_owned())
 }
 
 #[cfg(test)]

@@ -10,8 +10,7 @@ use std::path::Path;
 use iostrata_core::Gap;
 use iostrata_core::op::FileId;
 use iostrata_core::record::{
-    Attributes, Body, Contents, Extent, Kind, Node, Payload, Piece, ReadError, Reader, Source,
-    Time, Tree,
+    Attributes, Body, Contents, Examples, FileKind, Node, ReadError, Reader, Time, Tree,
 };
 use rustix::fs::{
     AtFlags, FileType, Mode, Timespec, Timestamps, XattrFlags, fchmod, fsetxattr, futimens, linkat,
@@ -20,7 +19,7 @@ use rustix::fs::{
 use rustix::process::{getegid, geteuid};
 
 use super::beneath;
-use super::{Count, RebuildError, Rebuilt};
+use super::{RebuildError, Rebuilt};
 use crate::interrupt::Interrupt;
 
 /// `S_ISUID`, `S_ISGID`: what a stranger's log may not hand out.
@@ -42,13 +41,19 @@ pub(super) struct Build<'a, R> {
     /// Modes of directories, set at the end: they may forbid to make what is in them.
     modes: Vec<(Vec<u8>, u32)>,
     placed: u64,
-    unknown: Count,
-    before: Count,
-    no_target: Count,
-    devices: Count,
-    special_bits: Count,
-    owners: Count,
-    extended: Count,
+    lacking: Lacking,
+}
+
+/// Files that are not what they were.
+#[derive(Default)]
+struct Lacking {
+    unknown: Examples,
+    before: Examples,
+    no_target: Examples,
+    devices: Examples,
+    special_bits: Examples,
+    owners: Examples,
+    extended: Examples,
 }
 
 /// The name that is made.
@@ -76,13 +81,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             first_names: HashMap::new(),
             modes: Vec::new(),
             placed: 0,
-            unknown: Count::default(),
-            before: Count::default(),
-            no_target: Count::default(),
-            devices: Count::default(),
-            special_bits: Count::default(),
-            owners: Count::default(),
-            extended: Count::default(),
+            lacking: Lacking::default(),
         }
     }
 
@@ -149,7 +148,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
                 AtFlags::empty(),
             )?;
             match node.kind {
-                Kind::Regular => self.rebuilt.files += 1,
+                FileKind::Regular => self.rebuilt.files += 1,
                 _ => self.rebuilt.others += 1,
             }
             return Ok(());
@@ -160,7 +159,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             Body::Symlink(target) => self.symlink(target.as_deref(), at)?,
             Body::Special { .. } => self.special(node, at)?,
         };
-        if is_made && node.links > 1 && node.kind != Kind::Directory {
+        if is_made && node.links > 1 && node.kind != FileKind::Directory {
             self.keep(at.path.len())?;
             let end = at.path.len().saturating_sub(at.name.len() + 1);
             let place = (at.path[..end].to_vec(), at.name.to_vec());
@@ -187,10 +186,10 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         let file = File::from(beneath::new_file(at.directory, at.name)?);
         let (unknown, before) = contents.unknown_bytes();
         if unknown > 0 {
-            self.unknown.add(at.path);
+            self.lacking.unknown.add(|| shown(at.path));
         }
         if before > 0 {
-            self.before.add(at.path);
+            self.lacking.before.add(|| shown(at.path));
         }
         self.write(&file, contents)?;
         file.set_len(contents.size_bytes())?;
@@ -199,36 +198,21 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         Ok(true)
     }
 
-    /// In the order of the log, as that is how its chunks are decompressed only once.
     fn write(&mut self, file: &File, contents: &Contents) -> Result<(), Stopped> {
-        let mut extents: Vec<(u64, u32, u64, u64)> = contents
-            .extents()
-            .filter_map(|(offset, Extent { bytes, source })| match source {
-                Source::Stored { chunk, at } => Some((chunk, at, offset, bytes)),
-                Source::Unknown | Source::Before { .. } => None,
+        let (rebuilt, mut refused) = (&mut self.rebuilt, None);
+        let read = self.reader.contents(contents, |offset, bytes| {
+            rebuilt.bytes = rebuilt.bytes.saturating_add(bytes.len() as u64);
+            file.write_all_at(bytes, offset).map_err(|error| {
+                let kind = error.kind();
+                refused = Some(error);
+                kind.into()
             })
-            .collect();
-        extents.sort_unstable();
-        for (chunk, at, offset, bytes) in extents {
-            let piece = Piece::Stored {
-                chunk,
-                at,
-                bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-            };
-            let payload = Payload {
-                pieces: vec![piece],
-            };
-            let mut refused = None;
-            self.reader.payload(&payload, |_, part| {
-                refused = file.write_all_at(part.unwrap_or_default(), offset).err();
-                Ok(())
-            })?;
-            if let Some(error) = refused {
-                return Err(error.into());
-            }
-            self.rebuilt.bytes = self.rebuilt.bytes.saturating_add(bytes);
+        });
+        // What the log could not be read for is another matter.
+        match refused {
+            Some(error) => Err(error.into()),
+            None => Ok(read?),
         }
-        Ok(())
     }
 
     /// Permission bits as they are set: never those that would hand out rights.
@@ -237,11 +221,11 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         let is_own = attributes.user.is_none_or(|owner| owner == user)
             && attributes.group.is_none_or(|owner| owner == group);
         if !is_own {
-            self.owners.add(path);
+            self.lacking.owners.add(|| shown(path));
         }
         let mode = attributes.mode?;
         if mode & SPECIAL_BITS != 0 {
-            self.special_bits.add(path);
+            self.lacking.special_bits.add(|| shown(path));
         }
         Some(mode & !SPECIAL_BITS)
     }
@@ -253,7 +237,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             let is_set = name.starts_with(b"user.")
                 && fsetxattr(&of, name.as_slice(), value, XattrFlags::empty()).is_ok();
             if !is_set {
-                self.extended.add(path);
+                self.lacking.extended.add(|| shown(path));
             }
         }
     }
@@ -295,7 +279,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
                 Ok(true)
             }
             _ => {
-                self.no_target.add(at.path);
+                self.lacking.no_target.add(|| shown(at.path));
                 Ok(false)
             }
         }
@@ -303,10 +287,10 @@ impl<'a, R: Read + Seek> Build<'a, R> {
 
     fn special(&mut self, node: &Node, at: &At<'_>) -> Result<bool, Stopped> {
         let kind = match node.kind {
-            Kind::Fifo => FileType::Fifo,
-            Kind::Socket => FileType::Socket,
+            FileKind::Pipe => FileType::Fifo,
+            FileKind::Socket => FileType::Socket,
             _ => {
-                self.devices.add(at.path);
+                self.lacking.devices.add(|| shown(at.path));
                 return Ok(false);
             }
         };
@@ -334,7 +318,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
 
     fn failed(&self, path: &[u8], source: io::Error) -> RebuildError {
         RebuildError::Make {
-            what: String::from_utf8_lossy(path).into_owned(),
+            what: shown(path),
             into: self.into.to_owned(),
             source,
         }
@@ -348,13 +332,14 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             .filter(|(id, _)| self.tree.root() != Some(*id))
             .fold(0, |sum: u64, (_, node)| sum.saturating_add(node.links))
             .saturating_sub(self.placed);
+        let lacking = &self.lacking;
         let missing = [
-            self.unknown.gap("bytes of files", "they could not be captured and are zero"),
-            self.before.gap(
+            lacking.unknown.gap("bytes of files", "they could not be captured and are zero"),
+            lacking.before.gap(
                 "earlier contents of files",
                 "the log does not have what was there before; where the program did not write, they are zero",
             ),
-            self.no_target.gap(
+            lacking.no_target.gap(
                 "symbolic links",
                 "they were there before, and the log does not have what they say",
             ),
@@ -364,15 +349,17 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             }),
         ];
         let left_out = [
-            self.devices
+            lacking
+                .devices
                 .gap("devices", "a log of unknown origin could make any"),
-            self.special_bits.gap(
+            lacking.special_bits.gap(
                 "set-user-ID and set-group-ID bits",
                 "a log of unknown origin could hand out rights by them",
             ),
-            self.owners
+            lacking
+                .owners
                 .gap("owners", "files belong to who rebuilds them"),
-            self.extended.gap(
+            lacking.extended.gap(
                 "extended attributes",
                 "only those that begin with user. are set, where the file system has them",
             ),
@@ -381,6 +368,10 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         self.rebuilt.left_out = left_out.into_iter().flatten().collect();
         self.rebuilt
     }
+}
+
+fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
 }
 
 /// Why a node could not be made.

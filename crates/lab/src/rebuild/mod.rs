@@ -18,9 +18,6 @@ use iostrata_core::record::{
 use crate::interrupt::{Interrupt, Interrupted};
 use build::Build;
 
-/// Paths of each kind that are told.
-const TOLD: usize = 10;
-
 /// Operations between two looks at whether an end was asked for.
 const STEP: u64 = 1 << 14;
 
@@ -94,35 +91,6 @@ pub struct Rebuilt {
     pub missing: Vec<Gap>,
     /// What the log says and is not made, for safety.
     pub left_out: Vec<Gap>,
-}
-
-/// So many of them, and the first few by name.
-#[derive(Debug, Default)]
-struct Count {
-    count: u64,
-    told: Vec<String>,
-}
-
-impl Count {
-    fn add(&mut self, path: &[u8]) {
-        self.count += 1;
-        if self.told.len() < TOLD {
-            self.told.push(String::from_utf8_lossy(path).into_owned());
-        }
-    }
-
-    fn gap(&self, what: &str, why: &str) -> Option<Gap> {
-        if self.count == 0 {
-            return None;
-        }
-        let told = self.told.len() as u64;
-        let more = match self.count - told {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let what = format!("{what}: {}{more}", self.told.join(", "));
-        Some(Gap::new(what, why))
-    }
 }
 
 /// Rebuilds the log's final tree beneath `into`, which must be empty or absent.

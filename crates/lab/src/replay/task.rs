@@ -243,14 +243,6 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_writes_cost_more_than_sixteen() {
-        let [dir, _] = places();
-        let report = replayed(dir.path(), larger(true, 1, 100_000));
-        let fastest = |way: &WayReport| way.samples_s.iter().copied().fold(f64::MAX, f64::min);
-        assert!(fastest(&report.now) > fastest(&report.better));
-    }
-
-    #[test]
     fn syncs_are_shared_and_the_last_part_is_synced_too() {
         for dir in places() {
             let report = replayed(dir.path(), fewer(3, 7, 2));

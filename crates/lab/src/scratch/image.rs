@@ -2,20 +2,19 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
+use std::path::Path;
 
 use iostrata_tracer::kernel::LoopDevice;
 use rustix::fs::{
     AtFlags, FsWord, Mode, OFlags, fstatfs, fstatvfs, ftruncate, mkdirat, openat, unlinkat,
 };
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::mount::{MountFlags, mount};
 
 use super::directory::{Scratch, no_space};
 use super::error::{Leftover, ScratchError};
 use super::kind::ImageKind;
+use super::mounted::Mounted;
 use super::{mkfs, verify};
 use crate::interrupt::Interrupt;
 
@@ -27,18 +26,13 @@ const FULL_BYTES: u64 = 256 << 10;
 /// `include/uapi/linux/magic.h`.
 const TMPFS_MAGIC: FsWord = 0x0102_1994;
 
-/// A mount can be busy for a moment after the last file in it was closed.
-const UNMOUNT_ATTEMPTS: u32 = 20;
-const UNMOUNT_PAUSE: Duration = Duration::from_millis(50);
-
 /// A fresh file system with 4096-byte blocks on a loop device of its own.
 ///
 /// Unmounted and released on drop, before its [`Scratch`] directory can be removed.
 #[derive(Debug)]
 pub struct Image {
     kind: ImageKind,
-    path: PathBuf,
-    mounted: bool,
+    mount: Mounted,
     device: LoopDevice,
     backing_cached: bool,
 }
@@ -82,8 +76,7 @@ impl Image {
         .map_err(|errno| mount_error(errno, kind, device.path()))?;
         let image = Self {
             kind,
-            path,
-            mounted: true,
+            mount: Mounted::at(path),
             device,
             backing_cached,
         };
@@ -100,7 +93,7 @@ impl Image {
     /// Path of its root directory: absolute, or from the working directory
     /// ([`super::Plan::enter`]).
     pub fn path(&self) -> &Path {
-        &self.path
+        self.mount.path()
     }
 
     /// The loop device under it.
@@ -117,46 +110,8 @@ impl Image {
 
     /// Unmounts now. A mount that stays busy is detached and named in the error:
     /// the kernel ends it when its last user is gone.
-    pub fn close(mut self) -> Result<(), Leftover> {
-        self.unmount()
-    }
-
-    fn unmount(&mut self) -> Result<(), Leftover> {
-        if !std::mem::replace(&mut self.mounted, false) {
-            return Ok(());
-        }
-        unmount_patiently(&self.path)
-    }
-}
-
-/// Unmounts what is at `path`, waiting a little for its last user.
-pub(super) fn unmount_patiently(path: &Path) -> Result<(), Leftover> {
-    let mut outcome = unmount(path, UnmountFlags::NOFOLLOW);
-    for _ in 1..UNMOUNT_ATTEMPTS {
-        if outcome != Err(Errno::BUSY) {
-            break;
-        }
-        thread::sleep(UNMOUNT_PAUSE);
-        outcome = unmount(path, UnmountFlags::NOFOLLOW);
-    }
-    let Err(errno) = outcome else {
-        return Ok(());
-    };
-    let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
-    let then = match unmount(path, flags) {
-        Ok(()) => "detached instead, the kernel unmounts it when its last user ends".to_owned(),
-        Err(errno) => format!("nor detached: {}", io::Error::from(errno)),
-    };
-    Err(Leftover {
-        path: path.to_owned(),
-        cause: format!("{}; {then}", io::Error::from(errno)),
-    })
-}
-
-impl Drop for Image {
-    fn drop(&mut self) {
-        // Whoever wants to know calls `close`.
-        drop(self.unmount());
+    pub fn close(self) -> Result<(), Leftover> {
+        self.mount.close()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A file system in memory, mounted in the scratch directory.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use iostrata_tracer::kernel::PrivateMounts;
 use rustix::fs::{Mode, mkdirat};
@@ -9,7 +9,7 @@ use rustix::mount::{MountFlags, mount};
 
 use super::directory::Scratch;
 use super::error::{Leftover, ScratchError};
-use super::image::unmount_patiently;
+use super::mounted::Mounted;
 
 /// Name in options and results, and of the directory it is mounted at.
 pub const TMPFS: &str = "tmpfs";
@@ -17,8 +17,7 @@ pub const TMPFS: &str = "tmpfs";
 /// A tmpfs of our own, unmounted on drop.
 #[derive(Debug)]
 pub struct Tmpfs {
-    path: PathBuf,
-    mounted: bool,
+    mount: Mounted,
 }
 
 impl Tmpfs {
@@ -35,33 +34,17 @@ impl Tmpfs {
             .map_err(|error| ScratchError::io("mount", &path, io::Error::other(error)))?;
         mount("none", &path, TMPFS, MountFlags::empty(), data.as_c_str())
             .map_err(|errno| ScratchError::io("mount tmpfs at", &path, errno))?;
-        Ok(Self {
-            path,
-            mounted: true,
-        })
+        let mount = Mounted::at(path);
+        Ok(Self { mount })
     }
 
     /// Path of its root directory, as [`super::Image::path`].
     pub fn path(&self) -> &Path {
-        &self.path
+        self.mount.path()
     }
 
     /// Unmounts now, as [`super::Image::close`] does.
-    pub(super) fn close(mut self) -> Result<(), Leftover> {
-        self.unmount()
-    }
-
-    fn unmount(&mut self) -> Result<(), Leftover> {
-        if !std::mem::replace(&mut self.mounted, false) {
-            return Ok(());
-        }
-        unmount_patiently(&self.path)
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        // Whoever wants to know calls `close`.
-        drop(self.unmount());
+    pub(super) fn close(self) -> Result<(), Leftover> {
+        self.mount.close()
     }
 }

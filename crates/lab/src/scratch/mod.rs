@@ -15,6 +15,7 @@ mod image;
 mod kind;
 mod memory;
 mod mkfs;
+mod mounted;
 mod removal;
 mod verify;
 

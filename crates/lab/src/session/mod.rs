@@ -12,16 +12,20 @@ use std::thread;
 use std::time::Duration;
 
 use iostrata_core::Gap;
+use iostrata_core::lab::{ExperimentResult, Method};
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream};
 
-use crate::engine::{EngineError, Job, Launcher, Ledger, StoppingRule, Work, Workload};
+use crate::engine::{
+    EngineError, Job, KernelFile, Launcher, Ledger, StoppingRule, Work, Workload, observed_file,
+};
 use crate::error::LabError;
+use crate::target::Target;
 
 pub(crate) use charge::evidence;
 #[cfg(test)]
 pub(crate) use charge::tests::target;
-pub(crate) use passes::{Item, Observed, measure, observe_all, other_calls, wide};
-pub(crate) use timed::{Pass, Timed, time};
+pub(crate) use passes::{Item, Observed, measure, observe_all};
+pub(crate) use timed::{Timed, time, wide};
 pub(crate) use unobserved::unobserved;
 
 /// How much time a run may take.
@@ -75,23 +79,64 @@ pub struct RunSettings {
 /// the last ones, and journal work that a commit leaves to a worker.
 const SETTLE: Duration = Duration::from_millis(50);
 
+/// Runs that measure the measuring loop itself.
+pub(crate) const LOOP_RUNS: usize = 3;
+
 /// A run in progress.
-pub(crate) struct Session<'a> {
-    pub(crate) run: &'a RunSettings,
+pub struct Session<'a> {
+    pub(crate) run: RunSettings,
+    pub(crate) targets: &'a [Target],
     pub(crate) observer: Option<&'a mut dyn Observer>,
     pub(crate) ledger: Ledger<'a>,
     pub(crate) stop: &'a dyn Fn() -> bool,
+    /// Whether it ends before all is done.
+    pub(crate) interrupted: bool,
+    /// What will not be in the result, and why.
+    pub(crate) missing: Vec<Gap>,
+    /// Timing runs that are not among the samples.
+    pub(crate) warm_up_runs: usize,
 }
 
 impl Session<'_> {
-    /// What the observer cannot see, or that there is none.
-    pub(crate) fn gaps(&self) -> Vec<Gap> {
-        match &self.observer {
+    /// Adds what the observer cannot see, or that there is none, to what is missing.
+    pub(crate) fn lack_what_is_unseen(&mut self) {
+        let missing = match &self.observer {
             Some(observer) => observer.missing(),
-            None => vec![Gap::new(
-                "kernel evidence",
-                self.run.unobserved_because.clone(),
-            )],
+            None => vec![self.unseen("kernel evidence")],
+        };
+        self.missing.extend(missing);
+    }
+
+    /// What is not there for want of an observer.
+    pub(crate) fn unseen(&self, what: &str) -> Gap {
+        Gap::new(what, self.run.unobserved_because.clone())
+    }
+
+    /// The result of what was measured, without caveats and answers.
+    pub(crate) fn result<R, O, M>(
+        &mut self,
+        question: &str,
+        rows: Vec<R>,
+        own: O,
+        method: M,
+        planned_rows: usize,
+    ) -> ExperimentResult<R, O, M> {
+        ExperimentResult {
+            question: question.to_owned(),
+            targets: self.targets.iter().map(Target::measured).collect(),
+            rows,
+            own,
+            answers: Vec::new(),
+            settings: None,
+            caveats: Vec::new(),
+            missing: std::mem::take(&mut self.missing),
+            method: Method {
+                timing_runs: (self.run.stopping.min_runs, self.run.stopping.max_runs),
+                warm_up_runs: self.warm_up_runs,
+                own: method,
+                interrupted: self.interrupted,
+                planned_rows,
+            },
         }
     }
 
@@ -101,35 +146,22 @@ impl Session<'_> {
     }
 
     /// Does a job of one step and lets its process end.
-    pub(crate) fn work(&self, job: &impl Job<Report = Work>) -> Result<Work, EngineError> {
+    pub(crate) fn work<J: Job>(&self, job: &J) -> Result<J::Report, EngineError> {
         let mut workload = self.start(job)?;
-        let work = workload.go(self.stop)?;
+        let report = workload.go(self.stop)?;
         workload.exit()?;
-        Ok(work)
+        Ok(report)
     }
 
-    /// Runs `work` under the observer, if there is one. The session is ended also
-    /// when the work fails.
-    ///
-    /// `settle` is called after the program has ended, for the write-back of what
-    /// it left.
+    /// Runs `work` under the observer, if there is one, which it may ask for its counts
+    /// meanwhile. The session is ended also when the work fails. After it what is dirty on
+    /// `settle` is written back, and belongs to what was left when the program ended.
     pub(crate) fn observed<T>(
         &mut self,
         process: u32,
         stream: Stream,
-        work: impl FnOnce(&Self) -> Result<T, LabError>,
-        settle: &dyn Fn() -> Result<(), LabError>,
-    ) -> Result<(T, Option<Observation>), LabError> {
-        self.watched(process, stream, |session, _| work(session), settle)
-    }
-
-    /// [`Self::observed`] for work that looks at the observer's counts meanwhile.
-    pub(crate) fn watched<T>(
-        &mut self,
-        process: u32,
-        stream: Stream,
+        settle: Option<&Path>,
         work: impl FnOnce(&mut Self, Option<&mut dyn Observer>) -> Result<T, LabError>,
-        settle: &dyn Fn() -> Result<(), LabError>,
     ) -> Result<(T, Option<Observation>), LabError> {
         let Some(observer) = self.observer.take() else {
             return Ok((work(self, None)?, None));
@@ -140,7 +172,10 @@ impl Session<'_> {
             .and_then(|()| {
                 let done = work(self, Some(&mut *observer))?;
                 observer.program_ended()?;
-                settle()?;
+                if let Some(dir) = settle {
+                    sync_file_system(dir)?;
+                    thread::sleep(SETTLE);
+                }
                 Ok(done)
             });
         let observation = observer.stop();
@@ -156,40 +191,54 @@ impl Session<'_> {
             })),
         }
     }
-}
 
-/// Runs `work` unless an end was asked for; a failure during an interruption is one.
-pub(crate) fn until_stopped<T>(
-    stop: &dyn Fn() -> bool,
-    interrupted: &mut bool,
-    work: impl FnOnce() -> Result<T, LabError>,
-) -> Result<Option<T>, LabError> {
-    if !*interrupted && !stop() {
-        match work() {
-            Ok(done) => return Ok(Some(done)),
-            Err(error) if !stop() => return Err(error),
-            Err(_) => {}
+    /// Runs `work` unless an end was asked for; a failure during an interruption is one.
+    pub(crate) fn until_stopped<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, LabError>,
+    ) -> Result<Option<T>, LabError> {
+        if !self.interrupted && !(self.stop)() {
+            match work(self) {
+                Ok(done) => return Ok(Some(done)),
+                Err(error) if !(self.stop)() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        self.interrupted = true;
+        Ok(None)
+    }
+
+    /// The same for what is done beside rows that there are: a failure does not lose them, and
+    /// is told with the result, which lacks this.
+    pub(crate) fn unless_failed<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, LabError>,
+    ) -> Result<Option<T>, LabError> {
+        match self.until_stopped(work) {
+            Err(error) if !error.spoils_all() => {
+                self.ledger.failed(error);
+                self.interrupted = true;
+                Ok(None)
+            }
+            outcome => outcome,
         }
     }
-    *interrupted = true;
-    Ok(None)
-}
 
-/// The same for what is done beside rows that there are: a failure does not lose them, and is
-/// told with the result, which lacks this.
-pub(crate) fn unless_failed<'a, T>(
-    session: &mut Session<'a>,
-    interrupted: &mut bool,
-    work: impl FnOnce(&mut Session<'a>) -> Result<T, LabError>,
-) -> Result<Option<T>, LabError> {
-    let stop = session.stop;
-    match until_stopped(stop, interrupted, || work(session)) {
-        Err(error) if !error.spoils_all() => {
-            session.ledger.failed(error);
-            *interrupted = true;
-            Ok(None)
+    /// Seconds of the measuring loop around nothing, which `run` does: the quickest of three
+    /// runs. `None` when interrupted.
+    pub(crate) fn loop_s(
+        &mut self,
+        run: impl Fn(&mut Self) -> Result<Work, EngineError>,
+    ) -> Result<Option<f64>, LabError> {
+        let mut least_s = f64::INFINITY;
+        for _ in 0..LOOP_RUNS {
+            self.ledger.step("timing the measuring loop itself");
+            let Some(work) = self.until_stopped(|session| Ok(run(session)?))? else {
+                return Ok(None);
+            };
+            least_s = least_s.min(work.sample.real_s);
         }
-        outcome => outcome,
+        Ok(Some(least_s))
     }
 }
 
@@ -197,14 +246,12 @@ pub(crate) fn unless_failed<'a, T>(
 pub(crate) fn sync_file_system(dir: &Path) -> Result<(), LabError> {
     File::open(dir)
         .and_then(|dir| Ok(rustix::fs::syncfs(dir)?))
-        .map_err(|error| LabError::io(format!("sync the file system of {}", dir.display()), error))
+        .map_err(|error| LabError::at("sync the file system of", dir, error))
 }
 
-/// Writes back, and waits for what a commit leaves behind.
-pub(crate) fn settle(dir: &Path) -> Result<(), LabError> {
-    sync_file_system(dir)?;
-    thread::sleep(SETTLE);
-    Ok(())
+/// A file as the observer names it.
+pub(crate) fn identity(path: &Path) -> Result<KernelFile, LabError> {
+    observed_file(path).map_err(|error| LabError::at("look up", path, error))
 }
 
 /// A file of one run, removed with it.
@@ -225,13 +272,17 @@ impl RunFile {
         &self.path
     }
 
+    /// As the observer names it.
+    pub(crate) fn identity(&self) -> Result<KernelFile, LabError> {
+        identity(&self.path)
+    }
+
     /// Removes it.
     pub(crate) fn remove(self) -> Result<(), LabError> {
         match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LabError::io(
-                format!("remove {}", self.path.display()),
-                error,
-            )),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(LabError::at("remove", &self.path, error))
+            }
             _ => Ok(()),
         }
     }

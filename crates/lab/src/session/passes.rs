@@ -1,15 +1,13 @@
 //! What every experiment does with its cases: it times all of them, and then observes each.
 
-use std::collections::BTreeMap;
-
 use iostrata_core::Gap;
-use iostrata_core::evidence::{CallCount, Evidence};
+use iostrata_core::evidence::Evidence;
 use iostrata_core::lab::{Interference, Row};
 use iostrata_core::observe::Observation;
-use iostrata_core::timing::{Sample, Timing};
+use iostrata_core::timing::Sample;
 
-use super::{Pass, Session, Timed, evidence, time, unobserved, until_stopped};
-use crate::engine::{KernelFile, StoppingRule, Work};
+use super::{Session, Timed, evidence, time, unobserved};
+use crate::engine::{KernelFile, Work};
 use crate::error::LabError;
 use crate::target::Target;
 
@@ -32,13 +30,8 @@ pub(crate) trait Item {
         gathered: &mut Self::Gathered,
     ) -> Result<Sample, LabError>;
 
-    /// One run under the observer; without one, what any process can see of it. `earlier` are
-    /// the rows there are.
-    fn observe(
-        &self,
-        session: &mut Session<'_>,
-        earlier: &[Self::Row],
-    ) -> Result<Observed<Self::Found>, LabError>;
+    /// One run under the observer; without one, what any process can see of it.
+    fn observe(&self, session: &mut Session<'_>) -> Result<Observed<Self::Found>, LabError>;
 
     /// The row, of both.
     fn row(
@@ -46,7 +39,6 @@ pub(crate) trait Item {
         timed: Timed,
         gathered: Self::Gathered,
         observed: Observed<Self::Found>,
-        stopping: &StoppingRule,
     ) -> Self::Row;
 }
 
@@ -78,6 +70,26 @@ impl<F: Default> Observed<F> {
             evidence,
             other_requests,
             ..Self::default()
+        }
+    }
+
+    /// Notes where the kernel counted other calls than `who` must make: names, numbers and bytes.
+    pub(crate) fn check_calls<'a>(
+        &mut self,
+        who: &str,
+        expected: impl IntoIterator<Item = (&'a str, u64, u64)>,
+    ) {
+        let Some(seen) = &self.evidence.syscalls else {
+            return;
+        };
+        for (name, count, bytes) in expected {
+            let call = seen.get(name).copied().unwrap_or_default();
+            if (call.count, call.bytes) != (count, bytes) {
+                self.notes.push(format!(
+                    "{who} makes {count} {name} calls with {bytes} bytes, but {} with {} bytes were counted",
+                    call.count, call.bytes
+                ));
+            }
         }
     }
 
@@ -113,20 +125,14 @@ pub(crate) fn measure<I: Item>(
     session: &mut Session<'_>,
     items: &[I],
     steps_after: usize,
-    interrupted: &mut bool,
-) -> Result<(Vec<I::Row>, usize), LabError> {
+) -> Result<Vec<I::Row>, LabError> {
     let labels: Vec<String> = items.iter().map(Item::label).collect();
     let mut gathered: Vec<I::Gathered> = items.iter().map(|_| I::Gathered::default()).collect();
-    let pass = time(
-        session,
-        &labels,
-        items.len() + steps_after,
-        |session, index| items[index].run(session, &mut gathered[index]),
-    )?;
-    *interrupted |= pass.interrupted;
-    let warm_ups = pass.warm_ups;
-    let rows = observe_all(session, items, pass, gathered, interrupted)?;
-    Ok((rows, warm_ups))
+    let steps = items.len() + steps_after;
+    let timed = time(session, &labels, steps, |session, index| {
+        items[index].run(session, &mut gathered[index])
+    })?;
+    observe_all(session, items, timed, gathered)
 }
 
 /// Observes every item that was timed often enough and makes its row. What fails then does not
@@ -134,18 +140,16 @@ pub(crate) fn measure<I: Item>(
 pub(crate) fn observe_all<I: Item>(
     session: &mut Session<'_>,
     items: &[I],
-    pass: Pass,
+    timed: Vec<Timed>,
     gathered: Vec<I::Gathered>,
-    interrupted: &mut bool,
 ) -> Result<Vec<I::Row>, LabError> {
     let mut why = "the run was interrupted before this row was observed".to_owned();
     let mut rows = Vec::new();
-    let timed = items.iter().zip(pass.items).zip(gathered);
+    let timed = items.iter().zip(timed).zip(gathered);
     for ((item, timed), gathered) in timed.filter(|((_, timed), _)| timed.enough) {
-        let stop = session.stop;
-        let observed = until_stopped(stop, interrupted, || {
+        let observed = session.until_stopped(|session| {
             session.ledger.step(&format!("observing {}", item.label()));
-            item.observe(session, &rows)
+            item.observe(session)
         });
         let observed = match observed {
             Ok(observed) => observed,
@@ -153,46 +157,12 @@ pub(crate) fn observe_all<I: Item>(
             Err(error) => {
                 why = format!("observing it, or a row before it, failed: {error}");
                 session.ledger.failed(error);
-                *interrupted = true;
+                session.interrupted = true;
                 None
             }
         };
         let observed = observed.unwrap_or_else(|| Observed::missing(&why));
-        rows.push(item.row(timed, gathered, observed, &session.run.stopping));
+        rows.push(item.row(timed, gathered, observed));
     }
     Ok(rows)
-}
-
-/// Says that the runs differ more than was asked for.
-pub(crate) fn wide(timing: Option<&Timing>, stopping: &StoppingRule) -> Option<String> {
-    let timing = timing?;
-    let width = timing.relative_width();
-    (width > stopping.target_width).then(|| {
-        format!(
-            "after {} runs the interval is still {:.0} % of the median wide",
-            timing.samples_s.len(),
-            width * 100.0
-        )
-    })
-}
-
-/// Says where the kernel counted other calls than `who` must make: names, numbers and bytes.
-pub(crate) fn other_calls<'a>(
-    who: &str,
-    expected: impl IntoIterator<Item = (&'a str, u64, u64)>,
-    seen: Option<&BTreeMap<String, CallCount>>,
-) -> Vec<String> {
-    let Some(seen) = seen else {
-        return Vec::new();
-    };
-    let differing = expected.into_iter().filter_map(|(name, count, bytes)| {
-        let call = seen.get(name).copied().unwrap_or_default();
-        ((call.count, call.bytes) != (count, bytes)).then(|| {
-            format!(
-                "{who} makes {count} {name} calls with {bytes} bytes, but {} with {} bytes were counted",
-                call.count, call.bytes
-            )
-        })
-    });
-    differing.collect()
 }

@@ -13,13 +13,8 @@ pub(crate) struct Timed {
     pub(crate) interference: Interference,
     /// Whether the item has as many runs as it should.
     pub(crate) enough: bool,
-}
-
-/// The timing pass.
-pub(crate) struct Pass {
-    pub(crate) items: Vec<Timed>,
-    pub(crate) warm_ups: usize,
-    pub(crate) interrupted: bool,
+    /// When it has.
+    pub(crate) stopping: StoppingRule,
 }
 
 /// Times cases, each by `run`, which gets the case's index and does one run of it.
@@ -30,9 +25,12 @@ pub(crate) fn time(
     labels: &[String],
     steps_after: usize,
     mut run: impl FnMut(&mut Session<'_>, usize) -> Result<Sample, LabError>,
-) -> Result<Pass, LabError> {
+) -> Result<Vec<Timed>, LabError> {
     let mut meters = vec![Meter::default(); labels.len()];
     let (stopping, stop) = (session.run.stopping, session.stop);
+    session
+        .ledger
+        .remaining(labels.len() * (1 + stopping.max_runs) + steps_after);
     let mut rounds = Rounds::new(&stopping, labels.len(), steps_after);
     let one = |index: usize, round| {
         rounds.enter(round, &mut session.ledger);
@@ -51,6 +49,8 @@ pub(crate) fn time(
         interrupted,
     } = measure(labels.len(), &stopping, one, stop)?;
     session.ledger.remaining(steps_after);
+    session.warm_up_runs += warm_ups;
+    session.interrupted |= interrupted;
     let items = samples
         .iter()
         .zip(enough)
@@ -59,12 +59,21 @@ pub(crate) fn time(
             timing: Timing::from_samples(samples),
             interference: meter.interference(),
             enough,
-        })
-        .collect();
-    Ok(Pass {
-        items,
-        warm_ups,
-        interrupted,
+            stopping,
+        });
+    Ok(items.collect())
+}
+
+/// Says that the runs differ more than was asked for.
+pub(crate) fn wide(timing: Option<&Timing>, stopping: &StoppingRule) -> Option<String> {
+    let timing = timing?;
+    let width = timing.relative_width();
+    (width > stopping.target_width).then(|| {
+        format!(
+            "after {} runs the interval is still {:.0} % of the median wide",
+            timing.samples_s.len(),
+            width * 100.0
+        )
     })
 }
 

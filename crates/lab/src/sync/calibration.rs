@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::settings;
 use crate::engine::{EngineError, Failure, Job, Task, XorShift, monotonic_ns};
-use crate::error::LabError;
 use crate::session::{RunFile, Session};
 use crate::target::Target;
+use crate::tool::Trouble;
 
 /// Bytes of a write: a page, and a block of every file system that is made.
 const PAGE: usize = 4096;
@@ -119,11 +119,11 @@ fn create(path: &Path, page: &Page) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Measures a target; where its file system takes no direct writes, says so.
+/// Measures a target, unless its file system takes no direct writes.
 pub(super) fn calibrate(
     session: &mut Session<'_>,
     target: &Target,
-) -> Result<Result<Calibration, String>, LabError> {
+) -> Result<Calibration, Trouble> {
     session
         .ledger
         .step(&format!("timing direct writes on {}", target.name));
@@ -133,23 +133,17 @@ pub(super) fn calibrate(
         path: file.path().into(),
         writes,
     };
-    let mut workload = session.start(&job)?;
-    let report = match workload.go(session.stop) {
-        Ok(report) => report,
-        Err(EngineError::Failed(failure)) => {
-            file.remove()?;
-            return Ok(Err(failure.message));
-        }
-        Err(error) => return Err(error.into()),
-    };
-    workload.exit()?;
+    let report = session.work(&job).map_err(|error| match error {
+        EngineError::Failed(failure) => Trouble::Unusable(failure.message),
+        error => error.into(),
+    })?;
     file.remove()?;
-    Ok(Ok(calibrated(
+    Ok(calibrated(
         &target.name,
         report.write_s,
         report.synced_s,
         writes,
-    )))
+    ))
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@ use iostrata_core::bytes;
 use iostrata_core::sync::{Bucket, Case, Counted, Latency, SyncRow};
 use iostrata_core::timing::Sample;
 
-use super::job::{SyncJob, SyncReport};
 use super::observed::observe;
 use super::settings;
-use crate::engine::StoppingRule;
+use super::task::{SyncJob, SyncReport};
 use crate::error::LabError;
 use crate::session::{self, Observed, RunFile, RunSettings, Session, Timed, wide};
 use crate::target::Target;
@@ -20,6 +19,8 @@ use crate::target::Target;
 pub(super) struct Item<'a> {
     pub(super) target: &'a Target,
     pub(super) case: Case,
+    /// Whether its observed run is shown second by second.
+    pub(super) shown: bool,
 }
 
 /// How long a stretch is.
@@ -71,35 +72,21 @@ impl session::Item for Item<'_> {
     /// New files, one stretch, files removed.
     fn run(&self, session: &mut Session<'_>, gathered: &mut SyncRuns) -> Result<Sample, LabError> {
         let files = self.files();
-        let length = gathered.next(session.run);
-        let mut workload = session.start(&self.job(session, &files, length))?;
-        let report = workload.go(session.stop)?;
-        workload.exit()?;
+        let length = gathered.next(&session.run);
+        let report = session.work(&self.job(session, &files, length))?;
         files.remove()?;
         let sample = report.work.sample;
         gathered.add(self.case.writers, report);
         Ok(sample)
     }
 
-    fn observe(
-        &self,
-        session: &mut Session<'_>,
-        earlier: &[SyncRow],
-    ) -> Result<Observed<Counted>, LabError> {
-        let leading = !earlier.iter().any(|row| row.row.target == self.target.name);
-        let effort = session.run.effort;
-        let stretches = settings::stretches(effort, &self.case, leading, earlier.is_empty());
-        observe(session, self, stretches)
+    fn observe(&self, session: &mut Session<'_>) -> Result<Observed<Counted>, LabError> {
+        observe(session, self)
     }
 
-    fn row(
-        &self,
-        timed: Timed,
-        gathered: SyncRuns,
-        mut observed: Observed<Counted>,
-        stopping: &StoppingRule,
-    ) -> SyncRow {
-        observed.notes.extend(wide(timed.timing.as_ref(), stopping));
+    fn row(&self, timed: Timed, gathered: SyncRuns, mut observed: Observed<Counted>) -> SyncRow {
+        let notes = &mut observed.notes;
+        notes.extend(wide(timed.timing.as_ref(), &timed.stopping));
         let counted = Counted {
             syncs_per_run: gathered.per_run,
             latency: Latency::from_buckets(gathered.latencies, gathered.max_ns),

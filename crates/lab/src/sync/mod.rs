@@ -4,10 +4,7 @@
 //! written and synced ([`SyncJob`]), timed and observed.
 
 mod calibration;
-mod caveats;
-mod duration;
 mod item;
-mod job;
 mod observed;
 mod run;
 mod settings;
@@ -16,8 +13,6 @@ mod writer;
 
 pub(crate) use calibration::DirectTask;
 pub use calibration::{DirectJob, DirectReport};
-pub use duration::expected;
-pub use job::{SyncJob, SyncReport};
-pub use run::run;
-pub use settings::{Selection, needed_bytes};
+pub use settings::{Plan, Selection};
 pub(crate) use task::SyncTask;
+pub use task::{SyncJob, SyncReport};

@@ -5,12 +5,11 @@ use iostrata_core::observe::{Observation, Observer, Stream};
 use iostrata_core::sync::{Call, Counted, Second};
 
 use super::item::{Item, Length};
-use super::job::{SyncJob, SyncReport};
-use crate::engine::{KernelFile, Work, Workload, observed_file};
+use super::settings;
+use super::task::{SyncJob, SyncReport};
+use crate::engine::{KernelFile, Work, Workload};
 use crate::error::LabError;
-use crate::session::{
-    Item as _, Observed, Session, evidence, other_calls, settle, sync_file_system,
-};
+use crate::session::{Item as _, Observed, RunFile, Session, evidence, sync_file_system};
 use crate::target::Target;
 
 /// The stretches of an observed run.
@@ -26,24 +25,19 @@ pub(super) struct Stretches {
 pub(super) fn observe(
     session: &mut Session<'_>,
     item: &Item<'_>,
-    stretches: Stretches,
 ) -> Result<Observed<Counted>, LabError> {
     let target = item.target;
+    let stretches = settings::stretches(session.run.effort, &item.case, item.shown);
     let files = item.files();
     let mut workload = session.start(&item.job(session, &files, stretches.length))?;
-    let mut identities = Vec::new();
-    for file in &files.0 {
-        let identity = observed_file(file.path())
-            .map_err(|error| LabError::io(format!("look up {}", file.path().display()), error))?;
-        identities.push(identity);
-    }
+    let identities: Result<Vec<KernelFile>, LabError> =
+        files.0.iter().map(RunFile::identity).collect();
+    let identities = identities?;
     // What earlier runs left to write back is not this one's.
     sync_file_system(&target.dir)?;
-    let process = workload.pid();
-    let (done, observation) = session.watched(
-        process,
-        Stream::default(),
-        |session, observer| {
+    let (pid, settle) = (workload.pid(), Some(target.dir.as_path()));
+    let (done, observation) =
+        session.observed(pid, Stream::default(), settle, |session, observer| {
             watch(
                 session,
                 item,
@@ -52,18 +46,11 @@ pub(super) fn observe(
                 observer,
                 &identities,
             )
-        },
-        &|| settle(&target.dir),
-    )?;
+        })?;
     workload.exit()?;
     files.remove()?;
-    Ok(summarised(
-        session,
-        item,
-        done,
-        observation.as_ref(),
-        &identities,
-    ))
+    let observation = observation.as_ref();
+    Ok(summarised(session, item, done, observation, &identities))
 }
 
 /// The stretches one after the other.
@@ -145,6 +132,7 @@ fn second(
         journal: since(|counts| counts.journal.count),
         commit: since(|counts| counts.commit.count),
         metadata: since(|counts| counts.metadata.count),
+        unknown: since(|counts| counts.unknown.count),
         flushes: since(|counts| counts.flushes),
     }
 }
@@ -158,10 +146,12 @@ fn line(item: &Item<'_>, number: usize, second: &Second) -> String {
         (second.journal, "journal"),
         (second.commit, "commit"),
         (second.metadata, "metadata"),
+        (second.unknown, "unknown"),
         (second.flushes, "flushes"),
     ];
     let seen: Option<Vec<String>> = requests
         .iter()
+        .filter(|request| **request != (Some(0), "unknown"))
         .map(|(count, name)| Some(format!("{} {name}", rate((*count)?))))
         .collect();
     let requests = seen.map_or_else(
@@ -204,9 +194,7 @@ fn summarised(
         Call::ODsync | Call::OSync => {}
         call => expected.push((call.as_str(), syncs, 0)),
     }
-    let seen = observed.evidence.syscalls.as_ref();
-    let calls = other_calls("the case", expected, seen);
-    observed.notes.extend(calls);
+    observed.check_calls("the case", expected);
     observed.notes.extend(reads(&observed.evidence, syncs));
     observed.found.observed_syncs = syncs;
     observed.found.seconds = done.seconds;
@@ -241,4 +229,41 @@ fn reads(evidence: &Evidence, syncs: u64) -> Option<String> {
             device.reads.count
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iostrata_core::evidence::RequestCount;
+    use iostrata_core::timing::Sample;
+
+    #[test]
+    fn a_second_has_the_writes_whose_cause_is_unknown() {
+        let sample = Sample {
+            real_s: 1.0,
+            user_s: 0.0,
+            system_s: 0.0,
+        };
+        let report = SyncReport {
+            work: Work {
+                sample,
+                minor_faults: 0,
+                major_faults: 0,
+            },
+            syncs: 5,
+            latencies: Vec::new(),
+            max_ns: 0,
+            full: false,
+            not_as_asked: None,
+        };
+        let upto = |count| DeviceCounts {
+            unknown: RequestCount {
+                count,
+                ..RequestCount::default()
+            },
+            ..DeviceCounts::default()
+        };
+        let told = second(&report, Some(&upto(2)), Some(&upto(9)));
+        assert_eq!((told.unknown, told.metadata), (Some(7), Some(0)));
+    }
 }

@@ -1,72 +1,130 @@
 //! The experiment from end to end.
 
-use iostrata_core::Gap;
-use iostrata_core::observe::Observer;
-use iostrata_core::sync::{self, Calibration, Case, Figures, Method, SyncResult, SyncRow, Write};
+use iostrata_core::doctor::Setting;
+use iostrata_core::sync::{self, Calibration, Call, Case, Projected, SyncResult, SyncRow, Write};
+use iostrata_core::{Gap, lab};
 use iostrata_tracer::machine;
 use rustix::io::Errno;
 
 use super::calibration::calibrate;
-use super::item::Item;
-use super::{caveats, settings};
-use crate::engine::{Ledger, Progress, StoppingRule};
+use super::item::{Item, Length};
+use super::settings::{self, Plan, direct_writes, file_bytes, run_length, shows, stretches};
+use crate::caveats;
+use crate::engine::StoppingRule;
 use crate::error::LabError;
-use crate::session::{RunSettings, Session, measure, unless_failed};
+use crate::experiment::{Experiment, Place};
+use crate::pace::{Expected, START_S};
+use crate::refused::Refused;
+use crate::scratch::ImageKind;
+use crate::session::{Effort, Session, measure};
 use crate::target::Target;
+use crate::tool::or_gap;
 
-/// Runs `lab sync` on `targets`, and projects its requests to `devices`.
-///
-/// `stop` is asked often; once it says yes, what is running is ended and the
-/// rows that were timed are returned, with [`Method::interrupted`] set. Nothing is
-/// written when a target has no room or cannot be written to.
-pub fn run<'a>(
-    cases: &'a [Case],
-    devices: &[Figures],
-    run: &'a RunSettings,
-    targets: &[Target],
-    observer: Option<&'a mut dyn Observer>,
-    progress: &'a mut dyn Progress,
-    stop: &'a dyn Fn() -> bool,
-) -> Result<SyncResult, LabError> {
-    settings::check(run.effort, cases, targets)?;
-    let (items, mut missing) = items(cases, targets)?;
-    let steps = items.len() * (2 + run.stopping.max_runs) + targets.len();
-    let mut session = Session {
-        run,
-        observer,
-        ledger: Ledger::new(progress, steps),
-        stop,
-    };
-    let mut interrupted = false;
-    let (rows, warm_up_runs) = measure(&mut session, &items, targets.len(), &mut interrupted)?;
-    missing.extend(session.gaps());
-    let calibrations = calibrations(&mut session, targets, &mut missing, &mut interrupted)?;
+impl Experiment for Plan {
+    type Report = SyncResult;
+    const AMONG: fn(SyncResult) -> lab::Experiment = lab::Experiment::Sync;
+    const NOTHING: &'static str =
+        "nothing to measure: give at least one call, size and file system";
 
-    let StoppingRule {
-        min_runs, max_runs, ..
-    } = run.stopping;
-    let mut result = SyncResult {
-        question: sync::QUESTION.to_owned(),
-        targets: targets.iter().map(Target::measured).collect(),
-        caveats: caveats::caveats(targets, run.virtualization.as_deref(), &rows),
-        rows,
-        calibrations,
-        projections: Vec::new(),
-        answers: Vec::new(),
-        settings: machine_settings(targets, &mut missing),
-        missing,
-        method: Method {
-            timing_runs: (min_runs, max_runs),
-            warm_up_runs,
-            interrupted,
-            planned_rows: items.len(),
-        },
-    };
-    result.projections = sync::projections(&result, devices);
-    let unprojected = unprojected(&result);
-    result.missing.extend(unprojected);
-    result.answers = sync::answers(&result);
-    Ok(result)
+    fn usual_images(&self, effort: Effort) -> &'static [ImageKind] {
+        match effort {
+            Effort::Quick => &[ImageKind::Ext4],
+            Effort::Normal => &[ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs],
+            Effort::Thorough => &ImageKind::ALL,
+        }
+    }
+
+    fn rows_on(&self, _: &Target) -> usize {
+        self.cases.len()
+    }
+
+    fn needed_bytes(&self) -> u64 {
+        settings::needed_bytes(self.effort, &self.cases)
+    }
+
+    fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected {
+        let (effort, pace) = (self.effort, &place.pace);
+        let rows = self.cases.iter().enumerate().map(|(index, case)| {
+            let made_bytes = match case.write {
+                Write::Overwrite => file_bytes(effort, case) * case.writers,
+                Write::Append | Write::Preallocated => 0,
+            };
+            let around_s = START_S + made_bytes as f64 * pace.stored_byte_s;
+            let shown = index == 0 && shows(effort, place.is_first);
+            let watched = stretches(effort, case, shown);
+            let watched_s = match watched.length {
+                Length::Time(length) => length.as_secs_f64(),
+                Length::Either(syncs, longest) => {
+                    (syncs as f64 * pace.sync_s).min(longest.as_secs_f64())
+                }
+                Length::Syncs(syncs) => syncs as f64 * pace.sync_s,
+            };
+            let runs = Expected::case(stopping, run_length(effort).as_secs_f64(), around_s);
+            let watched = Expected::once(watched_s * watched.count as f64);
+            [runs, watched].into_iter().sum()
+        });
+        let calibration = 2.0 * direct_writes(effort) as f64 * pace.sync_s;
+        rows.chain([Expected::once(calibration)]).sum()
+    }
+
+    fn measure(&self, session: &mut Session<'_>) -> Result<SyncResult, LabError> {
+        let items = self.items(session)?;
+        let rows = measure(session, &items, session.targets.len())?;
+        session.lack_what_is_unseen();
+        let calibrations = calibrations(session)?;
+        let settings = machine_settings(session);
+        let mut result = session.result(
+            sync::QUESTION,
+            rows,
+            Projected {
+                calibrations,
+                projections: Vec::new(),
+            },
+            (),
+            items.len(),
+        );
+        result.caveats = caveats(session, &result.rows);
+        result.settings = Some(settings);
+        result.own.projections = sync::projections(&result, &self.devices);
+        let unprojected = unprojected(&result);
+        result.missing.extend(unprojected);
+        result.answers = sync::answers(&result);
+        Ok(result)
+    }
+}
+
+impl Plan {
+    /// Every case on every target; those that a target cannot have are missing.
+    fn items<'a>(&self, session: &mut Session<'a>) -> Result<Vec<Item<'a>>, LabError> {
+        let mut items = Vec::new();
+        let is_preallocated = |case: &Case| case.write == Write::Preallocated;
+        let wanted = self.cases.iter().any(is_preallocated);
+        for target in session.targets {
+            let mut refused = Refused::nothing();
+            if wanted && let Some(why) = settings::no_preallocation(target)? {
+                refused.add(Write::Preallocated.as_str(), why, is_preallocated);
+            }
+            let shows = shows(self.effort, items.is_empty());
+            items.extend(
+                refused
+                    .possible(&self.cases)
+                    .enumerate()
+                    .map(|(index, &case)| Item {
+                        target,
+                        case,
+                        shown: index == 0 && shows,
+                    }),
+            );
+            session.missing.extend(refused.gaps(target, &self.cases));
+        }
+        match session.missing.as_slice() {
+            [gap, ..] if items.is_empty() => Err(LabError::io(
+                format!("measure {} ({})", gap.what, gap.why),
+                Errno::OPNOTSUPP,
+            )),
+            _ => Ok(items),
+        }
+    }
 }
 
 /// Targets without a projection because their requests were not theirs alone.
@@ -74,7 +132,7 @@ fn unprojected(result: &SyncResult) -> Vec<Gap> {
     let mut gaps = Vec::new();
     for target in &result.targets {
         let on_target = |row: &&SyncRow| row.row.target == target.name;
-        let projected = result.projections.iter().any(|one| {
+        let projected = result.own.projections.iter().any(|one| {
             let row = result.rows.get(one.row - 1);
             row.as_ref().is_some_and(on_target)
         });
@@ -90,50 +148,13 @@ fn unprojected(result: &SyncResult) -> Vec<Gap> {
     gaps
 }
 
-/// Every case on every target; those that a target cannot have are missing.
-fn items<'a>(cases: &[Case], targets: &'a [Target]) -> Result<(Vec<Item<'a>>, Vec<Gap>), LabError> {
-    let mut items = Vec::new();
-    let mut missing = Vec::new();
-    let wanted = cases.iter().any(|case| case.write == Write::Preallocated);
-    for target in targets {
-        let refused = if wanted {
-            settings::no_preallocation(target)?
-        } else {
-            None
-        };
-        let possible = |case: &&Case| refused.is_none() || case.write != Write::Preallocated;
-        items.extend(
-            cases
-                .iter()
-                .filter(possible)
-                .map(|&case| Item { target, case }),
-        );
-        missing.extend(refused);
-    }
-    match missing.as_slice() {
-        [gap, ..] if items.is_empty() => Err(LabError::io(
-            format!("measure {} ({})", gap.what, gap.why),
-            Errno::OPNOTSUPP,
-        )),
-        _ => Ok((items, missing)),
-    }
-}
-
-fn calibrations(
-    session: &mut Session<'_>,
-    targets: &[Target],
-    missing: &mut Vec<Gap>,
-    interrupted: &mut bool,
-) -> Result<Vec<Calibration>, LabError> {
+fn calibrations(session: &mut Session<'_>) -> Result<Vec<Calibration>, LabError> {
     let mut calibrations = Vec::new();
-    for target in targets {
-        let measured = unless_failed(session, interrupted, |session| calibrate(session, target))?;
-        match measured {
+    for target in session.targets {
+        let what = format!("latency of direct writes on {}", target.name);
+        match session.unless_failed(|session| or_gap(calibrate(session, target), what))? {
             Some(Ok(calibration)) => calibrations.push(calibration),
-            Some(Err(why)) => {
-                let what = format!("latency of direct writes on {}", target.name);
-                missing.push(Gap::new(what, why));
-            }
+            Some(Err(gap)) => session.missing.push(gap),
             None => break,
         }
     }
@@ -141,17 +162,59 @@ fn calibrations(
 }
 
 /// Settings of the storage under the first target.
-fn machine_settings(
-    targets: &[Target],
-    missing: &mut Vec<Gap>,
-) -> Vec<iostrata_core::doctor::Setting> {
-    let read = targets.first().map(|target| machine::settings(&target.dir));
-    match read {
+fn machine_settings(session: &mut Session<'_>) -> Vec<Setting> {
+    let read = session.targets.first();
+    match read.map(|target| machine::settings(&target.dir)) {
         Some(Ok(settings)) => settings,
         Some(Err(error)) => {
-            missing.push(Gap::new("settings of the storage", error.to_string()));
+            let gap = Gap::new("settings of the storage", error.to_string());
+            session.missing.push(gap);
             Vec::new()
         }
         None => Vec::new(),
+    }
+}
+
+/// Properties of this machine that limit what the rows mean.
+fn caveats(session: &Session<'_>, rows: &[SyncRow]) -> Vec<String> {
+    let targets = session.targets;
+    let flushed = "a flush that has completed here reached the host, which may keep it in memory; \
+                   a rate from here is not one of a disk";
+    let mut caveats = caveats::begun(session, flushed);
+    caveats.extend(targets.iter().filter_map(caveats::of_written));
+    caveats.extend(targets.iter().filter_map(shared));
+    caveats.extend(caveats::images(targets, caveats::IMAGE_WRITES));
+    if rows.iter().any(|row| row.row.case.call == Call::Sync) {
+        caveats.push(
+            "sync(2) writes every file system of the machine: its times include what others had left dirty"
+                .to_owned(),
+        );
+    }
+    caveats.extend(caveats::stolen(rows.iter().map(|row| &row.row), "rows"));
+    caveats
+}
+
+/// Requests without a file cannot be told from those of others on a shared disk.
+fn shared(target: &Target) -> Option<String> {
+    let others = !target.image && target.unchargeable().is_none() && !target.is_memory();
+    others.then(|| {
+        format!(
+            "{} is shared: its data requests are charged by file, but journal, commit, metadata and flush requests name none, and those of other programs are among them",
+            target.name
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::target;
+
+    #[test]
+    fn a_disk_that_others_use_is_named_and_an_image_or_memory_is_not() {
+        let seen = |target: &Target| shared(target).is_some();
+        assert!(seen(&target("ext4", false, &[8])));
+        assert!(!seen(&target("ext4", true, &[7])));
+        assert!(!seen(&target("tmpfs", false, &[])));
     }
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use iostrata_core::Gap;
-use iostrata_core::sync::{Call, Case, Write};
+use iostrata_core::sync::{Call, Case, DEVICES, Figures, Write};
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::item::Length;
 use super::observed::Stretches;
 use crate::error::LabError;
+use crate::experiment::{chosen_or, distinct, with_structures};
 use crate::session::{Effort, RunFile};
-use crate::target::{Target, check_room};
+use crate::target::Target;
 
 /// Writers of the group-commit rows.
 const WRITERS: [u64; 3] = [2, 4, 8];
@@ -33,6 +33,19 @@ pub struct Selection {
     pub sizes_bytes: Vec<u64>,
     /// Writers at a time.
     pub writers: Vec<u64>,
+    /// Devices that the rates are projected to.
+    pub devices: Vec<Figures>,
+    /// How thoroughly.
+    pub effort: Effort,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Cases, the article's first.
+    pub cases: Vec<Case>,
+    /// Devices that their rates are projected to.
+    pub devices: Vec<Figures>,
     /// How thoroughly.
     pub effort: Effort,
 }
@@ -41,43 +54,46 @@ impl Selection {
     /// The cases. When a call, a way of writing or a number of writers was chosen,
     /// all combinations of what was chosen, with the article's case for the rest;
     /// else the usual ones of the effort.
-    pub fn cases(&self) -> Result<Vec<Case>, LabError> {
+    pub fn plan(&self) -> Result<Plan, LabError> {
         self.refuse_nonsense()?;
         let article = Case::ARTICLE;
         let usual = self.calls.is_empty() && self.writes.is_empty() && self.writers.is_empty();
         let kinds = if usual {
             usual_kinds(self.effort)
         } else {
-            let writes = or_one(&self.writes, article.write);
-            let writers = or_one(&self.writers, article.writers);
+            let (call, write, writers) = ([article.call], [article.write], [article.writers]);
             let mut kinds = Vec::new();
-            for call in or_one(&self.calls, article.call) {
-                for &write in &writes {
-                    kinds.extend(writers.iter().map(|&count| (call, write, count)));
+            for &call in chosen_or(&self.calls, &call) {
+                for &write in chosen_or(&self.writes, &write) {
+                    let writers = chosen_or(&self.writers, &writers).iter();
+                    kinds.extend(writers.map(|&count| (call, write, count)));
                 }
             }
             kinds
         };
-        let mut cases = Vec::new();
-        for size_bytes in or_one(&self.sizes_bytes, article.size_bytes) {
-            for &(call, write, writers) in &kinds {
-                let case = Case {
-                    call,
-                    write,
-                    size_bytes,
-                    writers,
-                };
-                if !cases.contains(&case) {
-                    cases.push(case);
-                }
-            }
-        }
-        Ok(cases)
+        let article_size = [article.size_bytes];
+        let sizes = chosen_or(&self.sizes_bytes, &article_size);
+        let cases = sizes.iter().flat_map(|&size_bytes| {
+            kinds.iter().map(move |&(call, write, writers)| Case {
+                call,
+                write,
+                size_bytes,
+                writers,
+            })
+        });
+        let usual_devices = DEVICES.map(|device| device.figures());
+        Ok(Plan {
+            cases: distinct(cases),
+            devices: chosen_or(&self.devices, &usual_devices).to_vec(),
+            effort: self.effort,
+        })
     }
 
     fn refuse_nonsense(&self) -> Result<(), LabError> {
         if self.sizes_bytes.contains(&0) {
-            return Err(usage("--size 0 writes nothing; give 1 byte or more"));
+            return Err(LabError::usage(
+                "--size 0 writes nothing; give 1 byte or more",
+            ));
         }
         // With the files' room for some syncs of each writer.
         let most = |size: &u64| {
@@ -85,27 +101,21 @@ impl Selection {
             bytes.is_none_or(|bytes| i64::try_from(bytes).is_err())
         };
         if let Some(size) = self.sizes_bytes.iter().find(|size| most(size)) {
-            return Err(usage(&format!(
+            return Err(LabError::usage(format!(
                 "{size} bytes a write are more than a file can hold some of; ask for less"
             )));
         }
         if self.writers.contains(&0) {
-            return Err(usage("--writers 0 leaves nobody to write; give 1 or more"));
+            return Err(LabError::usage(
+                "--writers 0 leaves nobody to write; give 1 or more",
+            ));
         }
         if let Some(count) = self.writers.iter().find(|count| **count > MOST_WRITERS) {
-            return Err(usage(&format!(
+            return Err(LabError::usage(format!(
                 "--writers {count} would measure the scheduler; give at most {MOST_WRITERS}"
             )));
         }
         Ok(())
-    }
-}
-
-fn or_one<T: Copy>(chosen: &[T], otherwise: T) -> Vec<T> {
-    if chosen.is_empty() {
-        vec![otherwise]
-    } else {
-        chosen.to_vec()
     }
 }
 
@@ -151,16 +161,21 @@ pub(super) fn run_length(effort: Effort) -> Duration {
     })
 }
 
-/// The stretches of the observed run: the first case of a target second by second, on
-/// quick runs only that of the first target; others until they have enough syncs for
-/// counts per sync, or have taken long enough.
-pub(super) fn stretches(effort: Effort, case: &Case, leading: bool, first: bool) -> Stretches {
+/// Whether the first case of a target is shown second by second: on quick runs only that of
+/// the first one.
+pub(super) fn shows(effort: Effort, first: bool) -> bool {
+    first || effort != Effort::Quick
+}
+
+/// The stretches of the observed run: some seconds where it is shown; others until they have
+/// enough syncs for counts per sync, or have taken long enough.
+pub(super) fn stretches(effort: Effort, case: &Case, shown: bool) -> Stretches {
     let (seconds, syncs, longest_ms) = match effort {
         Effort::Quick => (3, 200_u64, 500),
         Effort::Normal => (6, 1000, 3000),
         Effort::Thorough => (10, 5000, 10_000),
     };
-    if leading && (first || effort != Effort::Quick) {
+    if shown {
         return Stretches {
             count: seconds,
             length: Length::Time(Duration::from_secs(1)),
@@ -196,37 +211,20 @@ pub(super) fn file_bytes(effort: Effort, case: &Case) -> u64 {
 
 /// Bytes that must be free on each target: the largest files of a case and a fifth
 /// more for the file system's own structures.
-pub fn needed_bytes(effort: Effort, cases: &[Case]) -> u64 {
+pub(super) fn needed_bytes(effort: Effort, cases: &[Case]) -> u64 {
     let files = |case: &Case| file_bytes(effort, case).saturating_mul(case.writers);
-    let largest = cases.iter().map(files).max().unwrap_or(0);
-    largest.saturating_add(largest / 5)
-}
-
-/// Fails before anything is written if a target could not take the cases.
-pub(super) fn check(effort: Effort, cases: &[Case], targets: &[Target]) -> Result<(), LabError> {
-    if cases.is_empty() || targets.is_empty() {
-        return Err(usage(
-            "nothing to measure: give at least one call, size and file system",
-        ));
-    }
-    check_room(targets, needed_bytes(effort, cases))
+    with_structures(cases.iter().map(files).max().unwrap_or(0))
 }
 
 /// Why a target takes no preallocated files; `None` when it does.
-pub(super) fn no_preallocation(target: &Target) -> Result<Option<Gap>, LabError> {
+pub(super) fn no_preallocation(target: &Target) -> Result<Option<String>, LabError> {
     let file = RunFile::new(&target.dir, "preallocated");
-    let io = |error| LabError::io(format!("create {}", file.path().display()), error);
+    let io = |error| LabError::at("create", file.path(), error);
     let made = std::fs::File::create_new(file.path()).map_err(io)?;
     let refused = fallocate(&made, FallocateFlags::empty(), 0, 4096).err();
     file.remove()?;
-    Ok(refused.map(|errno| {
-        let why = format!("fallocate is refused: {}", std::io::Error::from(errno));
-        Gap::new(format!("preallocated on {}", target.name), why)
-    }))
-}
-
-fn usage(message: &str) -> LabError {
-    LabError::Usage(message.to_owned())
+    let why = |errno| format!("fallocate is refused: {}", std::io::Error::from(errno));
+    Ok(refused.map(why))
 }
 
 #[cfg(test)]
@@ -244,7 +242,7 @@ mod tests {
                 effort,
                 ..Selection::default()
             };
-            let cases = selection.cases().unwrap();
+            let cases = selection.plan().unwrap().cases;
             assert_eq!(cases[0], Case::ARTICLE);
             assert_eq!(cases.len(), count);
         }
@@ -259,7 +257,7 @@ mod tests {
             writers: vec![1, 2, 2],
             ..Selection::default()
         };
-        let cases = selection.cases().unwrap();
+        let cases = selection.plan().unwrap().cases;
         assert_eq!(cases.len(), 4, "each once: {cases:?}");
         assert!(cases.iter().all(|case| case.write == Write::Overwrite));
         let only = Selection {
@@ -270,12 +268,16 @@ mod tests {
             writers: 3,
             ..Case::ARTICLE
         };
-        assert_eq!(only.cases().unwrap(), [expected]);
+        assert_eq!(only.plan().unwrap().cases, [expected]);
         let sized = Selection {
             sizes_bytes: vec![4096],
             ..Selection::default()
         };
-        assert_eq!(sized.cases().unwrap().len(), 15, "a size chooses no case");
+        assert_eq!(
+            sized.plan().unwrap().cases.len(),
+            15,
+            "a size chooses no case"
+        );
     }
 
     #[test]
@@ -298,7 +300,7 @@ mod tests {
                 ..Selection::default()
             },
         ] {
-            assert!(selection.cases().unwrap_err().is_usage(), "{selection:?}");
+            assert!(selection.plan().unwrap_err().is_usage(), "{selection:?}");
         }
     }
 

@@ -1,15 +1,48 @@
 //! The timed work of a case, as the workload process does it.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::sync::{PoisonError, RwLock, mpsc};
 use std::thread;
 
-use iostrata_core::sync::Bucket;
+use iostrata_core::sync::{Bucket, Case};
+use serde::{Deserialize, Serialize};
 
-use super::job::{SyncJob, SyncReport};
 use super::writer::{Limit, Stretch, Writer};
-use crate::engine::{Failure, Job, Stopwatch, Task};
+use crate::engine::{Failure, Job, Stopwatch, Task, Work};
+
+/// Writes and syncs, a stretch for each `go`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SyncJob {
+    /// How, how large, how many at a time.
+    pub case: Case,
+    /// One file for each writer, to create. None may exist.
+    pub paths: Vec<OsString>,
+    /// Most bytes of each file.
+    pub file_bytes: u64,
+    /// Most syncs of each writer and stretch.
+    pub syncs: u64,
+    /// Nanoseconds of a stretch after which no further write begins.
+    pub duration_ns: u64,
+}
+
+/// One stretch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SyncReport {
+    /// Times of the stretch, all writers together.
+    pub work: Work,
+    /// Syncs, all writers together.
+    pub syncs: u64,
+    /// Latencies from one sync's end to the next one's.
+    pub latencies: Vec<Bucket>,
+    /// The longest of them, nanoseconds.
+    pub max_ns: u64,
+    /// Whether a writer has reached the end of its file and can do no more.
+    pub full: bool,
+    /// In what the files were not as the case's name says before the first write.
+    pub not_as_asked: Option<String>,
+}
 
 /// Writers that are ready: files made, records in memory.
 pub(crate) struct SyncTask {
@@ -115,7 +148,7 @@ fn no_thread(error: &io::Error) -> Failure {
 mod tests {
     use std::fs;
 
-    use iostrata_core::sync::{Call, Case, Write};
+    use iostrata_core::sync::{Call, Write};
 
     use super::*;
 

@@ -7,8 +7,9 @@ use iostrata_core::atime::{
 };
 use iostrata_core::environment;
 use iostrata_core::observe::Observer;
-use iostrata_lab::atime::{Selection, run};
+use iostrata_lab::atime::Selection;
 use iostrata_lab::engine::Silent;
+use iostrata_lab::experiment::run;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{ImageKind, Images, Plan, Prepared, TMPFS, isolate, prepare};
 use iostrata_lab::session::{Effort, RunSettings};
@@ -82,7 +83,7 @@ fn measure(kinds: &[ImageKind], selection: &Selection, observed: bool) -> AtimeR
         targets.retain(|target| target.name != TMPFS);
     }
     let result = run(
-        &selection.chosen(),
+        &selection.plan(),
         &settings,
         &targets,
         observer
@@ -130,7 +131,7 @@ fn the_matrix_is_what_the_kernels_rules_say() {
         }
         assert!(wrong.is_empty(), "{wrong:#?}");
         let moved = |probe: Probe| -> Vec<bool> {
-            let probes = result.relatime.iter().filter(|one| one.probe == probe);
+            let probes = result.own.relatime.iter().filter(|one| one.probe == probe);
             probes.map(|one| one.atime_changed).collect()
         };
         assert_eq!(moved(Probe::BeforeMtime), [true; 4]);
@@ -186,6 +187,6 @@ fn reading_files_on_ext4_writes_a_sector_for_each_that_was_due() {
             assert_eq!(row.row.evidence.lost_events, 0);
         }
         // Two options against noatime, for each of three loops.
-        assert_eq!(result.comparisons.len(), 6);
+        assert_eq!(result.own.comparisons.len(), 6);
     });
 }

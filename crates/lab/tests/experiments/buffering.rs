@@ -11,9 +11,10 @@ use iostrata_core::buffering::{BufferingResult, BufferingRow, Mode};
 use iostrata_core::environment::Backend;
 use iostrata_core::evidence::BlockRow;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream};
-use iostrata_lab::buffering::{Selection, run};
+use iostrata_lab::buffering::Selection;
 use iostrata_lab::engine::{EngineError, FailureKind, Progress, Silent, Step, StoppingRule};
 use iostrata_lab::error::LabError;
+use iostrata_lab::experiment::run;
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
@@ -47,7 +48,7 @@ fn few() -> Selection {
 fn run_on(targets: &[Target], stop: &dyn Fn() -> bool) -> Result<BufferingResult, LabError> {
     let scratch = tempfile::tempdir().unwrap();
     run(
-        &few().cases().unwrap(),
+        &few().plan().unwrap(),
         &settings(scratch.path()),
         targets,
         None,
@@ -96,7 +97,7 @@ fn every_mode_is_timed_and_what_is_unknown_is_null() {
             assert!(row.memory.is_some());
             assert!(row.row.interference.steal_s.is_some());
         }
-        assert!(result.runtimes.is_empty());
+        assert!(result.own.runtimes.is_empty());
         assert!(
             result
                 .missing
@@ -110,7 +111,7 @@ fn every_mode_is_timed_and_what_is_unknown_is_null() {
                 .any(|gap| gap.what == "buffers of language runtimes")
         );
         assert_eq!(result.method.warm_up_runs, 40);
-        assert!(result.method.own_cost_ns.is_some_and(|ns| ns > 0.0));
+        assert!(result.method.own.own_cost_ns.is_some_and(|ns| ns > 0.0));
         assert!(!result.method.interrupted);
     });
 }
@@ -119,9 +120,10 @@ fn every_mode_is_timed_and_what_is_unknown_is_null() {
 fn timelines_show_what_a_second_process_reads() {
     let dir = tempfile::tempdir().unwrap();
     let result = run_on(&[target("host", dir.path(), "ext4")], &|| false).unwrap();
-    assert_eq!(result.timelines.len(), Mode::ALL.len());
+    assert_eq!(result.own.timelines.len(), Mode::ALL.len());
     let visible = |mode: Mode| {
         let timeline = result
+            .own
             .timelines
             .iter()
             .find(|timeline| timeline.mode == mode)
@@ -136,6 +138,7 @@ fn timelines_show_what_a_second_process_reads() {
     assert_eq!(visible(Mode::Fsync), [0, 3000, 6000, 9000, 12_000, 12_000]);
     assert!(
         result
+            .own
             .timelines
             .iter()
             .flat_map(|t| &t.steps)
@@ -177,7 +180,7 @@ impl Progress for StopAt<'_> {
     }
 }
 
-fn interrupted_at(label: &str) -> BufferingResult {
+fn interrupted_at(label: &str, observer: Option<&mut dyn Observer>) -> BufferingResult {
     let (dir, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let stopped = Cell::new(false);
     let mut progress = StopAt {
@@ -189,10 +192,10 @@ fn interrupted_at(label: &str) -> BufferingResult {
     let settings = settings(scratch.path());
     let targets = [target("host", dir.path(), "ext4")];
     let result = run(
-        &few().cases().unwrap(),
+        &few().plan().unwrap(),
         &settings,
         &targets,
-        None,
+        observer,
         &mut progress,
         &|| stopped.get(),
     )
@@ -205,10 +208,10 @@ fn interrupted_at(label: &str) -> BufferingResult {
 
 #[test]
 fn an_interruption_keeps_the_finished_rows() {
-    let early = interrupted_at("timing fsync 5 kB");
+    let early = interrupted_at("timing fsync 5 kB", None);
     assert!(early.rows.is_empty(), "no case had its runs yet");
 
-    let later = interrupted_at("observing flush 1 B");
+    let later = interrupted_at("observing flush 1 B", None);
     assert_eq!(later.rows.len(), 20, "all were timed");
     let unseen = |row: &&BufferingRow| {
         row.row
@@ -219,7 +222,7 @@ fn an_interruption_keeps_the_finished_rows() {
     };
     assert!(later.rows.iter().filter(unseen).count() >= 18);
     assert!(!unseen(&&later.rows[0]), "observed before the interruption");
-    assert!(later.timelines.is_empty());
+    assert!(later.own.timelines.is_empty());
 }
 
 #[test]
@@ -234,7 +237,7 @@ fn the_steps_add_up_to_the_total() {
     };
     let settings = settings(scratch.path());
     run(
-        &few().cases().unwrap(),
+        &few().plan().unwrap(),
         &settings,
         &[target("host", dir.path(), "ext4")],
         None,
@@ -292,7 +295,7 @@ fn no_space_is_found_before_anything_is_written() {
     let settings = settings(dir);
     let targets = [target("small", dir, "tmpfs")];
     let error = run(
-        &big.cases().unwrap(),
+        &big.plan().unwrap(),
         &settings,
         &targets,
         None,
@@ -367,8 +370,7 @@ fn a_directory_that_cannot_be_written_to_is_refused_at_once() {
     assert!(error.is_usage());
 }
 
-/// Fails from its third session on.
-#[derive(Default)]
+/// Sees nothing, and fails after so many sessions.
 struct Failing(u32);
 
 impl Observer for Failing {
@@ -381,11 +383,9 @@ impl Observer for Failing {
     }
 
     fn start(&mut self, _: u32, _: Stream) -> Result<(), ObserveError> {
-        self.0 += 1;
-        if self.0 < 3 {
-            return Ok(());
-        }
-        Err(ObserveError {
+        let left = self.0.checked_sub(1);
+        self.0 = left.unwrap_or(0);
+        left.map(drop).ok_or_else(|| ObserveError {
             doing: "attach".to_owned(),
             cause: "no memory".to_owned(),
         })
@@ -422,9 +422,9 @@ impl Progress for Failures {
 fn what_fails_while_it_is_observed_loses_no_row() {
     let (dir, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut failures = Failures::default();
-    let mut observer = Failing::default();
+    let mut observer = Failing(2);
     let result = run(
-        &few().cases().unwrap(),
+        &few().plan().unwrap(),
         &settings(scratch.path()),
         &[target("host", dir.path(), "ext4")],
         Some(&mut observer),
@@ -444,6 +444,17 @@ fn what_fails_while_it_is_observed_loses_no_row() {
         assert!(row.row.timing.is_some());
         assert_eq!(whys(row), usize::from(number >= 2), "row {number}");
     }
-    assert!(result.timelines.is_empty() && result.runtimes.is_empty());
+    assert!(result.own.timelines.is_empty() && result.own.runtimes.is_empty());
     assert!(is_empty(dir.path()), "nothing stays");
+}
+
+#[test]
+fn an_interruption_keeps_what_was_found_of_the_runtimes() {
+    let mut observer = Failing(u32::MAX);
+    let result = interrupted_at("looking at the buffers of Ruby", Some(&mut observer));
+    assert_eq!(result.rows.len(), 20);
+    // Calls cannot be seen here, so that each has a reason instead of a row.
+    for name in ["C stdio", "Python"] {
+        assert!(result.missing.iter().any(|gap| gap.what == name), "{name}");
+    }
 }

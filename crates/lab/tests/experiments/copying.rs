@@ -8,9 +8,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use iostrata_core::copy::{Case, CopyResult, Destination, Method, Source};
-use iostrata_lab::copy::{Buffer, CopyJob, Selection, run};
+use iostrata_lab::copy::{Buffer, CopyJob, Selection};
 use iostrata_lab::engine::{EngineError, FailureKind, Job as _, Silent, StoppingRule};
 use iostrata_lab::error::LabError;
+use iostrata_lab::experiment::run;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{Image, ImageKind, Images, Plan, isolate, prepare};
 use iostrata_lab::session::{Effort, RunSettings};
@@ -227,7 +228,7 @@ fn host_run(selection: &Selection) -> CopyResult {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     let place = target("host", dir.path(), "ext4");
     let mut observer = EbpfObserver::open().unwrap();
-    let cases = selection.cases().unwrap();
+    let cases = selection.plan().unwrap();
     let settings = settings(dir.path());
     let observer = Some(&mut observer as &mut dyn iostrata_core::observe::Observer);
     let result = run(&cases, &settings, &[place], observer, &mut Silent, &never);
@@ -290,7 +291,7 @@ fn a_durable_copy_writes_the_file_once_and_a_reflink_nothing() {
     with_images(&[ImageKind::Xfs, ImageKind::Btrfs], |images| {
         let targets: Vec<Target> = images.iter().map(image_target).collect();
         let mut observer = EbpfObserver::open().unwrap();
-        let cases = selection.cases().unwrap();
+        let cases = selection.plan().unwrap();
         let settings = settings(&targets[0].dir);
         let observer = Some(&mut observer as &mut dyn iostrata_core::observe::Observer);
         let result = run(&cases, &settings, &targets, observer, &mut Silent, &never).unwrap();
@@ -325,7 +326,7 @@ fn a_cold_source_is_read_from_the_device_and_a_warm_one_is_not() {
         with_images(&[ImageKind::Ext4], |images| {
             let targets: Vec<Target> = images.iter().map(image_target).collect();
             let mut observer = EbpfObserver::open().unwrap();
-            let cases = selection.cases().unwrap();
+            let cases = selection.plan().unwrap();
             let settings = settings(&targets[0].dir);
             let observer = Some(&mut observer as &mut dyn iostrata_core::observe::Observer);
             let result = run(&cases, &settings, &targets, observer, &mut Silent, &never).unwrap();
@@ -354,7 +355,7 @@ fn a_memory_file_system_is_never_cold_and_says_so() {
         ..Selection::default()
     };
     let place = target("host", dir.path(), "tmpfs");
-    let cases = selection.cases().unwrap();
+    let cases = selection.plan().unwrap();
     let settings = settings(dir.path());
     let result = run(&cases, &settings, &[place], None, &mut Silent, &never).unwrap();
     assert_eq!(result.rows.len(), 1);
@@ -373,7 +374,7 @@ fn an_interruption_keeps_nothing_but_says_so() {
         ..Selection::default()
     };
     let place = target("host", dir.path(), "ext4");
-    let cases = selection.cases().unwrap();
+    let cases = selection.plan().unwrap();
     let settings = settings(dir.path());
     let result = run(&cases, &settings, &[place], None, &mut Silent, &|| true).unwrap();
     assert!(result.method.interrupted && result.rows.is_empty());
@@ -388,7 +389,7 @@ fn a_full_target_is_refused_before_anything_is_written() {
         ..Selection::default()
     };
     let place = target("host", dir.path(), "ext4");
-    let cases = selection.cases().unwrap();
+    let cases = selection.plan().unwrap();
     let settings = settings(dir.path());
     let error = run(&cases, &settings, &[place], None, &mut Silent, &never).unwrap_err();
     assert!(matches!(error, LabError::NoSpace { .. }), "{error}");

@@ -1,8 +1,9 @@
 //! `lab buffering` from end to end, observed by eBPF, on a fresh ext4.
 
 use iostrata_core::buffering::{BufferingResult, Mode};
-use iostrata_lab::buffering::{Selection, run};
+use iostrata_lab::buffering::Selection;
 use iostrata_lab::engine::{Silent, StoppingRule};
+use iostrata_lab::experiment::run;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{Image, ImageKind, Images, Plan, isolate, prepare};
 use iostrata_lab::session::{Effort, RunSettings};
@@ -65,7 +66,7 @@ fn observed_run(modes: &[Mode]) -> BufferingResult {
     let targets: Vec<Target> = prepared.images().iter().map(target).collect();
     let mut observer = EbpfObserver::open().unwrap();
     let result = run(
-        &selection.cases().unwrap(),
+        &selection.plan().unwrap(),
         &settings,
         &targets,
         Some(&mut observer),
@@ -130,6 +131,7 @@ fn every_layer_is_counted_and_charged_to_the_case() {
 fn check_timelines(result: &BufferingResult) {
     let durable = |mode: Mode| {
         let timeline = result
+            .own
             .timelines
             .iter()
             .find(|timeline| timeline.mode == mode)
@@ -152,6 +154,7 @@ fn check_runtimes(result: &BufferingResult) {
     // Every machine that builds this has a C compiler, and this one has Python.
     for (name, bytes) in [("C stdio", Some(4096)), ("Python", None)] {
         let row = result
+            .own
             .runtimes
             .iter()
             .find(|row| row.runtime == name)

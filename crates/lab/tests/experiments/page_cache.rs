@@ -12,7 +12,8 @@ use iostrata_core::Verdict;
 use iostrata_core::page_cache::{PageCacheResult, Parse, Reader, State};
 use iostrata_lab::engine::{Progress, Silent, Step, StoppingRule};
 use iostrata_lab::error::LabError;
-use iostrata_lab::page_cache::{Plan, Selection, run};
+use iostrata_lab::experiment::run;
+use iostrata_lab::page_cache::{Plan, Selection};
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 
@@ -124,7 +125,7 @@ fn every_state_is_verified_and_every_read_counted() {
         };
         assert_eq!(verdict("leaves all of it in the cache"), Verdict::Holds);
         assert_eq!(verdict("what is called cold came from"), Verdict::Holds);
-        assert!(result.method.own_cost_ns.is_some_and(|ns| ns > 0.0));
+        assert!(result.method.own.own_cost_ns.is_some_and(|ns| ns > 0.0));
     });
 }
 
@@ -135,9 +136,9 @@ fn a_parser_is_told_from_the_reading() {
         let plan = plan(&[], &[], &[20_000], &Parse::ALL);
         let target = target("host", dir.path(), "ext4");
         let result = run_on(&plan, target, &mut Silent, &|| false).unwrap();
-        let parsers: Vec<Parse> = result.parsing.iter().map(|line| line.parse).collect();
+        let parsers: Vec<Parse> = result.own.parsing.iter().map(|line| line.parse).collect();
         assert_eq!(parsers, &Parse::ALL[1..]);
-        for line in &result.parsing {
+        for line in &result.own.parsing {
             assert!((0.0..=1.0).contains(&line.warm_reading_share), "{line:?}");
             assert!(line.parser_bytes_per_s > 0.0);
         }

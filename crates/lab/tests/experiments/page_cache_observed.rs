@@ -3,8 +3,9 @@
 
 use iostrata_core::page_cache::{PageCacheResult, PageCacheRow, Reader, State};
 use iostrata_lab::engine::{Silent, StoppingRule};
+use iostrata_lab::experiment::{Experiment as _, run};
 use iostrata_lab::interrupt::Interrupt;
-use iostrata_lab::page_cache::{Selection, needed_bytes, run};
+use iostrata_lab::page_cache::Selection;
 use iostrata_lab::scratch::{Image, ImageKind, Images, Plan, isolate, prepare};
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
@@ -51,7 +52,7 @@ fn observed_run() -> PageCacheResult {
             mounts: &mounts,
         }),
     };
-    assert!(needed_bytes(&planned.cases) < 64 << 20);
+    assert!(planned.needed_bytes() < 64 << 20);
     let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
     let settings = RunSettings {
         stopping: StoppingRule {

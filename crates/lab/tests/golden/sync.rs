@@ -4,10 +4,11 @@
 
 use iostrata_core::sync::{Call, Case, PerSync, SyncResult, SyncRow, Write};
 use iostrata_lab::engine::{Silent, StoppingRule};
+use iostrata_lab::experiment::run;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{ImageKind, Images, Plan, isolate, prepare};
 use iostrata_lab::session::{Effort, RunSettings};
-use iostrata_lab::sync::run;
+use iostrata_lab::sync;
 use iostrata_lab::target::Target;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::stack::{Roots, inspect};
@@ -72,13 +73,13 @@ fn measured_for(
         bytes: 512 << 20,
         mounts: &mounts,
     });
-    let plan = Plan {
+    let ground = Plan {
         dir: base.path(),
         enter: false,
         host_bytes: 128 << 20,
         images,
     };
-    let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
+    let prepared = prepare(&ground, None, &Interrupt::never()).unwrap();
     let target = match prepared.images() {
         [image] => target(image.kind().name(), image.path(), true),
         _ => target("host", prepared.host(), false),
@@ -106,9 +107,13 @@ fn measured_for(
         unobserved_because: String::new(),
     };
     let mut observer = EbpfObserver::open().unwrap();
+    let plan = sync::Plan {
+        cases,
+        devices: Vec::new(),
+        effort,
+    };
     let result = run(
-        &cases,
-        &[],
+        &plan,
         &settings,
         &[target],
         Some(&mut observer),

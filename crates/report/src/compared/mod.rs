@@ -5,7 +5,8 @@ use iostrata_core::compare::{
 };
 use iostrata_core::duration;
 
-use crate::format::{NOT_APPLICABLE, NOT_SEEN, counted, number, or_not_seen, rate};
+use crate::format::{counted, number, rate};
+use crate::view::cell::Cell;
 
 /// Rows of a list that are shown unless all are asked for.
 const FEW: usize = 20;
@@ -87,34 +88,26 @@ pub(crate) fn visible(time: &Change) -> String {
     }
 }
 
-/// The same of a time that may not be judged.
-pub(crate) fn or_dash(time: Option<&Change>, text: impl FnOnce(&Change) -> String) -> String {
-    time.map_or_else(|| NOT_APPLICABLE.to_owned(), text)
-}
-
 /// CPUs that others kept busy: `0.41 → 1.62`.
-pub(crate) fn busy(sides: Sides<Option<f64>>) -> String {
-    let one = |side: Option<f64>| or_not_seen(side, number);
+pub(crate) fn busy(sides: Sides<Option<f64>>) -> Cell {
+    let one = |side: Option<f64>| Cell::seen(side, number);
     match sides {
         Sides {
             base: None,
             new: None,
-        } => NOT_SEEN.to_owned(),
-        Sides { base, new } => format!("{} → {}", one(base), one(new)),
+        } => Cell::NotSeen,
+        Sides { base, new } => format!("{} → {}", one(base), one(new)).into(),
     }
 }
 
 /// The time of a side of a row, which may have none: `12.3 ms`, `71.0 µs/sync`.
-pub(crate) fn seconds(row: &Row, side: Option<f64>) -> String {
+pub(crate) fn seconds(row: &Row, side: Option<f64>) -> Cell {
     let per = if row.per == "run" {
         String::new()
     } else {
         format!("/{}", row.per)
     };
-    side.map_or_else(
-        || NOT_APPLICABLE.to_owned(),
-        |seconds| format!("{}{per}", duration(seconds)),
-    )
+    Cell::applicable(side, |seconds| format!("{}{per}", duration(seconds)))
 }
 
 /// A count or a rate.

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::column::Cell;
 use super::table::Head;
+use crate::fields::Value;
 
 /// A table that is being written.
 pub(super) struct CsvTable<W: Write> {
@@ -21,15 +21,15 @@ impl<W: Write> CsvTable<W> {
         Ok(Self { writer })
     }
 
-    pub(super) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+    pub(super) fn row(&mut self, cells: &[Value<'_>]) -> io::Result<()> {
         for cell in cells {
             match cell {
-                Cell::Text(Some(text)) => self.writer.write_field(text.as_ref())?,
-                Cell::Count(Some(count)) => self.writer.write_field(count.to_string())?,
-                Cell::Signed(Some(number)) => self.writer.write_field(number.to_string())?,
+                Value::Text(Some(text)) => self.writer.write_field(text.as_ref())?,
+                Value::Count(Some(count)) => self.writer.write_field(count.to_string())?,
+                Value::Signed(Some(number)) => self.writer.write_field(number.to_string())?,
                 // The shortest digits that read back as the same number.
-                Cell::Real(Some(real)) => self.writer.write_field(format!("{real:?}"))?,
-                Cell::Flag(Some(flag)) => self.writer.write_field(flag.to_string())?,
+                Value::Real(Some(real)) => self.writer.write_field(format!("{real:?}"))?,
+                Value::Flag(Some(flag)) => self.writer.write_field(flag.to_string())?,
                 _ => self.writer.write_field("")?,
             }
         }

@@ -4,8 +4,8 @@ use iostrata_core::bytes::hex_unless_text;
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{Begin, Change, End, Operation};
 
-use super::column::Columns;
 use super::table::Table;
+use crate::fields::Fields;
 
 /// A recording of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,10 +39,10 @@ pub struct Logged {
 /// Every recording. `logs` are numbered results.
 pub fn recordings<'a>(logs: &'a [(u64, Vec<Recorded>)]) -> Table<'a> {
     type Row<'a> = (u64, u64, &'a Recorded);
-    let end = Columns::<&'a End>::new()
+    let end = Fields::<&'a End>::new()
         .count("operations", |end| end.operations)
         .count("stops", |end| end.stops);
-    let columns = Columns::<Row<'a>>::new()
+    let columns = Fields::<Row<'a>>::new()
         .count("result", |row| row.0)
         .count("recording", |row| row.1)
         .made_text("command", |row| {
@@ -66,7 +66,7 @@ pub fn recordings<'a>(logs: &'a [(u64, Vec<Recorded>)]) -> Table<'a> {
 
 /// Every operation. Memory does not grow with their number.
 pub fn operations<'a>(rows: Box<dyn Iterator<Item = Logged> + 'a>) -> Table<'a> {
-    let columns = Columns::<Logged>::new()
+    let columns = Fields::<Logged>::new()
         .count("result", |row| row.result)
         .count("recording", |row| row.recording)
         .count("operation", |row| row.operation.id)

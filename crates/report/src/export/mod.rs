@@ -3,9 +3,7 @@
 //! A table has a name, columns and rows; what it is written as comes after that. A unit is in
 //! the name of its column, and what is unknown is null, as in the JSON.
 
-mod column;
 mod csv;
-mod evidence;
 pub mod lab;
 mod log;
 mod parquet;

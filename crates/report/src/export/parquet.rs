@@ -11,8 +11,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use super::column::{Cell, Kind};
 use super::table::Head;
+use crate::fields::{Kind, Value};
 
 /// Rows of a group; each is held in memory until it is written.
 const GROUP_ROWS: usize = 1 << 16;
@@ -57,7 +57,7 @@ impl<W: Write + Send> ParquetTable<W> {
         })
     }
 
-    pub(super) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+    pub(super) fn row(&mut self, cells: &[Value<'_>]) -> io::Result<()> {
         for (column, cell) in self.columns.iter_mut().zip(cells) {
             self.text_bytes += column.add(cell);
         }
@@ -105,19 +105,19 @@ impl Gathered {
     }
 
     /// Adds a cell and gives the bytes of its text.
-    fn add(&mut self, cell: &Cell<'_>) -> usize {
+    fn add(&mut self, cell: &Value<'_>) -> usize {
         let known = self.values.len();
         let mut bytes = 0;
         match (&mut self.values, cell) {
-            (Values::Text(values), Cell::Text(Some(text))) => {
+            (Values::Text(values), Value::Text(Some(text))) => {
                 bytes = text.len();
                 values.push(text.as_bytes().to_vec().into());
             }
             // An unsigned column is stored by the same bits.
-            (Values::Whole(values), Cell::Count(Some(count))) => values.push(count.cast_signed()),
-            (Values::Whole(values), Cell::Signed(Some(number))) => values.push(*number),
-            (Values::Real(values), Cell::Real(Some(real))) => values.push(*real),
-            (Values::Flag(values), Cell::Flag(Some(flag))) => values.push(*flag),
+            (Values::Whole(values), Value::Count(Some(count))) => values.push(count.cast_signed()),
+            (Values::Whole(values), Value::Signed(Some(number))) => values.push(*number),
+            (Values::Real(values), Value::Real(Some(real))) => values.push(*real),
+            (Values::Flag(values), Value::Flag(Some(flag))) => values.push(*flag),
             _ => {}
         }
         self.levels.push(i16::from(self.values.len() > known));

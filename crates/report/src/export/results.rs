@@ -5,14 +5,14 @@ use std::path::Path;
 
 use iostrata_core::bytes::hex_unless_text;
 use iostrata_core::environment::{Environment, Target};
-use iostrata_core::lab::{Experiment, LabResult};
+use iostrata_core::lab::LabResult;
 use iostrata_core::op::Gap;
 use iostrata_core::trace::TraceResult;
 
-use super::column::{Columns, json_name};
-use super::lab::{name, rows};
 use super::log::Recorded;
 use super::table::Table;
+use crate::fields::{Fields, json_name};
+use crate::lab::Whole;
 
 /// What a file held.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,7 @@ impl<'a> Source<'a> {
 
 /// One row for each file.
 pub fn results<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
-    let columns = Columns::<Source<'a>>::new()
+    let columns = Fields::<Source<'a>>::new()
         .count("result", |source| source.number)
         .made_text("file", |source| {
             Some(source.path.to_string_lossy().into_owned())
@@ -69,8 +69,8 @@ pub fn results<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
     Table::new("results", columns, sources.iter().copied())
 }
 
-fn environment<'a>() -> Columns<'a, &'a Environment> {
-    Columns::<&'a Environment>::new()
+fn environment<'a>() -> Fields<'a, &'a Environment> {
+    Fields::<&'a Environment>::new()
         .text("iostrata_version", |environment| {
             &environment.iostrata_version
         })
@@ -85,8 +85,8 @@ fn environment<'a>() -> Columns<'a, &'a Environment> {
         .within("target_", target(), |environment| Some(&environment.target))
 }
 
-pub(super) fn target<'a>() -> Columns<'a, &'a Target> {
-    Columns::<&'a Target>::new()
+pub(super) fn target<'a>() -> Fields<'a, &'a Target> {
+    Fields::<&'a Target>::new()
         .text("path", |target| &target.path)
         .text("filesystem", |target| &target.filesystem)
         .text("mount_options", |target| &target.mount_options)
@@ -107,7 +107,7 @@ struct MissingRow<'a> {
 
 /// What could not be had, and why: the reasons of the nulls of the other tables.
 pub fn missing<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
-    let columns = Columns::<MissingRow<'a>>::new()
+    let columns = Fields::<MissingRow<'a>>::new()
         .count("result", |row| row.result)
         .maybe_text("experiment", |row| row.experiment)
         .count("row", |row| row.row)
@@ -128,7 +128,7 @@ fn gaps<'a>(source: &'a Source<'a>) -> Vec<MissingRow<'a>> {
         gap,
     };
     match source.content {
-        Content::Lab(result) => lab_gaps(source.number, result, row),
+        Content::Lab(result) => lab_gaps(result, row),
         Content::Trace(result) => {
             let whole = result.missing.iter().chain(&result.evidence.missing);
             let files = result.files.iter().zip(1..).flat_map(|(file, number)| {
@@ -154,35 +154,26 @@ fn gaps<'a>(source: &'a Source<'a>) -> Vec<MissingRow<'a>> {
     }
 }
 
+/// Those of the experiments, then those of their rows.
 fn lab_gaps<'a>(
-    number: u64,
     result: &'a LabResult,
-    empty: impl Fn(&'a Gap) -> MissingRow<'a>,
+    empty: impl Fn(&'a Gap) -> MissingRow<'a> + Copy,
 ) -> Vec<MissingRow<'a>> {
-    let mut gaps = Vec::new();
-    for experiment in &result.experiments {
-        let whole = of_experiment(experiment).iter();
-        gaps.extend(whole.map(|gap| MissingRow {
-            experiment: Some(name(experiment)),
-            ..empty(gap)
-        }));
-    }
-    for row in rows(number, result) {
-        gaps.extend(row.evidence.missing.iter().map(|gap| MissingRow {
-            experiment: Some(row.experiment),
-            row: Some(row.row),
-            ..empty(gap)
-        }));
-    }
-    gaps
-}
-
-fn of_experiment(experiment: &Experiment) -> &[Gap] {
-    match experiment {
-        Experiment::Buffering(result) => &result.missing,
-        Experiment::PageCache(result) => &result.missing,
-        Experiment::Sync(result) => &result.missing,
-        Experiment::Atime(result) => &result.missing,
-        Experiment::Copy(result) => &result.missing,
-    }
+    let wholes: Vec<Whole<'a>> = result.experiments.iter().map(Whole::of).collect();
+    let of = |whole: &Whole<'a>, row, gap| MissingRow {
+        experiment: Some(whole.name),
+        row,
+        ..empty(gap)
+    };
+    let of_wholes = wholes.iter().flat_map(|whole| {
+        let gaps = whole.missing.iter();
+        gaps.map(move |gap| of(whole, None, gap))
+    });
+    let of_rows = wholes.iter().flat_map(|whole| {
+        whole.rows.iter().flat_map(move |row| {
+            let gaps = row.evidence.missing.iter();
+            gaps.map(move |gap| of(whole, Some(row.number as u64), gap))
+        })
+    });
+    of_wholes.chain(of_rows).collect()
 }

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::column::{Cell, Columns, Kind};
 use super::csv::CsvTable;
 use super::parquet::ParquetTable;
+use crate::fields::{Fields, Kind, Value};
 
 /// How tables are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) struct Head {
 }
 
 /// Takes the cells of one row.
-type Take<'t> = &'t mut dyn FnMut(&[Cell<'_>]) -> io::Result<()>;
+type Take<'t> = &'t mut dyn FnMut(&[Value<'_>]) -> io::Result<()>;
 
 /// A table whose rows are made as they are written.
 pub struct Table<'a> {
@@ -46,10 +46,10 @@ pub struct Table<'a> {
 impl<'a> Table<'a> {
     pub(super) fn new<R: 'a>(
         name: &'static str,
-        columns: Columns<'a, R>,
+        columns: Fields<'a, R>,
         rows: impl Iterator<Item = R> + 'a,
     ) -> Self {
-        let heads = columns.iter().map(|column| Head {
+        let heads = columns.named_ones().map(|column| Head {
             name: column.name.clone().into_owned(),
             kind: column.kind,
         });
@@ -58,7 +58,8 @@ impl<'a> Table<'a> {
             heads: heads.collect(),
             rows: Box::new(move |take| {
                 for row in rows {
-                    let cells: Vec<_> = columns.iter().map(|column| column.of(&row)).collect();
+                    let cells: Vec<_> =
+                        columns.named_ones().map(|column| column.of(&row)).collect();
                     take(&cells)?;
                 }
                 Ok(())
@@ -107,7 +108,7 @@ mod tests {
     );
 
     fn table(rows: Vec<Row>) -> Table<'static> {
-        let columns = Columns::<Row>::new()
+        let columns = Fields::<Row>::new()
             .maybe_text("path", |row| row.0)
             .count("size_bytes", |row| row.1)
             .signed("errno", |row| row.2)

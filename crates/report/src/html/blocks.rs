@@ -431,5 +431,7 @@ fn linked(after: &[Block], room: Room) -> BTreeSet<usize> {
         let cells = column.map_or(&[][..], |column| &column.cells);
         cells.iter().take(table::shown(table, room))
     });
-    numbers.filter_map(|number| number.parse().ok()).collect()
+    numbers
+        .filter_map(|number| number.as_str().parse().ok())
+        .collect()
 }

@@ -2,7 +2,8 @@
 
 use super::markup::Markup;
 use super::outline::Outline;
-use crate::format::{NOT_APPLICABLE, NOT_SEEN, counted};
+use crate::format::counted;
+use crate::view::cell::Cell;
 use crate::view::table::{Column, Kind, Table};
 
 /// Longer texts are wrapped.
@@ -83,7 +84,10 @@ pub(super) fn draw(
 pub(super) fn shown(table: &Table, room: Room) -> usize {
     let mut left = room.bytes;
     let fits = |row: &usize| {
-        let cells = table.columns.iter().map(|column| column.cells[*row].len());
+        let cells = table
+            .columns
+            .iter()
+            .map(|column| column.cells[*row].as_str().len());
         let titles = table.titles.get(row).into_iter().flatten().map(String::len);
         let size = cells.chain(titles).sum();
         left.checked_sub(size).map(|rest| left = rest).is_some()
@@ -154,8 +158,8 @@ fn open_row(
 }
 
 fn cell(markup: &mut Markup, column: &Column, row: usize, names_row: bool) {
-    let text = &column.cells[row];
-    let is_none = text == NOT_SEEN || text == NOT_APPLICABLE;
+    let text = column.cells[row].as_str();
+    let is_none = !matches!(column.cells[row], Cell::Is(_));
     let class = match column.kind {
         Kind::RowNumber | Kind::Number if is_none => "n none",
         Kind::RowNumber | Kind::Number => "n",

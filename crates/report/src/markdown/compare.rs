@@ -1,13 +1,14 @@
 //! A comparison for a pull request.
 
-use iostrata_core::compare::{Comparison, Count, Row, Runs, Sides, Weight};
+use iostrata_core::compare::{Comparison, Count, Runs, Sides, Weight};
 
 use super::text::{code, table};
 use crate::compared::{
-    Listed, because, by_how_much, count, factor, headline, interval, limit, more_pairs, or_dash,
-    row_counts, row_name, rows, seconds, visible,
+    Listed, because, by_how_much, headline, limit, more_pairs, row_counts, row_name, rows,
 };
+use crate::fields::compare::{self, BOTH, COMMENT, SIDES};
 use crate::format::{counted, time};
+use crate::view::table::Column;
 
 /// Draws a comparison. What stands in the results is shown as code and acts on nothing.
 pub fn draw(comparison: &Comparison, all: bool) -> String {
@@ -53,27 +54,22 @@ fn conditions(comparison: &Comparison) -> Option<String> {
     } else {
         ""
     };
-    let heads = [
-        ("condition", false),
-        ("base", false),
-        ("new", false),
-        ("", false),
-    ];
-    let rows = comparison.conditions.iter().map(|condition| {
-        let kind = match condition.weight {
-            Weight::Machine => "machine",
-            Weight::Settings => "settings",
-            Weight::Note => "note",
-        };
-        let Sides { base, new } = &condition.sides;
-        vec![
-            code(&condition.what),
-            code(base),
-            code(new),
-            kind.to_owned(),
-        ]
+    let each = || comparison.conditions.iter();
+    let kinds = each().map(|condition| match condition.weight {
+        Weight::Machine => "machine",
+        Weight::Settings => "settings",
+        Weight::Note => "note",
     });
-    Some(format!("{lead}{}", table(&heads, rows)))
+    let columns = [
+        Column::label("condition", each().map(|condition| condition.what.as_str())),
+        Column::label(
+            "base",
+            each().map(|condition| condition.sides.base.as_str()),
+        ),
+        Column::label("new", each().map(|condition| condition.sides.new.as_str())),
+        Column::text("", kinds),
+    ];
+    Some(format!("{lead}{}", table(&columns)))
 }
 
 fn fail_on(comparison: &Comparison) -> Option<String> {
@@ -82,51 +78,31 @@ fn fail_on(comparison: &Comparison) -> Option<String> {
     if fail_on.exceeded.is_empty() {
         return Some(format!("{title}."));
     }
-    let rows = fail_on.exceeded.iter();
-    let rows = rows.map(|one| vec![code(&one.what), by_how_much(one)]);
-    let heads = [("what", false), ("by", true)];
-    Some(format!("**{title}:**\n\n{}", table(&heads, rows)))
+    let exceeded = fail_on.exceeded.iter();
+    let columns = [
+        Column::label("what", exceeded.clone().map(|one| one.what.as_str())),
+        Column::number("by", exceeded.map(by_how_much)),
+    ];
+    Some(format!("**{title}:**\n\n{}", table(&columns)))
 }
 
 fn lab(parts: &mut Vec<String>, comparison: &Comparison, all: bool) {
     let listed = Listed::of(rows(comparison, all), all);
     if !listed.shown.is_empty() {
-        let heads = [
-            ("row", false),
-            ("base", true),
-            ("new", true),
-            ("times as long", true),
-            ("interval", true),
-            ("visible from", true),
-            ("", false),
-        ];
-        parts.push(table(&heads, listed.shown.iter().map(|row| cells(row))));
+        parts.push(table(
+            &compare::row().columns(&[BOTH, COMMENT], &listed.shown),
+        ));
         parts.extend(more(listed.more));
     }
     let (differing, below) = row_counts(comparison, all);
     let listed = Listed::of(differing, all);
     if !listed.shown.is_empty() {
-        let named = listed.shown.iter();
-        parts.push(counts(
-            "row",
-            named.map(|(row, count)| (code(&row_name(row)), *count)),
-        ));
+        let names = listed.shown.iter().map(|(row, _)| row_name(row));
+        let column = Column::label("row", names);
+        parts.push(counts(column, listed.shown.iter().map(|(_, count)| *count)));
         parts.extend(more(listed.more));
     }
     parts.extend(below.map(|below| format!("{}.", sentence(&below))));
-}
-
-fn cells(row: &Row) -> Vec<String> {
-    let time = row.time.as_ref();
-    vec![
-        code(&row_name(row)),
-        seconds(row, row.median_s.base),
-        seconds(row, row.median_s.new),
-        or_dash(time, |time| factor(time.ratio)),
-        or_dash(time, interval),
-        or_dash(time, visible),
-        row.judgement.as_str().to_owned(),
-    ]
 }
 
 fn trace(parts: &mut Vec<String>, runs: &Runs, all: bool) {
@@ -134,37 +110,27 @@ fn trace(parts: &mut Vec<String>, runs: &Runs, all: bool) {
     parts.push(format!("From start to end {base} → {new}, one run each."));
     let listed = Listed::of(&runs.counts, all);
     if !listed.shown.is_empty() {
-        let whole = listed
-            .shown
-            .iter()
-            .map(|count| ("whole run".to_owned(), *count));
-        parts.push(counts("of", whole));
+        let column = Column::text("of", listed.shown.iter().map(|_| "whole run"));
+        parts.push(counts(column, listed.shown.iter().copied()));
         parts.extend(more(listed.more));
     }
-    let of_files = runs.files.iter().flat_map(|file| {
-        file.counts
-            .iter()
-            .map(move |count| (code(&file.path), count))
-    });
+    let of_files = runs.files.iter();
+    let of_files = of_files.flat_map(|file| file.counts.iter().map(move |count| (file, count)));
     let listed = Listed::of(of_files, all);
     if !listed.shown.is_empty() {
-        parts.push(counts("file", listed.shown));
+        let paths = listed.shown.iter().map(|(file, _)| file.path.as_str());
+        let column = Column::label("file", paths);
+        parts.push(counts(column, listed.shown.iter().map(|(_, count)| *count)));
         parts.extend(more(listed.more));
     }
 }
 
-fn counts<'a>(head: &str, rows: impl IntoIterator<Item = (String, &'a Count)>) -> String {
-    let heads = [
-        (head, false),
-        ("count", false),
-        ("base", true),
-        ("new", true),
-    ];
-    let rows = rows.into_iter().map(|(of, one)| {
-        let Sides { base, new } = one.sides;
-        vec![of, code(&one.what), count(base), count(new)]
-    });
-    table(&heads, rows)
+/// Counts behind a column that says what they are of.
+fn counts<'a>(of: Column, counts: impl Iterator<Item = &'a Count>) -> String {
+    let counts: Vec<&Count> = counts.collect();
+    let mut columns = vec![of];
+    columns.extend(compare::counts().columns(&[BOTH, SIDES], &counts));
+    table(&columns)
 }
 
 fn unpaired(parts: &mut Vec<String>, comparison: &Comparison, all: bool) {

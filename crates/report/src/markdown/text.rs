@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::format::printable;
+use crate::view::table::{Column, Kind};
 
 /// Foreign text as code: names and paths may hold table bars, markup, links, or the `@name` and
 /// `#1` that a forge turns into messages. Forges leave the contents of `<code>` alone, and a
@@ -22,14 +23,20 @@ pub(super) fn code(foreign: &str) -> String {
     text + "</code>"
 }
 
-/// A table: heads, with whether their columns hold numbers, and rows of cells that are safe.
-pub(super) fn table(heads: &[(&str, bool)], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let mut text = line(heads.iter().map(|(head, _)| (*head).to_owned()).collect());
-    let rule = |number: &bool| if *number { "--:" } else { ":--" }.to_owned();
-    text += &line(heads.iter().map(|(_, number)| rule(number)).collect());
-    for row in rows {
-        text += &line(row);
+/// A table. Labels are foreign text; all other cells are made here and safe.
+pub(super) fn table(columns: &[Column]) -> String {
+    let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(columns.iter().map(|column| column.head.as_str()).collect());
+    let rule = |column: &Column| if column.is_number() { "--:" } else { ":--" };
+    text += &line(columns.iter().map(rule).collect());
+    let rows = columns.first().map_or(0, |column| column.cells.len());
+    for row in 0..rows {
+        let cells = columns.iter().map(|column| match column.kind {
+            Kind::Label => code(column.cells[row].as_str()),
+            _ => column.cells[row].to_string(),
+        });
+        let cells: Vec<String> = cells.collect();
+        text += &line(cells.iter().map(String::as_str).collect());
     }
     text
 }

@@ -5,35 +5,41 @@ mod text;
 
 pub(crate) use text::draw as text_of;
 
+use crate::view::page::Page;
+
+/// What the drawing of most results may use and should hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Style {
+    /// Colour, which only repeats what the text says.
+    pub colour: bool,
+    /// Everything there is, not only the first or the important of it: every row of every file
+    /// system, every file, rows and counts that do not differ beyond the noise.
+    pub all_rows: bool,
+}
+
+/// What is shown on a page of this width.
+fn drawn(width: usize, colour: bool, show: impl FnOnce(&mut Page)) -> String {
+    let mut page = Page::new(width);
+    show(&mut page);
+    text::draw(&page, colour)
+}
+
 /// `iostrata lab` on a terminal.
 pub mod lab {
     use iostrata_core::lab::LabResult;
 
-    use crate::terminal::text;
-    use crate::view;
-    use crate::view::lab::Extent;
-    use crate::view::page::Page;
-
-    /// What the drawing may use and should hold.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub struct Style {
-        /// Colour, which only repeats what the text says.
-        pub colour: bool,
-        /// Every row of every file system, instead of those of the first one and a
-        /// comparison of its syncs with the others'.
-        pub all_rows: bool,
-    }
+    pub use super::Style;
+    use super::drawn;
+    use crate::view::lab::{Extent, show};
 
     /// Text of the result, at most `width` columns wide from 80 columns on.
     pub fn draw(result: &LabResult, width: usize, style: Style) -> String {
-        let mut page = Page::new(width);
         let extent = if style.all_rows {
             Extent::AllRows
         } else {
             Extent::Usual
         };
-        view::lab::show(&mut page, result, extent);
-        text::draw(&page, style.colour)
+        drawn(width, style.colour, |page| show(page, result, extent))
     }
 }
 
@@ -43,24 +49,19 @@ pub mod trace {
     use iostrata_core::trace::TraceResult;
     use iostrata_core::trace::budget::Judged;
 
-    use crate::terminal::text;
-    use crate::view;
-    use crate::view::page::Page;
+    use super::drawn;
     pub use crate::view::trace::{By, Style};
+    use crate::view::trace::{show, show_budgets};
 
     /// Text of the result, at most `width` columns wide from 80 columns on.
     pub fn draw(result: &TraceResult, width: usize, style: Style) -> String {
-        let mut page = Page::new(width);
-        view::trace::show(&mut page, result, style);
-        text::draw(&page, style.colour)
+        drawn(width, style.colour, |page| show(page, result, style))
     }
 
     /// Text that lists the budgets that were not kept, or for which that cannot be told; empty
     /// when all were kept.
     pub fn draw_budgets(judged: &[Judged<'_>], width: usize) -> String {
-        let mut page = Page::new(width);
-        view::trace::show_budgets(&mut page, judged);
-        text::draw(&page, false)
+        drawn(width, false, |page| show_budgets(page, judged))
     }
 }
 
@@ -68,15 +69,12 @@ pub mod trace {
 pub mod doctor {
     use iostrata_core::doctor::DoctorResult;
 
-    use crate::terminal::text;
-    use crate::view;
-    use crate::view::page::Page;
+    use super::drawn;
+    use crate::view::doctor::show;
 
     /// Text of the result, `width` columns wide where words allow, without colour.
     pub fn draw(result: &DoctorResult, width: usize) -> String {
-        let mut page = Page::new(width);
-        view::doctor::show(&mut page, result);
-        text::draw(&page, false)
+        drawn(width, false, |page| show(page, result))
     }
 }
 
@@ -84,24 +82,15 @@ pub mod doctor {
 pub mod cache {
     use iostrata_core::cache::CacheResult;
 
-    use crate::terminal::text;
-    use crate::view;
-    use crate::view::page::Page;
-
-    /// What the drawing may use and should hold.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub struct Style {
-        /// Colour, which only repeats what the text says.
-        pub colour: bool,
-        /// Every file, map and reason, not only the first ones.
-        pub all_rows: bool,
-    }
+    pub use super::Style;
+    use super::drawn;
+    use crate::view::cache::show;
 
     /// Text of the result, at most `width` columns wide from 80 columns on.
     pub fn draw(result: &CacheResult, width: usize, style: Style) -> String {
-        let mut page = Page::new(width);
-        view::cache::show(&mut page, result, style.all_rows);
-        text::draw(&page, style.colour)
+        drawn(width, style.colour, |page| {
+            show(page, result, style.all_rows);
+        })
     }
 }
 
@@ -109,23 +98,14 @@ pub mod cache {
 pub mod compare {
     use iostrata_core::compare::Comparison;
 
-    use crate::terminal::text;
-    use crate::view;
-    use crate::view::page::Page;
-
-    /// How a comparison is drawn.
-    #[derive(Debug, Clone, Copy)]
-    pub struct Style {
-        /// Whether colour may be used.
-        pub colour: bool,
-        /// Whether rows and counts that do not differ beyond the noise are listed too.
-        pub all_rows: bool,
-    }
+    pub use super::Style;
+    use super::drawn;
+    use crate::view::compare::show;
 
     /// Draws a comparison for a page of this width.
     pub fn draw(comparison: &Comparison, width: usize, style: Style) -> String {
-        let mut page = Page::new(width);
-        view::compare::show(&mut page, comparison, style.all_rows);
-        text::draw(&page, style.colour)
+        drawn(width, style.colour, |page| {
+            show(page, comparison, style.all_rows);
+        })
     }
 }

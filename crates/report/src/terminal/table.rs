@@ -133,13 +133,14 @@ fn path_lines(path: &str, width: usize) -> Vec<Cow<'_, str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::NOT_SEEN;
     use crate::terminal::text_of;
+    use crate::view::cell::Cell;
     use crate::view::page::Page;
     use crate::view::table::LeftOut;
 
-    fn cells(texts: &[&str]) -> Vec<String> {
-        texts.iter().map(|text| (*text).to_owned()).collect()
+    fn cells(texts: &[&str]) -> Vec<Cell> {
+        let cell = |text: &&str| Cell::seen((*text != "n/a").then_some(*text), str::to_owned);
+        texts.iter().map(cell).collect()
     }
 
     fn table() -> Table {
@@ -149,8 +150,8 @@ mod tests {
                 Column::row_numbers([9, 10]),
                 Column::text("what", cells(&["a", "sixteen letters, wide 漢"])),
                 Column::number("first B", cells(&["1", "1,024"])).rank(2),
-                Column::number("last", cells(&[NOT_SEEN, NOT_SEEN])),
-                Column::number("of all", cells(&["7", NOT_SEEN])).rank(1),
+                Column::number("last", cells(&["n/a", "n/a"])),
+                Column::number("of all", cells(&["7", "n/a"])).rank(1),
             ],
         )
     }
@@ -180,7 +181,7 @@ mod tests {
     fn labels_alone_are_no_table() {
         let columns = vec![
             Column::label("what", cells(&["a"])),
-            Column::number("B", cells(&[NOT_SEEN])),
+            Column::number("B", cells(&["n/a"])),
         ];
         let (text, left_out) = drawn(Table::new(0, columns), 80);
         assert_eq!(

@@ -1,6 +1,7 @@
 //! What is shown of a result, in blocks that each medium draws in its own way.
 
 pub(crate) mod cache;
+pub(crate) mod cell;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod lab;

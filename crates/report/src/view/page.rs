@@ -1,5 +1,7 @@
 //! A page before it is drawn: headings, text, entries and tables, in their order.
 
+use iostrata_core::bytes::grouped;
+
 use super::table::Table;
 
 /// A space that lines are not broken at.
@@ -191,34 +193,39 @@ impl Page {
         }));
     }
 
-    /// An entry with a bar of characters before its text.
-    pub(crate) fn entry_with_bar(
-        &mut self,
-        lead: &str,
-        column: usize,
-        bar: Option<String>,
-        text: &str,
-    ) {
-        self.blocks.push(Block::Entry(Entry {
-            label: String::new(),
-            lead: lead.to_owned(),
-            tone: Tone::Plain,
-            column,
-            bar,
-            text: text.to_owned(),
-        }));
+    /// The last entry has a bar of characters before its text.
+    pub(crate) fn with_bar(&mut self, bar: Option<String>) {
+        if let Some(Block::Entry(entry)) = self.blocks.last_mut() {
+            entry.bar = bar;
+        }
     }
 
-    /// An entry that a terminal shows behind a label.
-    pub(crate) fn labelled_entry(&mut self, label: &str, lead: &str, column: usize, text: &str) {
-        self.blocks.push(Block::Entry(Entry {
-            label: label.to_owned(),
-            lead: lead.to_owned(),
-            tone: Tone::Plain,
-            column,
-            bar: None,
-            text: text.to_owned(),
-        }));
+    /// The last entry is shown by a terminal behind a label.
+    pub(crate) fn with_label(&mut self, label: &str) {
+        if let Some(Block::Entry(entry)) = self.blocks.last_mut() {
+            label.clone_into(&mut entry.label);
+        }
+    }
+
+    /// Columns that there was no room for.
+    pub(crate) fn no_room(&mut self, heads: &[String]) {
+        if heads.is_empty() {
+            return;
+        }
+        let text = format!(
+            "no room at {} columns for: {}; a wider terminal or --json shows them",
+            self.width,
+            heads.join(", ")
+        );
+        self.paragraph(0, &text);
+    }
+
+    /// That `hidden` more of a list are there, such as `maps`, and which option shows them.
+    pub(crate) fn and_more(&mut self, indent: usize, hidden: usize, of: &str, option: &str) {
+        if hidden > 0 {
+            let hidden = grouped(hidden as u64);
+            self.paragraph(indent, &format!("and {hidden} more{of}; {option}"));
+        }
     }
 
     /// More about the last entry, below its text.

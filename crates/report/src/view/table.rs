@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use textwrap::core::display_width;
 
+use super::cell::Cell;
 use super::page::Page;
-use crate::format::{NOT_SEEN, printable};
+use crate::format::printable;
 
 /// Spaces between columns.
 const GAP: usize = 2;
@@ -34,7 +35,7 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) head: String,
-    pub(crate) cells: Vec<String>,
+    pub(crate) cells: Vec<Cell>,
     pub(crate) kind: Kind,
     /// Whether a value that many rows share is enough in the first of them.
     once: bool,
@@ -56,10 +57,14 @@ pub(crate) struct LeftOut {
 }
 
 impl Column {
-    fn new(head: &str, kind: Kind, cells: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn new(
+        head: &str,
+        kind: Kind,
+        cells: impl IntoIterator<Item = impl Into<Cell>>,
+    ) -> Self {
         Self {
             head: printable(head),
-            cells: cells.into_iter().map(|cell| printable(&cell)).collect(),
+            cells: cells.into_iter().map(Into::into).collect(),
             kind,
             once: false,
             gap: GAP,
@@ -70,24 +75,28 @@ impl Column {
 
     /// Paths: those longer than so many columns stand on lines of their own, before the rest
     /// of their row.
-    pub(crate) fn paths(head: &str, most: usize, cells: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn paths(
+        head: &str,
+        most: usize,
+        cells: impl IntoIterator<Item = impl Into<Cell>>,
+    ) -> Self {
         let mut column = Self::new(head, Kind::Path, cells);
         column.most = most;
         column
     }
 
     /// Left-aligned; wraps when there is no room.
-    pub(crate) fn text(head: &str, cells: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn text(head: &str, cells: impl IntoIterator<Item = impl Into<Cell>>) -> Self {
         Self::new(head, Kind::Text, cells)
     }
 
     /// Left-aligned text that says what a row is.
-    pub(crate) fn label(head: &str, cells: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn label(head: &str, cells: impl IntoIterator<Item = impl Into<Cell>>) -> Self {
         Self::new(head, Kind::Label, cells)
     }
 
     /// Right-aligned.
-    pub(crate) fn number(head: &str, cells: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn number(head: &str, cells: impl IntoIterator<Item = impl Into<Cell>>) -> Self {
         Self::new(head, Kind::Number, cells)
     }
 
@@ -120,7 +129,7 @@ impl Column {
     }
 
     pub(crate) fn width(&self) -> usize {
-        let cells = self.cells.iter().map(|cell| display_width(cell));
+        let cells = self.cells.iter().map(|cell| display_width(cell.as_str()));
         let widest = cells.chain([display_width(&self.head)]).max().unwrap_or(0);
         widest.min(self.most)
     }
@@ -129,14 +138,15 @@ impl Column {
         let words = self
             .cells
             .iter()
-            .chain([&self.head])
+            .map(Cell::as_str)
+            .chain([self.head.as_str()])
             .flat_map(|cell| cell.split(' '));
         let longest = words.map(display_width).max().unwrap_or(0);
         longest.min(self.most).max(NARROWEST)
     }
 
     fn is_unseen(&self) -> bool {
-        !self.cells.is_empty() && self.cells.iter().all(|cell| cell == NOT_SEEN)
+        !self.cells.is_empty() && self.cells.iter().all(|cell| *cell == Cell::NotSeen)
     }
 }
 

@@ -3,19 +3,16 @@
 
 use aya::Ebpf;
 use aya::maps::{HashMap, MapError};
-use iostrata_core::op::Gap;
+use iostrata_core::op::{Call, FileKind, Gap};
 use iostrata_core::trace::timeline::{CallMoment, Purpose, moment_of};
-use iostrata_core::trace::{Direction, Event, Scope, Step, direction, is_sync};
+use iostrata_core::trace::{Did, Direction, Event, Writes, direction, is_sync};
+use zerocopy::FromZeros as _;
 
 use super::calls;
 use super::readout::map;
 use super::stream::file_id;
 use super::wire::{CallValue, HISTOGRAM_BUCKETS, Submission, SubmissionKey, TOLD_BASE, run};
-
-/// include/uapi/linux/stat.h
-const S_IFMT: u32 = 0o170_000;
-const S_IFREG: u32 = 0o100_000;
-const S_IFBLK: u32 = 0o060_000;
+use crate::decode::synced;
 
 /// All that are left when the session ends, in their order.
 pub(super) fn left(ebpf: &Ebpf) -> Result<Vec<Submission>, MapError> {
@@ -33,7 +30,7 @@ pub(super) fn left(ebpf: &Ebpf) -> Result<Vec<Submission>, MapError> {
 pub(super) fn moments(left: &[Submission], started_ns: u64) -> Vec<CallMoment> {
     let moment = |one: &Submission| {
         let purpose = Purpose::of(one.name())?;
-        let is_stored = matches!(one.mode & S_IFMT, S_IFREG | S_IFBLK);
+        let is_stored = matches!(one.kind(), FileKind::Regular | FileKind::BlockDevice);
         (is_stored || !purpose.moves()).then(|| CallMoment {
             moment: moment_of(one.entered_ns.saturating_sub(started_ns)),
             purpose,
@@ -61,7 +58,7 @@ pub(crate) fn gap(operations: u64) -> Option<Gap> {
 /// Reads whose results are not known, of a log that has reads.
 pub(super) fn unread(left: &[Submission]) -> Option<Gap> {
     let read = |one: &&Submission| {
-        one.mode & S_IFMT == S_IFREG && direction(one.name()) == Some(Direction::Read)
+        one.kind() == FileKind::Regular && direction(one.name()) == Some(Direction::Read)
     };
     let count = left.iter().filter(read).count();
     (count > 0).then(|| {
@@ -82,6 +79,10 @@ impl Submission {
         calls::name(self.number())
     }
 
+    fn kind(&self) -> FileKind {
+        FileKind::from_mode(self.mode)
+    }
+
     /// One call that moved what it asked for.
     pub(super) fn value(&self) -> CallValue {
         let mut histogram = [0; HISTOGRAM_BUCKETS];
@@ -90,47 +91,45 @@ impl Submission {
             count: 1,
             returned: self.bytes,
             histogram,
-            ..CallValue::ZERO
+            ..CallValue::new_zeroed()
         }
     }
 
     /// What it is in the history.
     pub(super) fn event(&self) -> Option<Event> {
-        let (file, call) = (file_id(&self.file)?, self.name());
-        let step = if is_sync(call) {
-            let is_data = self.flags & run::DATA_ONLY != 0;
-            Step::Synced {
-                file: Some(file),
-                scope: if is_data { Scope::Data } else { Scope::File },
-            }
+        let (file, name) = (file_id(&self.file)?, self.name());
+        let did = if is_sync(name) {
+            Did::Changed(synced(Some(file), self.flags & run::DATA_ONLY != 0))
         } else {
-            let is_write = direction(call) == Some(Direction::Write);
-            (is_write && self.mode & S_IFMT == S_IFREG && self.bytes > 0).then_some(())?;
+            let is_write = direction(name) == Some(Direction::Write);
+            (is_write && self.kind() == FileKind::Regular && self.bytes > 0).then_some(())?;
             let from = u64::try_from(self.offset).ok()?;
-            Step::Wrote {
+            Did::Wrote(Writes {
                 file,
                 count: 1,
                 bytes: self.bytes,
                 from,
                 to: from.saturating_add(self.bytes),
-                sequential: 0,
                 durable: self.flags & run::DURABLE != 0,
-            }
+            })
         };
-        Some(Event {
+        let call = Call {
             process: self.process,
             thread: self.thread,
             started_ns: self.entered_ns,
             ended_ns: self.entered_ns,
-            call,
-            step,
-            error: None,
-        })
+            name,
+            outcome: Ok(self.bytes),
+        };
+        let open = None;
+        Some(Event { call, open, did })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use iostrata_core::record::{Change, Durability};
+
     use super::*;
     use crate::ebpf::wire::FileKey;
 
@@ -158,27 +157,23 @@ mod tests {
         let write = submission(1);
         assert_eq!((write.name(), write.number()), ("aio.pwrite", 641));
         assert_eq!((write.value().count, write.value().returned), (1, 4_096));
-        let step = write.event().map(|event| event.step);
-        let Some(Step::Wrote {
-            from, to, durable, ..
-        }) = step
-        else {
-            panic!("{step:?}");
+        let did = write.event().map(|event| event.did);
+        let Some(Did::Wrote(writes)) = did else {
+            panic!("{did:?}");
         };
-        assert_eq!((from, to, durable), (8_192, 12_288, true));
+        let range = (writes.from, writes.to, writes.durable);
+        assert_eq!(range, (8_192, 12_288, true));
         assert_eq!(submission(0).event(), None, "a read changes nothing");
         let sync = Submission {
             flags: run::DATA_ONLY,
             ..submission(3)
         };
-        let sync = sync.event().map(|event| event.step);
-        assert!(matches!(
-            sync,
-            Some(Step::Synced {
-                scope: Scope::Data,
-                ..
-            })
-        ));
+        let sync = sync.event().map(|event| event.did);
+        let scope = match sync {
+            Some(Did::Changed(Change::Synced { scope, .. })) => Some(scope),
+            _ => None,
+        };
+        assert_eq!(scope, Some(Durability::Data));
         assert_eq!(gap(0), None);
         let calls = moments(&[write, submission(5)], 0);
         assert_eq!(calls.len(), 1, "a poll has no purpose");

@@ -198,22 +198,8 @@ fn other(number: Sysno) -> u32 {
             call::FD_RETURNED | call::STEP
         }
         N::ftruncate | N::fallocate => call::FD_FIRST | call::STEP,
-        N::rename
-        | N::renameat
-        | N::renameat2
-        | N::link
-        | N::linkat
-        | N::symlink
-        | N::symlinkat
-        | N::unlink
-        | N::unlinkat
-        | N::rmdir
-        | N::mkdir
-        | N::mkdirat
-        | N::mknod
-        | N::mknodat
-        | N::truncate
-        | N::sync => call::STEP,
+        changes_names if touches(changes_names) != 0 => call::STEP,
+        N::sync => call::STEP,
         N::msync => call::STEP | call::STOPS,
         N::fstat
         | N::lseek

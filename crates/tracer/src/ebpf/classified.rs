@@ -8,12 +8,9 @@ use iostrata_core::trace::calls::{Counted, Effect, Following, GROUPS, Group, gro
 use super::calls::{all, call_names, meaning, name, paths_of, told_by};
 use super::history::{Named, Resolved};
 use super::names::Place;
-use super::payload::ended;
 use super::uring;
 use super::wire::{FileKey, StepEvent, call};
-use crate::record::batch::Call;
-use crate::record::change::{Ended, item};
-use crate::steps::{self, Asked};
+use crate::decode;
 
 const FILE: FileId = FileId {
     device: 5,
@@ -73,10 +70,6 @@ fn named(path: &str) -> Named {
             name: path.trim_start_matches('/').into(),
         }),
     }
-}
-
-fn path(named: Option<&Named>) -> Option<Vec<u8>> {
-    named.map(|named| named.path.clone())
 }
 
 #[test]
@@ -228,35 +221,11 @@ fn what_is_followed_is_what_the_class_says() {
         if by_run || name == "remap_file_pages" || class.following == Following::NotNeeded {
             continue;
         }
-        let resolved = resolved(name);
-        let step = steps::step(Asked {
-            call: name,
-            argument: &ARGUMENTS,
-            failed: false,
-            file: Some(FILE),
-            created: false,
-            flags: 0,
-            linked: None,
-            first: path(resolved.first.as_ref()),
-            second: path(resolved.second.as_ref()),
-            file_by_path: Some(FILE),
-        });
-        let call = Call {
-            process: 1,
-            thread: 1,
-            started_ns: 1,
-            ended_ns: 2,
-            name,
-            outcome: Ok(0),
-        };
-        let ended = Ended {
-            call,
-            ..ended(&resolved)
-        };
-        let has_change = item(&ended).is_some();
+        let is_step = decode::event(&mut resolved(name).into()).is_some();
+        let has_change = decode::logged(&mut resolved(name).into()).is_some();
         match class.following {
-            Following::Both => assert!(step.is_some() && has_change, "{name}"),
-            Following::HistoryOnly(_) => assert!(step.is_some() && !has_change, "{name}"),
+            Following::Both => assert!(is_step && has_change, "{name}"),
+            Following::HistoryOnly(_) => assert!(is_step && !has_change, "{name}"),
             Following::Neither(_) => assert!(!has_change, "{name}"),
             Following::NotNeeded => {}
         }

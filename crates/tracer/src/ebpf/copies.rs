@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use aya::Ebpf;
 use aya::maps::MapError;
 
+use super::entries::each;
 use super::readout::map;
 use super::wire::{CacheValue, FileKey};
 
@@ -16,8 +17,10 @@ pub(super) struct Copies {
 
 impl Copies {
     pub(super) fn read(ebpf: &Ebpf) -> Result<Self, MapError> {
-        let table = aya::maps::HashMap::<_, FileKey, FileKey>::try_from(map(ebpf, "copies")?)?;
-        let of = table.iter().collect::<Result<_, _>>()?;
+        let mut of = HashMap::new();
+        each(map(ebpf, "copies")?, |copy: &FileKey, file: &FileKey| {
+            of.insert(*copy, *file);
+        })?;
         Ok(Self { of })
     }
 

@@ -1,7 +1,12 @@
 //! The sum of a call on a file. Most files are opened, read and closed once: such a sum is kept as it
 //! came, in a fifth of the memory.
 
-use super::wire::{CallValue, FEW, FewEvent, add};
+use zerocopy::FromZeros as _;
+
+use super::wire::{CallValue, EVENT_FEW, FEW, FewEvent, FileKey, add};
+
+/// No histogram has it.
+const NO_BUCKET: u8 = u8::MAX;
 
 /// What was summed.
 #[derive(Debug)]
@@ -12,16 +17,38 @@ pub(super) enum Sum {
     Many(Box<CallValue>),
 }
 
-impl Sum {
-    /// Of an entry of the kernel's table.
-    pub(super) fn of(value: &CallValue) -> Self {
-        Self::Many(Box::new(*value))
-    }
+/// What is added: as it came through the ring, or as the kernel's table has it.
+#[derive(Clone, Copy)]
+pub(super) enum Part<'a> {
+    Few(&'a FewEvent),
+    Many(&'a CallValue),
+}
 
-    pub(super) fn count(&self) -> u64 {
+impl Part<'_> {
+    pub(super) fn count(self) -> u64 {
         match self {
             Self::Few(few) => u64::from(few.count),
             Self::Many(many) => many.count,
+        }
+    }
+}
+
+impl Sum {
+    pub(super) fn of(part: Part<'_>) -> Self {
+        let few = match part {
+            Part::Few(few) => return Self::Few(Box::new(*few)),
+            Part::Many(many) => FewEvent::of(many).ok_or(many),
+        };
+        match few {
+            Ok(few) => Self::Few(Box::new(few)),
+            Err(many) => Self::Many(Box::new(*many)),
+        }
+    }
+
+    pub(super) fn part(&self) -> Part<'_> {
+        match self {
+            Self::Few(few) => Part::Few(few),
+            Self::Many(many) => Part::Many(many),
         }
     }
 
@@ -36,7 +63,7 @@ impl Sum {
     pub(super) fn whole(&self) -> CallValue {
         match self {
             Self::Few(few) => {
-                let mut whole = CallValue::ZERO;
+                let mut whole = CallValue::new_zeroed();
                 whole.add_few(few);
                 whole
             }
@@ -44,39 +71,49 @@ impl Sum {
         }
     }
 
-    fn change(&mut self, add: impl FnOnce(&mut CallValue)) {
-        if let Self::Many(many) = self {
-            return add(many);
+    pub(super) fn add(&mut self, part: Part<'_>) {
+        if let Self::Many(sum) = self {
+            return sum.add_part(part);
+        }
+        if let (Self::Few(few), Part::Few(more)) = (&*self, part)
+            && let Some(both) = few.with(more)
+        {
+            *self = Self::Few(Box::new(both));
+            return;
         }
         let mut whole = self.whole();
-        add(&mut whole);
-        *self = Self::of(&whole);
-    }
-
-    pub(super) fn add(&mut self, value: &CallValue) {
-        self.change(|sum| sum.add(value));
-    }
-
-    pub(super) fn add_sum(&mut self, other: &Self) {
-        match other {
-            Self::Few(few) => self.add_few(few),
-            Self::Many(many) => self.add(many),
-        }
-    }
-
-    pub(super) fn add_few(&mut self, other: &FewEvent) {
-        let both = match self {
-            Self::Few(few) => few.with(other),
-            Self::Many(_) => None,
-        };
-        match both {
-            Some(both) => *self = Self::Few(Box::new(both)),
-            None => self.change(|sum| sum.add_few(other)),
-        }
+        whole.add_part(part);
+        *self = Self::of(Part::Many(&whole));
     }
 }
 
 impl FewEvent {
+    /// The same, where it was few calls.
+    fn of(many: &CallValue) -> Option<Self> {
+        if many.count > FEW as u64 {
+            return None;
+        }
+        let few = |count: u64| u8::try_from(count).ok();
+        Some(Self {
+            kind: EVENT_FEW,
+            nr: 0,
+            file: FileKey::default(),
+            returned: many.returned,
+            time_ns: many.time_ns,
+            blocked_ns: many.blocked_ns,
+            furthest: many.furthest,
+            count: few(many.count)?,
+            errors: few(many.errors)?,
+            pairs: few(many.pairs)?,
+            sequential: few(many.sequential)?,
+            backward: few(many.backward)?,
+            empty: few(many.empty)?,
+            pad: [0; 2],
+            buckets: buckets(&many.histogram, few(many.count)?)?,
+            sizes: buckets(&many.sizes, few(many.count)?)?,
+        })
+    }
+
     /// Both, where they are few together.
     fn with(&self, other: &Self) -> Option<Self> {
         let (own, others) = (usize::from(self.count), usize::from(other.count));
@@ -110,7 +147,14 @@ impl FewEvent {
 }
 
 impl CallValue {
-    pub(super) fn add_few(&mut self, few: &FewEvent) {
+    fn add_part(&mut self, part: Part<'_>) {
+        match part {
+            Part::Few(few) => self.add_few(few),
+            Part::Many(many) => self.add(many),
+        }
+    }
+
+    fn add_few(&mut self, few: &FewEvent) {
         add(&mut self.count, u64::from(few.count));
         add(&mut self.errors, u64::from(few.errors));
         add(&mut self.returned, few.returned);
@@ -123,7 +167,7 @@ impl CallValue {
         self.furthest = self.furthest.max(few.furthest);
         let calls = usize::from(few.count);
         count(&mut self.histogram, few.buckets.iter().take(calls));
-        // SIZE_BUCKETS stands for a call that moved nothing.
+        // Calls that moved nothing have a bucket that there is none of.
         count(&mut self.sizes, few.sizes.iter().take(calls));
     }
 }
@@ -136,12 +180,23 @@ fn count<'a>(histogram: &mut [u32], buckets: impl Iterator<Item = &'a u8>) {
     }
 }
 
+/// The bucket of each of so many calls, [`NO_BUCKET`] for those that are in none.
+fn buckets(histogram: &[u32], calls: u8) -> Option<[u8; FEW]> {
+    let mut buckets = [NO_BUCKET; FEW];
+    let mut free = buckets.get_mut(..usize::from(calls))?.iter_mut();
+    for (bucket, count) in (0_u8..).zip(histogram) {
+        for _ in 0..*count {
+            *free.next()? = bucket;
+        }
+    }
+    Some(buckets)
+}
+
 #[cfg(test)]
 mod tests {
     use zerocopy::IntoBytes as _;
 
     use super::*;
-    use crate::ebpf::wire::FileKey;
 
     fn few(count: u8, seed: u8) -> FewEvent {
         FewEvent {
@@ -173,24 +228,37 @@ mod tests {
             [4, 4, 4, 4, 4],
             [3, 1, 0, 0, 0],
         ] {
-            let mut expected = CallValue::ZERO;
+            let mut expected = CallValue::new_zeroed();
             let first = few(counts[0], 9);
             expected.add_few(&first);
-            let (mut one, mut other) = (Sum::Few(Box::new(first)), Sum::of(&CallValue::ZERO));
-            other.add_sum(&one);
+            let mut one = Sum::of(Part::Few(&first));
+            let (mut other, mut third) = (Sum::of(one.part()), Sum::of(Part::Many(&expected)));
             for (seed, count) in (0..).zip(counts).skip(1) {
                 let more = few(count, seed);
                 expected.add_few(&more);
-                one.add_few(&more);
-                other.add_sum(&Sum::Few(Box::new(more)));
+                one.add(Part::Few(&more));
+                let mut of_table = CallValue::new_zeroed();
+                of_table.add_few(&more);
+                other.add(Part::Many(&of_table));
+                third.add(Sum::of(Part::Many(&of_table)).part());
             }
-            for sum in [&one, &other] {
+            for sum in [&one, &other, &third] {
                 assert_eq!(sum.whole().as_bytes(), expected.as_bytes());
-                let told = (sum.count(), sum.time_ns());
+                let told = (sum.part().count(), sum.time_ns());
                 assert_eq!(told, (expected.count, expected.time_ns));
+                let is_few = matches!(sum, Sum::Few(_));
+                assert_eq!(is_few, expected.count <= FEW as u64, "{counts:?}");
             }
-            let is_few = matches!(one, Sum::Few(_));
-            assert_eq!(is_few, expected.count <= FEW as u64, "{counts:?}");
         }
+    }
+
+    #[test]
+    fn what_has_more_in_its_histograms_than_calls_stays_as_it_is() {
+        let mut many = CallValue::new_zeroed();
+        many.add_few(&few(2, 5));
+        many.sizes[7] = 1;
+        let sum = Sum::of(Part::Many(&many));
+        assert!(matches!(sum, Sum::Many(_)));
+        assert_eq!(sum.whole().as_bytes(), many.as_bytes());
     }
 }

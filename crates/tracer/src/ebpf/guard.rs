@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 
 use crate::failure;
-use crate::kernel::close_descriptors;
+use crate::kernel::{close_descriptors, wait_for_byte};
 
 /// include/uapi/linux/bpf.h
 const BPF_MAP_GET_NEXT_KEY: libc::c_int = 4;
@@ -66,15 +66,7 @@ fn watch(waits: RawFd, stops: RawFd) -> io::Result<()> {
     // Ctrl-C is not for it.
     // SAFETY: without arguments; fails only where the child leads a group already.
     unsafe { libc::setsid() };
-    let mut byte = 0_u8;
-    let had = loop {
-        // SAFETY: the buffer is one byte long, and lives.
-        let had = unsafe { libc::read(waits, (&raw mut byte).cast(), 1) };
-        if had >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            break had;
-        }
-    };
-    if had == 0 {
+    if wait_for_byte(waits, &mut 0) == 0 {
         for _ in 0..LOOKS {
             continue_all(stops);
             // SAFETY: takes a number.

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
-use iostrata_core::op::{FileId, Gap};
+use iostrata_core::op::{Call, FileId, Gap};
+use iostrata_core::record::RENAME_EXCHANGE;
 use iostrata_core::trace::timeline::Moments;
 use iostrata_core::trace::{
-    Event, Follower, NamedFile, Scope, Seen, Step, Task, Threads, is_open, is_sync,
+    Did, Event, Follower, Located, NamedFile, OpenFile, Seen, Task, Threads, Writes, is_open,
+    is_sync,
 };
 use zerocopy::FromBytes as _;
 
@@ -17,14 +19,13 @@ use super::touched::{self, By, Meant, Touch, Touches};
 use super::wire::{
     FileKey, NOT_KNOWN, ReportEvent, RunEvent, StepEvent, Submission, TaskEvent, run,
 };
+use crate::decode::{self, Ended, Inode, TMPFILE, outcome, synced};
 use crate::paths;
 use crate::record::attributes;
-use crate::record::change::{Inode, TMPFILE};
 use crate::sites::Sites;
-use crate::steps::{self, Asked};
 
 /// include/linux/fs.h
-pub(super) const FMODE_CREATED: u32 = 0x10_0000;
+const FMODE_CREATED: u32 = 0x10_0000;
 
 /// Follows a session. Memory grows with the files and threads, not with the calls.
 #[derive(Debug, Default)]
@@ -156,52 +157,41 @@ impl History {
         let Some(file) = file_id(&event.file) else {
             return;
         };
-        let call = calls::name(event.nr);
-        let step = if is_sync(call) {
-            let scope = if event.is_data_only() {
-                Scope::Data
-            } else {
-                Scope::File
-            };
-            Step::Synced {
-                file: Some(file),
-                scope,
-            }
+        let name = calls::name(event.nr);
+        let did = if is_sync(name) {
+            Did::Changed(synced(Some(file), event.is_data_only()))
         } else {
-            Step::Wrote {
+            Did::Wrote(Writes {
                 file,
                 count: event.count,
                 bytes: event.bytes,
                 from: event.from,
                 to: event.to,
-                sequential: event.sequential,
                 durable: event.flags & run::DURABLE != 0,
-            }
+            })
         };
-        self.follower.event(&Event {
-            process: event.process,
-            thread: event.thread,
-            started_ns: event.started_ns,
-            ended_ns: event.ended_ns,
-            call,
-            step,
-            error: (event.error != 0).then_some(event.error),
-        });
+        let call = event.call();
+        self.follow(call, did);
     }
 
     pub(super) fn report(&mut self, record: &[u8]) {
         let Ok(event) = ReportEvent::read_from_bytes(record) else {
             return;
         };
-        self.follower.event(&Event {
+        let call = Call {
             process: event.process,
             thread: event.thread,
             started_ns: event.started_ns,
             ended_ns: event.ended_ns,
-            call: calls::name(event.nr),
-            step: Step::Reported { count: event.count },
-            error: None,
-        });
+            name: calls::name(event.nr),
+            outcome: Ok(0),
+        };
+        self.follow(call, Did::Reported);
+    }
+
+    fn follow(&mut self, call: Call, did: Did) {
+        let open = None;
+        self.follower.event(&Event { call, open, did });
     }
 
     /// An operation of libaio of which only the submission is known.
@@ -224,7 +214,7 @@ impl History {
         let extra = extra.get(..event.extra as usize)?;
         let (first, second) = paths.split_at_checked(event.bytes[0] as usize)?;
         let (first, second) = (up_to_nul(first), up_to_nul(second));
-        let call = steps::system_call(calls::name(event.nr));
+        let call = decode::system_call(calls::name(event.nr));
         let mut resolved = Resolved {
             file: file_id(&event.file),
             first: self.absolute(&event.base[0], first),
@@ -370,39 +360,16 @@ impl History {
 
     pub(super) fn step(&mut self, resolved: Resolved) {
         let event = resolved.event;
-        let name = calls::name(event.nr);
-        let call = steps::system_call(name);
+        let call = decode::system_call(calls::name(event.nr));
         if attributes::is_one(call) && event.result >= 0 {
             return;
         }
         self.follow_names(call, &resolved);
-        let path = |named: Option<Named>| named.map(|named| named.path);
-        let asked = Asked {
-            call: name,
-            argument: &event.argument,
-            failed: event.result < 0,
-            file: resolved.file,
-            created: event.mode & FMODE_CREATED != 0,
-            flags: event.flags,
-            linked: resolved.node.filter(|_| matches!(call, "link" | "linkat")),
-            file_by_path: resolved.node,
-            first: path(resolved.first),
-            second: path(resolved.second),
-        };
         let is_truncate = call == "truncate" && event.result >= 0;
-        let Some(step) = steps::step(asked) else {
-            self.truncated += u64::from(is_truncate);
-            return;
-        };
-        self.follower.event(&Event {
-            process: event.process,
-            thread: event.thread,
-            started_ns: event.entered_ns,
-            ended_ns: event.left_ns,
-            call: name,
-            step,
-            error: outcome(event.result).err(),
-        });
+        match decode::event(&mut resolved.into()) {
+            Some(event) => self.follower.event(&event),
+            None => self.truncated += u64::from(is_truncate),
+        }
     }
 
     /// Keeps names as they are after the step.
@@ -421,7 +388,7 @@ impl History {
         match (call, &step.first, &step.second) {
             ("rename" | "renameat" | "renameat2", Some(from), Some(to)) => {
                 let exchange =
-                    call == "renameat2" && step.event.argument[4] & steps::RENAME_EXCHANGE != 0;
+                    call == "renameat2" && step.event.argument[4] & u64::from(RENAME_EXCHANGE) != 0;
                 self.names.moved(&from.path, &to.path, exchange);
                 if let (Some(from), Some(to)) = (&from.place, &to.place) {
                     self.names.renamed(from, to, exchange);
@@ -477,10 +444,54 @@ impl History {
     }
 }
 
-/// What a call returned, or its `errno`.
-pub(super) fn outcome(result: i64) -> Result<u64, i32> {
-    u64::try_from(result)
-        .map_err(|_negative| i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX))
+impl RunEvent {
+    pub(super) fn call(&self) -> Call {
+        Call {
+            process: self.process,
+            thread: self.thread,
+            started_ns: self.started_ns,
+            ended_ns: self.ended_ns,
+            name: calls::name(self.nr),
+            outcome: match self.error {
+                0 => Ok(0),
+                error => Err(error),
+            },
+        }
+    }
+}
+
+impl From<Resolved> for Ended {
+    fn from(step: Resolved) -> Self {
+        let event = &step.event;
+        let located = |named: Named| Located {
+            path: named.path,
+            directory: named.place.map(|place| place.directory),
+        };
+        Self {
+            call: Call {
+                process: event.process,
+                thread: event.thread,
+                started_ns: event.entered_ns,
+                ended_ns: event.left_ns,
+                name: calls::name(event.nr),
+                outcome: outcome(event.result),
+            },
+            argument: event.argument,
+            file: step.file,
+            open: (event.open_file != 0).then_some(OpenFile {
+                address: event.open_file,
+                flags: event.flags,
+            }),
+            created: event.mode & FMODE_CREATED != 0,
+            mode: event.inode_mode,
+            first: step.first.map(located),
+            second: step.second.map(located),
+            second_text: step.second_text,
+            node: step.node,
+            inode: step.inode,
+            extra: step.extra,
+        }
+    }
 }
 
 /// `truncate` names its file by a path only.

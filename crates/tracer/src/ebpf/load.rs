@@ -112,7 +112,7 @@ impl Programs {
         loader: EbpfLoader<'static>,
     ) -> Result<Self, aya::EbpfError> {
         let mut ebpf = load_object(object, &types.fields, limits, loader)?;
-        let Taken {
+        let Loaded {
             events,
             changes,
             mut missing,
@@ -187,6 +187,7 @@ fn load_object(
         .map_max_entries("cache", limits.files)
         .map_max_entries("block", limits.files)
         .map_max_entries("in_flight", limits.in_flight)
+        .map_max_entries("submitted", limits.bios)
         .map_max_entries("events", limits.ring_bytes)
         .load(object)
 }
@@ -234,14 +235,14 @@ impl Limits {
 }
 
 /// What the kernel took of each.
-struct Taken {
+struct Loaded {
     events: Vec<(Stratum, Done)>,
     /// By type of file system.
     changes: Vec<(&'static str, Done)>,
     missing: Vec<Gap>,
 }
 
-fn load_programs(ebpf: &mut Ebpf, hooks: &Btf, limits: &Limits) -> Taken {
+fn load_programs(ebpf: &mut Ebpf, hooks: &Btf, limits: &Limits) -> Loaded {
     let mut all: HashMap<String, &mut Program> = ebpf
         .programs_mut()
         .map(|(name, program)| (name.to_owned(), program))
@@ -267,7 +268,7 @@ fn load_programs(ebpf: &mut Ebpf, hooks: &Btf, limits: &Limits) -> Taken {
         }
     });
     let events = done.split_off(filesystems.len());
-    Taken {
+    Loaded {
         events: strata.into_iter().zip(events).collect(),
         changes: filesystems.into_iter().zip(done).collect(),
         missing,

@@ -8,6 +8,7 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
+use super::syscall;
 use super::wire::END_IOS;
 
 /// include/uapi/linux/bpf.h
@@ -74,7 +75,7 @@ struct Run {
 /// kernel has no such look-up, or a name is too long for it.
 pub(super) fn addresses(names: &[&str; END_IOS]) -> io::Result<[u64; END_IOS]> {
     let program = program(names).ok_or(io::ErrorKind::InvalidInput)?;
-    let load = Load {
+    let mut load = Load {
         kind: BPF_PROG_TYPE_SYSCALL,
         count: u32::try_from(program.len()).unwrap_or(0),
         instructions: program.as_ptr().expose_provenance() as u64,
@@ -84,30 +85,19 @@ pub(super) fn addresses(names: &[&str; END_IOS]) -> io::Result<[u64; END_IOS]> {
         kernel: 0,
         flags: BPF_F_SLEEPABLE,
     };
-    let loaded = bpf(BPF_PROG_LOAD, &load)?;
+    let loaded = syscall::bpf(BPF_PROG_LOAD, &mut load)?;
     let loaded = i32::try_from(loaded).map_err(io::Error::other)?;
     // SAFETY: the kernel has just made this descriptor for us.
     let loaded = unsafe { OwnedFd::from_raw_fd(loaded) };
     let mut found = [0_u64; END_IOS];
-    let run = Run {
+    let mut run = Run {
         program: u32::try_from(loaded.as_raw_fd()).unwrap_or(0),
         context_bytes: u32::try_from(size_of_val(&found)).unwrap_or(0),
         context: found.as_mut_ptr().expose_provenance() as u64,
         ..Run::default()
     };
-    bpf(BPF_PROG_TEST_RUN, &run)?;
+    syscall::bpf(BPF_PROG_TEST_RUN, &mut run)?;
     Ok(found)
-}
-
-fn bpf<T>(command: u32, attributes: &T) -> io::Result<libc::c_long> {
-    let bytes = size_of::<T>();
-    // SAFETY: the structure has the length that is given, and what it points at lives as long as
-    // the borrow of what the caller made it of.
-    let done = unsafe { libc::syscall(libc::SYS_bpf, command, &raw const *attributes, bytes) };
-    if done < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(done)
 }
 
 /// Register 6 has the context, 10 the end of the stack: the result lies below it, and the name below

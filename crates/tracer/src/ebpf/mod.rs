@@ -11,6 +11,7 @@ mod casts;
 #[cfg(test)]
 mod classified;
 mod copies;
+mod entries;
 mod few;
 mod guard;
 mod history;
@@ -32,6 +33,7 @@ mod stopping;
 mod stream;
 mod sums;
 pub(crate) mod symbols;
+mod syscall;
 pub(crate) mod told;
 mod touched;
 mod types;
@@ -42,6 +44,7 @@ pub(crate) mod wire;
 pub(crate) use aio::gap as without_result;
 use iostrata_core::environment::{Backend, Way};
 use iostrata_core::evidence::BlockRow;
+use iostrata_core::halves::at_once;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Streams};
 use iostrata_core::op::Gap;
 
@@ -76,6 +79,8 @@ pub struct Limits {
     pub kept_files: u32,
     /// Block requests on their way at one time.
     pub in_flight: u32,
+    /// Block I/O (bios) of the tree on its way at one time, of which a request may join hundreds.
+    pub bios: u32,
     /// Ring buffer for streamed events, bytes: a power of two and a multiple of the page.
     pub ring_bytes: u32,
     /// Whether names, tasks and the history are wanted ([`Observation::seen`]).
@@ -137,6 +142,7 @@ impl Default for Limits {
             files: 65_536,
             kept_files: 16_384,
             in_flight: 4_096,
+            bios: 65_536,
             ring_bytes: 4 << 20,
             history: false,
             record: false,
@@ -260,7 +266,7 @@ impl Observer for EbpfObserver {
             let payloads = self.recording.take();
             let payloads = payloads.map(|recording| self.payloads(recording));
             let ring = self.object.ring();
-            let ring = ring.map_err(|e| error("read the eBPF maps", &e))?;
+            let ring = ring.map_err(|e| unread(&e))?;
             self.stream
                 .start(ring, payloads.transpose()?, Sums::new(&self.limits))
                 .map_err(|e| error("start the thread that reads the ring", &e))?;
@@ -276,7 +282,7 @@ impl Observer for EbpfObserver {
     }
 
     fn requests_so_far(&mut self) -> Result<Option<Vec<BlockRow>>, ObserveError> {
-        readout::requests(&self.object).map_err(|e| error("read the eBPF maps", &e))
+        readout::requests(&self.object).map_err(|e| unread(&e))
     }
 
     fn stop(&mut self) -> Result<Observation, ObserveError> {
@@ -294,42 +300,50 @@ impl Observer for EbpfObserver {
         let mut sums = std::mem::take(&mut events.sums);
         let mut left = Vec::new();
         if self.limits.history {
-            left = aio::left(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))?;
+            left = aio::left(&self.object.ebpf).map_err(|e| unread(&e))?;
             for submission in &left {
                 sums.submission(submission);
                 events.history.submission(submission);
             }
         }
-        let mut raw =
-            readout::read(&self.object, sums).map_err(|e| error("read the eBPF maps", &e))?;
+        let missing = events.history.missing();
+        let moments = self.limits.history.then(|| {
+            let mut moments = moments::read(&self.object, self.config.started_ns)?;
+            let late = aio::moments(&left, self.config.started_ns);
+            moments.calls.extend(late);
+            Ok(moments)
+        });
+        let moments = moments.transpose().map_err(|e: MapError| unread(&e))?;
+        let (history, mut sites) = (events.history, events.sites);
+        sites.no_more();
+        let finish = |moments| {
+            failure::stage("history.finish");
+            history.finish(sites, moments)
+        };
+        let mut failed_here = Vec::new();
+        let (raw, seen) = at_once(
+            || readout::read(&self.object, sums),
+            || {
+                moments.and_then(|moments| {
+                    survive("the history", &mut failed_here, || finish(moments))
+                })
+            },
+        );
+        let mut raw = raw.map_err(|e| unread(&e))?;
         raw.losses.unread = events.unread;
-        let unended = readout::unended_requests(&self.object.ebpf)
-            .map_err(|e| error("read the eBPF maps", &e))?;
+        let unended = readout::unended_requests(&self.object.ebpf).map_err(|e| unread(&e))?;
         let skipped = self.object.skipped().since(&self.skipped_before);
         raw.losses.skipped = skipped.lost(unended);
         self.unfinished = events.payloads.take().map(|payloads| {
             let mut gaps = readout::log_gaps(&self.object, &raw);
-            gaps.extend(events.history.missing());
+            gaps.extend(missing);
             gaps.extend(failed.iter().cloned());
             if self.limits.reads {
                 gaps.extend(aio::unread(&left));
             }
             payloads.end(gaps, still_running)
         });
-        let seen = if self.limits.history {
-            let mut moments = moments::read(&self.object, self.config.started_ns)
-                .map_err(|e| error("read the eBPF maps", &e))?;
-            moments
-                .calls
-                .extend(aio::moments(&left, self.config.started_ns));
-            let (history, sites) = (events.history, events.sites);
-            survive("the history", &mut failed, || {
-                failure::stage("history.finish");
-                history.finish(sites, moments)
-            })
-        } else {
-            None
-        };
+        failed.extend(failed_here);
         Ok(Observation {
             raw,
             ops: events.ops,
@@ -338,6 +352,10 @@ impl Observer for EbpfObserver {
             failed,
         })
     }
+}
+
+fn unread(cause: &MapError) -> ObserveError {
+    error("read the eBPF maps", cause)
 }
 
 fn error(doing: &str, cause: &dyn std::error::Error) -> ObserveError {

@@ -1,12 +1,13 @@
 //! Calls and requests over time, as the kernel side summed them (`bpf/moments.h`).
 
 use aya::Ebpf;
-use aya::maps::{Array, HashMap, MapError};
+use aya::maps::{Array, MapError};
 use iostrata_core::op::Gap;
 use iostrata_core::trace::timeline::{
     CallMoment, MOMENTS, Moments, Purpose, RequestMoment, moment_of,
 };
 
+use super::entries::each;
 use super::load::Stratum;
 use super::object::Object;
 use super::readout::{clear_hash, lost, map, map_mut};
@@ -68,10 +69,7 @@ fn calls(ebpf: &Ebpf, started_ns: u64) -> Result<Vec<CallMoment>, MapError> {
 
 fn request_moments(ebpf: &Ebpf) -> Result<Vec<RequestMoment>, MapError> {
     let mut requests = Vec::new();
-    let table = map(ebpf, "request_moments")?;
-    let table = HashMap::<_, RequestMomentKey, RequestMomentValue>::try_from(table)?;
-    for entry in &table {
-        let (key, value) = entry?;
+    let add = |key: &RequestMomentKey, value: &RequestMomentValue| {
         for (code, (count, bytes)) in (0_u8..).zip(value.count.into_iter().zip(value.bytes)) {
             if count > 0 {
                 requests.push(RequestMoment {
@@ -83,7 +81,8 @@ fn request_moments(ebpf: &Ebpf) -> Result<Vec<RequestMoment>, MapError> {
                 });
             }
         }
-    }
+    };
+    each(map(ebpf, "request_moments")?, add)?;
     Ok(requests)
 }
 

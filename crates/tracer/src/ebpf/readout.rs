@@ -12,8 +12,10 @@ use iostrata_core::op::{FileId, Gap};
 use iostrata_core::trace::Shape;
 use iostrata_core::trace::calls::unrecorded;
 use iostrata_core::trace::timeline::Purpose;
+use zerocopy::FromZeros;
 
 use super::copies::Copies;
+use super::entries::each;
 use super::load::Stratum;
 use super::object::{Object, absent};
 use super::stream::{cause, file_id, phase};
@@ -102,21 +104,22 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
 
 /// Operations of io_uring on files that have not ended.
 fn unended(ebpf: &Ebpf) -> Result<u64, MapError> {
-    let table = HashMap::<_, u64, Operation>::try_from(map(ebpf, "operations")?)?;
     let mut unended = 0;
-    for entry in &table {
-        let (_, operation) = entry?;
-        let name = uring::name(operation.opcode as usize);
-        unended += u64::from(Purpose::of(name).is_some());
-    }
+    each(
+        map(ebpf, "operations")?,
+        |_: &u64, operation: &Operation| {
+            let name = uring::name(operation.opcode as usize);
+            unended += u64::from(Purpose::of(name).is_some());
+        },
+    )?;
     Ok(unended)
 }
 
 /// Requests that began and were not seen to end, those under way included.
 pub(super) fn unended_requests(ebpf: &Ebpf) -> Result<u64, MapError> {
-    let table = HashMap::<_, u64, Flight>::try_from(map(ebpf, "in_flight")?)?;
-    let under_way = table.keys().collect::<Result<Vec<u64>, _>>()?;
-    Ok(lost(ebpf, loss::ENDS)?.saturating_add(under_way.len() as u64))
+    let mut unended = lost(ebpf, loss::ENDS)?;
+    each(map(ebpf, "in_flight")?, |_: &u64, _: &Flight| unended += 1)?;
+    Ok(unended)
 }
 
 /// The device requests of the session as counted now.
@@ -130,33 +133,28 @@ pub(super) fn map<'a>(ebpf: &'a Ebpf, name: &str) -> Result<&'a Map, MapError> {
 }
 
 /// Adds the entries of a table, those of all CPUs for one `key`, to the sums.
-fn add_table<K: Pod, V: Pod, S: Eq + Hash>(
+fn add_table<K: Pod + FromZeros, V: Pod + FromZeros, S: Eq + Hash>(
     ebpf: &Ebpf,
     name: &str,
     sums: &mut std::collections::HashMap<S, V>,
     key: impl Fn(&K) -> S,
     add: impl Fn(&mut V, &V),
 ) -> Result<(), MapError> {
-    let table = HashMap::<_, K, V>::try_from(map(ebpf, name)?)?;
-    for entry in &table {
-        let (of, value) = entry?;
-        match sums.entry(key(&of)) {
-            Entry::Occupied(mut sum) => add(sum.get_mut(), &value),
+    each(map(ebpf, name)?, |of: &K, value: &V| {
+        match sums.entry(key(of)) {
+            Entry::Occupied(mut sum) => add(sum.get_mut(), value),
             Entry::Vacant(sum) => {
-                sum.insert(value);
+                sum.insert(*value);
             }
         }
-    }
-    Ok(())
+    })
 }
 
 /// The sums that came through the ring, and those of the kernel's table.
 fn called(ebpf: &Ebpf, sums: &mut Sums) -> Result<Called, MapError> {
-    let table = HashMap::<_, CallKey, CallValue>::try_from(map(ebpf, "calls")?)?;
-    for entry in &table {
-        let (key, value) = entry?;
-        sums.add((key.nr, key.file), &value);
-    }
+    each(map(ebpf, "calls")?, |key: &CallKey, value: &CallValue| {
+        sums.add((key.nr, key.file), value);
+    })?;
     Ok(sums.take_calls())
 }
 
@@ -172,7 +170,7 @@ fn call_rows(ebpf: &Ebpf, called: Called) -> Result<Vec<SyscallRow>, MapError> {
     if lost(ebpf, loss::CALLS)? > 0 {
         let other = PerCpuArray::<_, CallValue>::try_from(map(ebpf, "other_calls")?)?;
         for nr in 0..other.len() {
-            let mut sum = CallValue::ZERO;
+            let mut sum = CallValue::new_zeroed();
             for value in other.get(&nr, 0)?.iter() {
                 sum.add(value);
             }
@@ -287,8 +285,10 @@ fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
 
 /// Who used which device. `None` where nothing tells of others, or not of all.
 fn sharing(object: &Object) -> Result<Option<Sharing>, MapError> {
-    let table = HashMap::<_, UseKey, u8>::try_from(map(&object.ebpf, "uses")?)?;
-    let keys = table.keys().collect::<Result<Vec<UseKey>, _>>()?;
+    let mut keys = Vec::new();
+    each(map(&object.ebpf, "uses")?, |key: &UseKey, _: &u8| {
+        keys.push(*key);
+    })?;
     if object.told.is_empty() || keys.len() >= USES {
         return Ok(None);
     }
@@ -336,7 +336,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
         flights.remove(&key)?;
     }
     if lost(ebpf, loss::CALLS)? > 0 {
-        zero::<CallValue>(ebpf, "other_calls", NUMBERS, CallValue::ZERO)?;
+        zero::<CallValue>(ebpf, "other_calls", NUMBERS, CallValue::new_zeroed())?;
     }
     zero::<Totals>(ebpf, "totals", 1, Totals::default())?;
     clear_hash::<FileKey, u8>(ebpf, "named")?;
@@ -346,6 +346,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     clear_hash::<SubmissionKey, Submission>(ebpf, "submissions")?;
     Array::<_, u64>::try_from(map_mut(ebpf, "shared_maps")?)?.set(0, 0, 0)?;
     clear_hash::<UseKey, u8>(ebpf, "uses")?;
+    clear_hash::<u64, u8>(ebpf, "submitted")?;
     clear_hash::<ClaimKey, u64>(ebpf, "claims")?;
     moments::clear(ebpf, last.started_ns)?;
     Array::<_, u64>::try_from(map_mut(ebpf, "alive")?)?.set(0, 0, 0)?;

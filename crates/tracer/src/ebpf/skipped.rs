@@ -52,10 +52,13 @@ impl Skipped {
     /// All events that no program has seen, where so many requests began whose end was not seen.
     pub(super) fn lost(&self, unended: u64) -> u64 {
         let is_end = |_, probe: &Probe| probe.on == REQUEST_ENDS;
-        let others = self.events(|stratum, probe| !is_end(stratum, probe));
+        let others = self.events(|stratum, probe| !is_end(stratum, probe) && probe.on != BIO_ENDS);
         others.saturating_add(self.events(is_end).min(unended))
     }
 }
+
+/// Counts nothing: what it does not see keeps its entry in a table, whose want of room is counted.
+const BIO_ENDS: &str = "block_bio_complete";
 
 /// Each request begins and ends, so those whose end was missed are known: at most these.
 const REQUEST_ENDS: &str = "block_rq_complete";
@@ -80,6 +83,7 @@ mod tests {
     #[test]
     fn what_another_program_has_seen_is_not_lost() {
         assert_eq!(skipped(&[("completed", 42)]).lost(9), 0);
+        assert_eq!(skipped(&[("bio_ended", 42)]).lost(9), 0);
         let both = skipped(&[("completed", 42), ("completed_amid", 3), ("switched", 5)]);
         assert_eq!(both.lost(9), 3 + 5);
         assert_eq!(both.lost(1), 1 + 5, "all other requests were seen to end");

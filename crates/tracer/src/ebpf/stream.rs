@@ -11,12 +11,12 @@ use std::time::Duration;
 use aya::maps::{MapData, RingBuf};
 use iostrata_core::evidence::{Cause, Phase};
 use iostrata_core::observe::RequestEvent;
-use iostrata_core::op::{Call, Captured, FileId, Gap, Op};
+use iostrata_core::op::{Call, FileId, Gap, Op};
 use rustix::process::setpriority_process;
 use zerocopy::FromBytes as _;
 
 use super::calls;
-use super::history::{History, outcome};
+use super::history::History;
 use super::payload::Payloads;
 use super::stopping::let_go;
 use super::sums::Sums;
@@ -25,6 +25,7 @@ use super::wire::{
     EVENT_REQUEST, EVENT_RUN, EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, EVENT_TOUCHED,
     FileKey,
 };
+use crate::decode::outcome;
 use crate::failure;
 use crate::sites::{Registers, Sample, Sites};
 
@@ -100,11 +101,8 @@ impl Stream {
                 return events;
             }
         };
-        events.ops.sort_by_key(|op| op.started_ns);
+        events.ops.sort_by_key(|op| op.call.started_ns);
         events.requests.sort_by_key(|request| request.issued_ns);
-        for (id, op) in (0..).zip(&mut events.ops) {
-            op.id = id;
-        }
         events
     }
 }
@@ -304,42 +302,24 @@ fn request(event: &wire::RequestEvent) -> RequestEvent {
 
 fn op(event: &wire::CallEvent) -> Op {
     let name = calls::name(event.nr);
-    let call = match (file_id(&event.file), name) {
-        (Some(file), "fsync" | "fdatasync" | "sync_file_range" | "syncfs") => {
-            Call::Sync { name, file }
-        }
-        (Some(file), _) => Call::Write {
-            name,
-            file,
-            pieces: pieces(event),
-        },
-        (None, _) => Call::Other { name, file: None },
-    };
-    Op {
-        id: 0,
-        process: event.process,
-        thread: event.thread,
-        started_ns: event.entered_ns,
-        took_ns: event.took_ns,
-        call,
-        outcome: outcome(event.result),
-    }
-}
-
-fn pieces(event: &wire::CallEvent) -> Captured<Vec<u64>> {
+    let file = file_id(&event.file);
+    let is_write =
+        file.is_some() && !matches!(name, "fsync" | "fdatasync" | "sync_file_range" | "syncfs");
     let read = (event.pieces_read as usize).min(wire::PIECES);
-    let lengths = event.piece_bytes[..read].to_vec();
-    if event.pieces_read == event.pieces {
-        Captured::Whole(lengths)
-    } else {
-        let gap = Gap::new(
-            format!(
-                "{} of {} buffer lengths",
-                event.pieces.saturating_sub(event.pieces_read),
-                event.pieces
-            ),
-            "one event carries the first 8",
-        );
-        Captured::Partial(lengths, gap)
+    Op {
+        call: Call {
+            process: event.process,
+            thread: event.thread,
+            started_ns: event.entered_ns,
+            ended_ns: event.entered_ns.saturating_add(event.took_ns),
+            name,
+            outcome: outcome(event.result),
+        },
+        file,
+        pieces_bytes: if is_write {
+            event.piece_bytes[..read].to_vec()
+        } else {
+            Vec::new()
+        },
     }
 }

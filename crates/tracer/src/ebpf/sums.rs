@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use iostrata_core::trace::{Direction, direction, is_sync};
 use zerocopy::FromBytes as _;
 
-use super::few::Sum;
+use super::few::{Part, Sum};
 use super::wire::{CacheEvent, CacheValue, CallValue, FewEvent, FileKey, Submission, add};
 use super::{Limits, calls};
 
@@ -90,11 +90,7 @@ impl Sums {
         let Ok(event) = FewEvent::read_from_bytes(record) else {
             return;
         };
-        let key = (event.nr, event.file);
-        match self.calls.get_mut(&key) {
-            Some(sum) => sum.add_few(&event),
-            None => self.on(key, Sum::Few(Box::new(event))),
-        }
+        self.on((event.nr, event.file), Part::Few(&event));
     }
 
     pub(super) fn submission(&mut self, submission: &Submission) {
@@ -105,11 +101,14 @@ impl Sums {
 
     /// Adds an entry of the kernel's table.
     pub(super) fn add(&mut self, key: CallOnFile, value: &CallValue) {
-        self.on(key, Sum::of(value));
+        self.on(key, Part::Many(value));
     }
 
     /// The calls, without what else there is.
     pub(super) fn take_calls(&mut self) -> Called {
+        if self.kept.len() > self.most_kept {
+            self.sum_up();
+        }
         Called {
             sums: std::mem::take(&mut self.calls),
             summed: std::mem::take(&mut self.summed),
@@ -122,9 +121,9 @@ impl Sums {
         self.calls.is_empty()
     }
 
-    fn on(&mut self, key: CallOnFile, more: Sum) {
+    fn on(&mut self, key: CallOnFile, more: Part<'_>) {
         if let Some(sum) = self.calls.get_mut(&key) {
-            return sum.add_sum(&more);
+            return sum.add(more);
         }
         let (number, file) = key;
         let is_kept = file == FileKey::default() || self.is_kept(file);
@@ -137,10 +136,7 @@ impl Sums {
             (number, FileKey::default())
         };
         merge(&mut self.calls, key, more);
-        if is_kept
-            && (self.kept.len() > self.most_kept + self.most_kept / 4
-                || self.calls.len() > self.most_calls)
-        {
+        if is_kept && (self.kept.len() > self.most_kept * 2 || self.calls.len() > self.most_calls) {
             self.sum_up();
         }
     }
@@ -190,10 +186,10 @@ impl Sums {
         let gone: Vec<(CallOnFile, Sum)> = self.calls.extract_if(gone).collect();
         for ((number, _), value) in gone {
             if !calls::is_source(number) {
-                add(&mut self.summed_calls, value.count());
+                add(&mut self.summed_calls, value.part().count());
             }
             let key = (number, FileKey::default());
-            merge(&mut self.calls, key, value);
+            merge(&mut self.calls, key, value.part());
         }
     }
 
@@ -210,11 +206,11 @@ impl Sums {
     }
 }
 
-fn merge(sums: &mut HashMap<CallOnFile, Sum>, key: CallOnFile, more: Sum) {
+fn merge(sums: &mut HashMap<CallOnFile, Sum>, key: CallOnFile, more: Part<'_>) {
     match sums.entry(key) {
-        Entry::Occupied(mut sum) => sum.get_mut().add_sum(&more),
+        Entry::Occupied(mut sum) => sum.get_mut().add(more),
         Entry::Vacant(none) => {
-            none.insert(more);
+            none.insert(Sum::of(more));
         }
     }
 }
@@ -278,7 +274,7 @@ mod tests {
     fn told(mut sums: Sums) -> (Vec<(u64, u64)>, u64, u64) {
         let called = sums.take_calls();
         let sums = called.sums.iter();
-        let files = sums.map(|((_, file), sum)| (file.inode, sum.count()));
+        let files = sums.map(|((_, file), sum)| (file.inode, sum.part().count()));
         let mut files: Vec<(u64, u64)> = files.collect();
         files.sort_unstable();
         let without = files.iter().filter(|(inode, _)| *inode == 0);
@@ -310,15 +306,15 @@ mod tests {
     #[test]
     fn of_too_many_files_those_with_most_time_are_kept_whole() {
         let mut sums = room_for(4);
-        for inode in 1..=5 {
+        for inode in 1..=8 {
             sums.calls(few(inode, &[10, 10], &[]).as_bytes());
         }
         sums.calls(few(5, &[10], &[]).as_bytes());
-        // Room for a fourth more, then the least go, and stay away.
-        sums.calls(few(6, &[10], &[]).as_bytes());
+        // Room for twice as many, then the least go, and stay away.
+        sums.calls(few(9, &[10], &[]).as_bytes());
         sums.calls(few(4, &[10, 10, 10], &[]).as_bytes());
         let kept = vec![(1, 2), (2, 2), (3, 2), (5, 3)];
-        assert_eq!(told(sums), (kept, 6, 6));
+        assert_eq!(told(sums), (kept, 12, 12));
     }
 
     #[test]

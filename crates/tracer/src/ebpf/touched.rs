@@ -11,7 +11,7 @@ use zerocopy::FromBytes as _;
 
 use super::stream::file_id;
 use super::wire::{TouchedEvent, touched};
-use crate::record::change::Inode;
+use crate::decode::Inode;
 
 /// One inode, as it was when the call changed it or when the call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -104,7 +104,9 @@ macro_rules! always {
 }
 
 /// The list. Programs are attached in this order, and whoever enters calls comes last.
-pub(super) const EVENTS: [Event; 19] = [
+pub(super) const EVENTS: [Event; 20] = [
+    // What is submitted is seen to end.
+    always!(Device, "bio_ended", "block_bio_complete"),
     always!(Device, "queued", "block_bio_queue"),
     always!(Device, "issued", "block_rq_issue"),
     always!(Device, "completed" | "completed_amid", "block_rq_complete"),

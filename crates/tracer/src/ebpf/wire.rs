@@ -388,21 +388,6 @@ impl CallValue {
             *sum = sum.saturating_add(count);
         }
     }
-
-    pub(super) const ZERO: Self = Self {
-        count: 0,
-        errors: 0,
-        returned: 0,
-        time_ns: 0,
-        blocked_ns: 0,
-        pairs: 0,
-        sequential: 0,
-        backward: 0,
-        empty: 0,
-        furthest: 0,
-        histogram: [0; HISTOGRAM_BUCKETS],
-        sizes: [0; SIZE_BUCKETS],
-    };
 }
 
 impl CacheValue {

@@ -58,7 +58,7 @@ pub fn cachestat(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<CacheStat>
     let mut stat = CacheStat::default();
     // SAFETY: the kernel reads `raw` and fills `stat`, both live and of the
     // sizes asserted above; flags must be 0.
-    let outcome = unsafe {
+    super::outcome(unsafe {
         libc::syscall(
             SYS_CACHESTAT,
             fd.as_raw_fd(),
@@ -66,12 +66,8 @@ pub fn cachestat(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<CacheStat>
             ptr::from_mut(&mut stat),
             0 as libc::c_uint,
         )
-    };
-    if outcome == 0 {
-        Ok(stat)
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    })?;
+    Ok(stat)
 }
 
 #[cfg(test)]

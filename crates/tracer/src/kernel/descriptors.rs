@@ -1,5 +1,8 @@
 //! Closing what a child has inherited.
 
+use std::io;
+use std::os::fd::RawFd;
+
 use rustix::process::{Resource, getrlimit};
 
 /// Closes all descriptors from one number to another, both included. Only for a child between `fork`
@@ -23,3 +26,15 @@ pub(crate) fn close_descriptors(from: u32, to: u32) {
 
 /// The kernel's own bound, unless somebody has raised it (`sysctl_nr_open`, fs/file.c).
 const MOST: u32 = 1 << 20;
+
+/// Waits for a byte or the end of a pipe, of which `read(2)` tells: 1, 0, or -1 where it fails. Makes
+/// system calls and nothing else, as a child between `fork` and its end has to.
+pub(crate) fn wait_for_byte(fd: RawFd, byte: &mut u8) -> isize {
+    loop {
+        // SAFETY: the kernel writes at most one byte, which lives.
+        let read = unsafe { libc::read(fd, std::ptr::from_mut(byte).cast(), 1) };
+        if read >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return read;
+        }
+    }
+}

@@ -227,7 +227,7 @@ impl AsFd for LoopDevice {
 fn free_number(control: &OwnedFd) -> Result<u32, Errno> {
     // SAFETY: the request takes no argument and touches no memory of ours.
     let outcome = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
-    u32::try_from(outcome).map_err(|_negative| last_errno())
+    errno(super::outcome(outcome)).map(|()| outcome.unsigned_abs())
 }
 
 fn bind(device: &OwnedFd, image: BorrowedFd<'_>) -> Result<(), Errno> {
@@ -242,35 +242,27 @@ fn bind(device: &OwnedFd, image: BorrowedFd<'_>) -> Result<(), Errno> {
     };
     // SAFETY: the kernel copies one `struct loop_config` from the pointer, whose
     // layout is asserted above, and keeps no reference to it.
-    let outcome =
-        unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, ptr::from_ref(&config)) };
-    if outcome == 0 {
-        Ok(())
-    } else {
-        Err(last_errno())
-    }
+    errno(super::outcome(unsafe {
+        libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, ptr::from_ref(&config))
+    }))
 }
 
 /// The flags in effect, which may be fewer than those asked for.
 fn flags(device: &OwnedFd) -> Result<u32, Errno> {
     let mut info = LoopInfo64::ZERO;
     // SAFETY: the kernel fills one `struct loop_info64`, whose layout is asserted above.
-    let outcome = unsafe {
+    errno(super::outcome(unsafe {
         libc::ioctl(
             device.as_raw_fd(),
             LOOP_GET_STATUS64,
             ptr::from_mut(&mut info),
         )
-    };
-    if outcome == 0 {
-        Ok(info.flags)
-    } else {
-        Err(last_errno())
-    }
+    }))?;
+    Ok(info.flags)
 }
 
-fn last_errno() -> Errno {
-    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
+fn errno(outcome: io::Result<()>) -> Result<(), Errno> {
+    outcome.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 #[cfg(test)]

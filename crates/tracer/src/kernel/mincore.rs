@@ -37,11 +37,7 @@ fn window(file: BorrowedFd<'_>, start: u64, length_bytes: u64) -> io::Result<u64
     // SAFETY: a new mapping where the kernel finds room overlaps no other memory.
     let mapped = unsafe { mmap(ptr::null_mut(), length, protection, flags, file, start) }?;
     // SAFETY: the range is the mapping just made, and `told` has a byte for each of its pages.
-    let outcome = unsafe { libc::mincore(mapped, length, told.as_mut_ptr()) };
-    let asked = match outcome {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    };
+    let asked = super::outcome(unsafe { libc::mincore(mapped, length, told.as_mut_ptr()) });
     // SAFETY: the mapping is ours and nothing refers to it.
     unsafe { munmap(mapped, length) }?;
     asked?;

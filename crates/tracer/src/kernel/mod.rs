@@ -20,7 +20,7 @@ mod sync_file_range;
 
 pub use aligned::AlignedBuffer;
 pub use cachestat::{CacheStat, cachestat};
-pub(crate) use descriptors::close_descriptors;
+pub(crate) use descriptors::{close_descriptors, wait_for_byte};
 pub use loop_device::{LoopDevice, LoopError};
 pub use mapping::{Mapping, MappingMut};
 pub use mincore::mincore;
@@ -31,3 +31,13 @@ pub use ring::{Ring, RingError};
 pub use shown::Shown;
 pub use stdio::{Stdio, StdioMode, copy_by_fgetc, copy_by_getc_unlocked};
 pub use sync_file_range::{SyncFileRange, sync_file_range};
+
+use std::io;
+
+/// What a call of the C library says that returns -1 when it fails, with the reason in `errno`.
+pub(crate) fn outcome(returned: impl Into<i64>) -> io::Result<()> {
+    match returned.into() {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}

@@ -54,12 +54,7 @@ pub fn sync_file_range(
     let offset = i64::try_from(offset_bytes).map_err(too_large)?;
     let len = i64::try_from(len_bytes).map_err(too_large)?;
     // SAFETY: passes integers only; the descriptor is borrowed for the call.
-    let outcome = unsafe { libc::sync_file_range(fd.as_raw_fd(), offset, len, steps.bits()) };
-    if outcome == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    super::outcome(unsafe { libc::sync_file_range(fd.as_raw_fd(), offset, len, steps.bits()) })
 }
 
 #[cfg(test)]

@@ -28,10 +28,10 @@ pub(crate) fn page_outs(roots: &Roots) -> Vec<PageOut> {
     let threads = threads(roots);
     let mut found = Vec::new();
     for (pid, thread) in threads {
-        let scheme = match told(roots, pid) {
-            Told::Files(scheme) => scheme,
-            Told::Nothing => Scheme::Hidden,
-            Told::NoFiles => continue,
+        let scheme = match settings(roots, pid) {
+            Settings::Files(scheme) => scheme,
+            Settings::Nothing => Scheme::Hidden,
+            Settings::NoFiles => continue,
         };
         found.push(PageOut { thread, scheme });
     }
@@ -56,7 +56,7 @@ fn threads(roots: &Roots) -> Vec<(u64, String)> {
 }
 
 /// What the settings of a thread tell.
-enum Told {
+enum Settings {
     /// They may not be read, or belong to something that is not known here.
     Nothing,
     /// It takes no file pages.
@@ -64,13 +64,13 @@ enum Told {
     Files(Scheme),
 }
 
-fn told(roots: &Roots, pid: u64) -> Told {
+fn settings(roots: &Roots, pid: u64) -> Settings {
     let module = roots.sys.join("module/damon_reclaim/parameters");
     if Roots::read_number(&module.join("kdamond_pid")) == Some(pid) {
         let Some(unused_us) = Roots::read_number(&module.join("min_age")) else {
-            return Told::Nothing;
+            return Settings::Nothing;
         };
-        return Told::Files(Scheme::Files {
+        return Settings::Files(Scheme::Files {
             unused_s: unused_us as f64 / 1e6,
             waits_for_low_memory: true,
         });
@@ -78,7 +78,7 @@ fn told(roots: &Roots, pid: u64) -> Told {
     let all = numbered(&roots.sys.join("kernel/mm/damon/admin/kdamonds"));
     let is_its = |path: &PathBuf| Roots::read_number(&path.join("pid")) == Some(pid);
     let Some(its) = all.into_iter().find(is_its) else {
-        return Told::Nothing;
+        return Settings::Nothing;
     };
     let schemes = numbered(&its.join("contexts")).into_iter();
     let schemes = schemes.flat_map(|context| {
@@ -87,9 +87,9 @@ fn told(roots: &Roots, pid: u64) -> Told {
     });
     // The one that takes pages soonest is the one that matters.
     schemes.min_by(|(a, _), (b, _)| a.total_cmp(b)).map_or(
-        Told::NoFiles,
+        Settings::NoFiles,
         |(unused_s, waits_for_low_memory)| {
-            Told::Files(Scheme::Files {
+            Settings::Files(Scheme::Files {
                 unused_s,
                 waits_for_low_memory,
             })

@@ -11,6 +11,7 @@ mod probe;
 use std::ffi::OsStr;
 
 use iostrata_core::Gap;
+use iostrata_core::doctor::AbilityKind::{See, Use};
 use iostrata_core::doctor::{Ability, AbilityKind};
 use iostrata_core::environment::Way;
 
@@ -34,37 +35,68 @@ pub fn abilities(roots: &Roots, known: &Known<'_>) -> Vec<Ability> {
     let capabilities = Capabilities::read(roots);
     let grant = grant::here(roots);
     let mut abilities = strata(known, capabilities, &grant, roots);
+    let privileges = Ability {
+        command: grant.command.clone().filter(|_| !capabilities.may_trace()),
+        ..ability(
+            Use,
+            "eBPF tracing programs",
+            privileges(roots, known, capabilities, &grant),
+        )
+    };
     abilities.extend([
-        cachestat(),
-        attach(roots, capabilities),
-        privileges(roots, known, capabilities, grant),
-        types(roots),
-        symbols(roots),
-        lockdown(roots, known),
-        perf_events(roots, capabilities),
-        io_uring(roots),
+        ability(See, "resident pages of a file (cachestat)", cachestat()),
+        ability(
+            See,
+            "processes it did not start (ptrace)",
+            attach(roots, capabilities),
+        ),
+        privileges,
+        ability(Use, "kernel types (BTF)", types(roots)),
+        ability(Use, "kernel symbol addresses", symbols(roots)),
+        ability(
+            Use,
+            "kernel memory from eBPF (lockdown)",
+            lockdown(roots, known),
+        ),
+        ability(
+            Use,
+            "perf events of the kernel",
+            perf_events(roots, capabilities),
+        ),
+        ability(Use, "io_uring", io_uring(roots)),
     ]);
-    abilities.extend(images(capabilities, known));
+    let image = |kind: &str| {
+        let found = image(kind, capabilities, known);
+        ability(Use, &format!("{kind} images"), found)
+    };
+    abilities.extend(["ext4", "xfs", "btrfs"].map(image));
     abilities
 }
 
-fn available(kind: AbilityKind, name: &str, why: impl Into<String>) -> Ability {
-    Ability {
-        kind,
-        name: name.to_owned(),
-        available: true,
-        why: why.into(),
-        remedy: None,
-        command: None,
-    }
+/// The fact by which it can be had, or why not.
+type Verdict = Result<String, Refusal>;
+
+/// The fact that decided, and what to do, if anything helps.
+struct Refusal {
+    why: String,
+    remedy: Option<&'static str>,
 }
 
-fn refused(kind: AbilityKind, name: &str, why: impl Into<String>, remedy: Option<&str>) -> Ability {
+fn refused(why: impl Into<String>, remedy: Option<&'static str>) -> Verdict {
+    Err(Refusal {
+        why: why.into(),
+        remedy,
+    })
+}
+
+fn ability(kind: AbilityKind, name: &str, verdict: Verdict) -> Ability {
+    let available = verdict.is_ok();
+    let (why, remedy) = verdict.map_or_else(|it| (it.why, it.remedy), |why| (why, None));
     Ability {
         kind,
         name: name.to_owned(),
-        available: false,
-        why: why.into(),
+        available,
+        why,
         remedy: remedy.map(str::to_owned),
         command: None,
     }
@@ -85,7 +117,7 @@ fn strata(
     let seen = known
         .seen
         .iter()
-        .map(|way| available(AbilityKind::See, &way.what, format!("by {}", way.by)));
+        .map(|way| ability(See, &way.what, Ok(format!("by {}", way.by))));
     let mut abilities: Vec<Ability> = seen.collect();
     for gap in known.missing {
         let told = abilities
@@ -100,7 +132,7 @@ fn strata(
         let mut ends = [remedy, Some(ASK_DOCTOR)].into_iter().flatten();
         let without = ends.find_map(|end| gap.why.strip_suffix(end));
         let why = without.map_or(gap.why.as_str(), |why| why.trim_end_matches("; "));
-        abilities.push(refused(AbilityKind::See, &gap.what, why, remedy));
+        abilities.push(ability(See, &gap.what, refused(why, remedy)));
     }
     abilities
 }
@@ -120,17 +152,10 @@ fn remedy(
     }
 }
 
-fn cachestat() -> Ability {
-    let name = "resident pages of a file (cachestat)";
+fn cachestat() -> Verdict {
     match probe::cachestat() {
-        Ok(()) => available(
-            AbilityKind::See,
-            name,
-            "the kernel answered; of files that you own or may write",
-        ),
+        Ok(()) => Ok("the kernel answered; of files that you own or may write".to_owned()),
         Err(cause) => refused(
-            AbilityKind::See,
-            name,
             cause.to_string(),
             Some("needs Linux 6.5, and a seccomp filter that lets cachestat through"),
         ),
@@ -138,30 +163,21 @@ fn cachestat() -> Ability {
 }
 
 /// Source: Documentation/admin-guide/LSM/Yama.rst.
-fn attach(roots: &Roots, capabilities: Capabilities) -> Ability {
-    let name = "processes it did not start (ptrace)";
+fn attach(roots: &Roots, capabilities: Capabilities) -> Verdict {
     let scope = Roots::read_number(&roots.proc.join("sys/kernel/yama/ptrace_scope"));
     let may = capabilities.has(Capabilities::SYS_PTRACE);
     if let Err(cause) = probe::ptrace() {
         let remedy = "use a seccomp filter that lets ptrace through";
-        return refused(AbilityKind::See, name, cause.to_string(), Some(remedy));
+        return refused(cause.to_string(), Some(remedy));
     }
     match (scope, may) {
         (Some(3), _) => refused(
-            AbilityKind::See,
-            name,
             "kernel.yama.ptrace_scope=3 refuses everybody until the next boot",
             None,
         ),
-        (_, true) => available(AbilityKind::See, name, "CAP_SYS_PTRACE"),
-        (None | Some(0), false) => available(
-            AbilityKind::See,
-            name,
-            "your own processes, without CAP_SYS_PTRACE",
-        ),
+        (_, true) => Ok("CAP_SYS_PTRACE".to_owned()),
+        (None | Some(0), false) => Ok("your own processes, without CAP_SYS_PTRACE".to_owned()),
         (Some(scope), false) => refused(
-            AbilityKind::See,
-            name,
             format!("kernel.yama.ptrace_scope={scope} and no CAP_SYS_PTRACE"),
             Some("run as root, or start the program with iostrata"),
         ),
@@ -174,16 +190,15 @@ fn privileges(
     roots: &Roots,
     known: &Known<'_>,
     capabilities: Capabilities,
-    grant: Grant,
-) -> Ability {
-    let name = "eBPF tracing programs";
+    grant: &Grant,
+) -> Verdict {
     let setting = Roots::read(&roots.proc.join("sys/kernel/unprivileged_bpf_disabled"));
     let words = capabilities.in_words();
     let was_refused = |gap: &Gap| gap.why.ends_with(grant.remedy);
     if capabilities.may_trace() && known.seen.is_empty() && !known.missing.is_empty() {
         let remedy = known.missing.iter().any(was_refused);
         let why = format!("none was loaded, in spite of {words}");
-        return refused(AbilityKind::Use, name, why, remedy.then_some(grant.remedy));
+        return refused(why, remedy.then_some(grant.remedy));
     }
     if capabilities.may_trace() {
         let why = if caller::is_raised() {
@@ -194,54 +209,34 @@ fn privileges(
         } else {
             words
         };
-        return available(AbilityKind::Use, name, why);
+        return Ok(why);
     }
     let setting = setting.map_or_else(String::new, |value| {
         format!(" (unprivileged_bpf_disabled={value} changes nothing for tracing)")
     });
     let why = format!("needs CAP_BPF and CAP_PERFMON; effective here: {words}{setting}");
-    Ability {
-        command: grant.command,
-        ..refused(AbilityKind::Use, name, why, Some(grant.remedy))
-    }
+    refused(why, Some(grant.remedy))
 }
 
 const NEED_TYPES: &str = "use a kernel with CONFIG_DEBUG_INFO_BTF, and mount /sys";
 
-fn types(roots: &Roots) -> Ability {
-    let name = "kernel types (BTF)";
+fn types(roots: &Roots) -> Verdict {
     if probe::types_readable(roots) {
-        available(
-            AbilityKind::Use,
-            name,
-            "/sys/kernel/btf/vmlinux is readable",
-        )
+        Ok("/sys/kernel/btf/vmlinux is readable".to_owned())
     } else {
-        refused(
-            AbilityKind::Use,
-            name,
-            "/sys/kernel/btf/vmlinux cannot be read",
-            Some(NEED_TYPES),
-        )
+        refused("/sys/kernel/btf/vmlinux cannot be read", Some(NEED_TYPES))
     }
 }
 
 /// Causes of block requests are told from the addresses of completion functions.
-fn symbols(roots: &Roots) -> Ability {
-    let name = "kernel symbol addresses";
+fn symbols(roots: &Roots) -> Verdict {
     let restrict = Roots::read(&roots.proc.join("sys/kernel/kptr_restrict"))
         .unwrap_or_else(|| "unknown".to_owned());
     let why = format!("kernel.kptr_restrict={restrict}");
     if probe::symbols_shown(roots) {
-        available(
-            AbilityKind::Use,
-            name,
-            format!("/proc/kallsyms shows them, {why}"),
-        )
+        Ok(format!("/proc/kallsyms shows them, {why}"))
     } else {
         refused(
-            AbilityKind::Use,
-            name,
             format!("/proc/kallsyms hides them, {why}"),
             Some(GAIN_SYMBOLS),
         )
@@ -250,39 +245,27 @@ fn symbols(roots: &Roots) -> Ability {
 
 /// Source: security/security.c `lockdown_reasons`: reading kernel memory from
 /// eBPF (`LOCKDOWN_BPF_READ_KERNEL`) is refused from confidentiality on.
-fn lockdown(roots: &Roots, known: &Known<'_>) -> Ability {
+fn lockdown(roots: &Roots, known: &Known<'_>) -> Verdict {
     const UNPREDICTED: &str =
         "whether fentry loads cannot be predicted from it; it is for what has no tracepoint";
-    let name = "kernel memory from eBPF (lockdown)";
     match probe::lockdown_mode(roots) {
         Some(mode) if mode == "confidentiality" => refused(
-            AbilityKind::Use,
-            name,
             "lockdown is confidentiality",
             Some("boot with lockdown=integrity, or without lockdown="),
         ),
-        Some(mode) => available(
-            AbilityKind::Use,
-            name,
-            format!("lockdown is {mode}; {UNPREDICTED}"),
-        ),
+        Some(mode) => Ok(format!("lockdown is {mode}; {UNPREDICTED}")),
         None if known.seen.is_empty() => refused(
-            AbilityKind::Use,
-            name,
             "/sys/kernel/security/lockdown cannot be read, and no program loaded",
             Some("mount -t securityfs none /sys/kernel/security shows the mode"),
         ),
-        None => available(
-            AbilityKind::Use,
-            name,
-            format!("programs load; the lockdown mode is not shown (no securityfs): {UNPREDICTED}"),
-        ),
+        None => Ok(format!(
+            "programs load; the lockdown mode is not shown (no securityfs): {UNPREDICTED}"
+        )),
     }
 }
 
 /// Source: Documentation/admin-guide/sysctl/kernel.rst, `perf_event_paranoid`.
-fn perf_events(roots: &Roots, capabilities: Capabilities) -> Ability {
-    let name = "perf events of the kernel";
+fn perf_events(roots: &Roots, capabilities: Capabilities) -> Verdict {
     let setting = Roots::read(&roots.proc.join("sys/kernel/perf_event_paranoid"));
     let level = setting.as_ref().and_then(|text| text.parse::<i64>().ok());
     let why = format!(
@@ -290,37 +273,25 @@ fn perf_events(roots: &Roots, capabilities: Capabilities) -> Ability {
         setting.as_deref().unwrap_or("unknown")
     );
     if capabilities.has(Capabilities::PERFMON) || capabilities.has(Capabilities::SYS_ADMIN) {
-        available(
-            AbilityKind::Use,
-            name,
-            format!("{why} does not bind CAP_PERFMON"),
-        )
+        Ok(format!("{why} does not bind CAP_PERFMON"))
     } else if level.is_some_and(|level| level <= 1) {
-        available(AbilityKind::Use, name, why)
+        Ok(why)
     } else {
         refused(
-            AbilityKind::Use,
-            name,
             why,
             Some("run as root, or set kernel.perf_event_paranoid=1; iostrata does without"),
         )
     }
 }
 
-fn io_uring(roots: &Roots) -> Ability {
+fn io_uring(roots: &Roots) -> Verdict {
     let setting = Roots::read(&roots.proc.join("sys/kernel/io_uring_disabled"));
     let setting = setting.map_or_else(String::new, |value| {
         format!(" (kernel.io_uring_disabled={value})")
     });
     match probe::io_uring() {
-        Ok(()) => available(
-            AbilityKind::Use,
-            "io_uring",
-            format!("the kernel takes it{setting}"),
-        ),
+        Ok(()) => Ok(format!("the kernel takes it{setting}")),
         Err(cause) => refused(
-            AbilityKind::Use,
-            "io_uring",
             format!("{cause}{setting}"),
             Some(
                 "set kernel.io_uring_disabled=0, and use a seccomp filter that lets io_uring_setup through",
@@ -330,44 +301,24 @@ fn io_uring(roots: &Roots) -> Ability {
 }
 
 /// Scratch file systems: a loop device, the right to mount, and a mkfs.
-fn images(capabilities: Capabilities, known: &Known<'_>) -> Vec<Ability> {
-    let control = probe::loop_control();
-    let of = |kind: &str| {
-        let (name, tool) = (format!("{kind} images"), format!("mkfs.{kind}"));
-        let use_it = AbilityKind::Use;
-        if !capabilities.has(Capabilities::SYS_ADMIN) {
-            return refused(
-                use_it,
-                &name,
-                "mounting needs CAP_SYS_ADMIN",
-                Some("run as root"),
-            );
-        }
-        if let Err(cause) = &control {
-            return refused(
-                use_it,
-                &name,
-                format!("/dev/loop-control: {cause}"),
-                Some(
-                    "modprobe loop; in a container, pass /dev/loop-control and the loop devices in",
-                ),
-            );
-        }
-        match probe::find_tool(&tool, known.search_path) {
-            Some(found) => available(
-                use_it,
-                &name,
-                format!("loop devices, and {}", found.display()),
-            ),
-            None => refused(
-                use_it,
-                &name,
-                format!("{tool} is not in PATH, /usr/sbin or /sbin"),
-                Some(package(kind)),
-            ),
-        }
-    };
-    ["ext4", "xfs", "btrfs"].map(of).into()
+fn image(kind: &str, capabilities: Capabilities, known: &Known<'_>) -> Verdict {
+    let tool = format!("mkfs.{kind}");
+    if !capabilities.has(Capabilities::SYS_ADMIN) {
+        return refused("mounting needs CAP_SYS_ADMIN", Some("run as root"));
+    }
+    if let Err(cause) = probe::loop_control() {
+        return refused(
+            format!("/dev/loop-control: {cause}"),
+            Some("modprobe loop; in a container, pass /dev/loop-control and the loop devices in"),
+        );
+    }
+    match probe::find_tool(&tool, known.search_path) {
+        Some(found) => Ok(format!("loop devices, and {}", found.display())),
+        None => refused(
+            format!("{tool} is not in PATH, /usr/sbin or /sbin"),
+            Some(package(kind)),
+        ),
+    }
 }
 
 fn package(kind: &str) -> &'static str {

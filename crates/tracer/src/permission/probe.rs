@@ -117,12 +117,7 @@ pub(super) fn io_uring() -> io::Result<()> {
     let no_parameters = std::ptr::null_mut::<libc::c_void>();
     // SAFETY: a null pointer is refused with EFAULT before anything is made.
     let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1_u32, no_parameters) };
-    let error = io::Error::last_os_error();
-    if result == -1 && error.raw_os_error() != Some(libc::EFAULT) {
-        Err(error)
-    } else {
-        Ok(())
-    }
+    unless(libc::EFAULT, kernel::outcome(result))
 }
 
 /// There is no thread 0, which the kernel says (`SYSCALL_DEFINE4(ptrace)`, kernel/ptrace.c) when the
@@ -135,12 +130,15 @@ pub(super) fn ptrace() -> io::Result<()> {
     let nothing = std::ptr::null_mut::<libc::c_void>();
     // SAFETY: the call ends at a thread that does not exist.
     let result = unsafe { libc::ptrace(libc::PTRACE_SEIZE, 0, nothing, nothing) };
-    let error = io::Error::last_os_error();
-    if result == -1 && error.raw_os_error() != Some(libc::ESRCH) {
-        Err(error)
-    } else {
-        Ok(())
-    }
+    unless(libc::ESRCH, kernel::outcome(result))
+}
+
+/// The outcome, where failing with this error is a yes.
+fn unless(yes: i32, outcome: io::Result<()>) -> io::Result<()> {
+    outcome.or_else(|error| match error.raw_os_error() {
+        Some(number) if number == yes => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// Whether this user may ask for a loop device; asks for none.

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 
-use iostrata_core::op::FileId;
+use iostrata_core::op::Call;
 use iostrata_core::trace::tally::{Ended, Transfer};
-use iostrata_core::trace::{Direction, Scope, Step, direction, is_sync};
+use iostrata_core::trace::{Did, Direction, Writes, direction, is_sync};
+use rustix::fs::OFlags;
 
 use super::calls::{self, TOLD_BASE};
 use super::identity::Open;
 use super::memory;
 use super::place::descriptor;
 use super::request::Tid;
-use rustix::fs::OFlags;
+use crate::decode::{outcome, synced};
 
 /// Vectored operations, by opcode (`include/uapi/linux/aio_abi.h`).
 const PREADV: u64 = 7;
@@ -118,9 +119,7 @@ impl Queue {
             };
             if let Some(submission) = self.submissions.remove(&(process, block)) {
                 let moved = i64::from_ne_bytes(moved.to_ne_bytes());
-                let outcome = u64::try_from(moved)
-                    .map_err(|_negative| i32::try_from(moved.unsigned_abs()).unwrap_or(i32::MAX));
-                ended.push(submission.ended(outcome, now_ns));
+                ended.push(submission.ended(outcome(moved), now_ns));
             }
         }
         ended
@@ -167,44 +166,41 @@ impl Submission {
         let number = u32::try_from(TOLD_BASE as u64 + (self.opcode & 15)).unwrap_or(0);
         let name = calls::name(number);
         Ended {
-            process: self.process,
-            thread: self.thread,
+            call: Call {
+                process: self.process,
+                thread: self.thread,
+                started_ns: self.started_ns,
+                ended_ns: now_ns,
+                name,
+                outcome,
+            },
             number,
-            name,
             file: self.open.map(|open| open.file),
             source: None,
-            started_ns: self.started_ns,
-            ended_ns: now_ns,
-            outcome,
             transfer: direction(name).map(|direction| Transfer {
                 direction,
                 offset: None,
                 durable: self.durable,
             }),
-            step: self.open.and_then(|open| self.step(name, open, outcome)),
+            did: self.open.and_then(|open| self.did(name, open, outcome)),
         }
     }
 
-    fn step(self, name: &str, open: Open, outcome: Result<u64, i32>) -> Option<Step> {
-        let file: FileId = open.file;
+    fn did(self, name: &str, open: Open, outcome: Result<u64, i32>) -> Option<Did> {
+        let file = open.file;
         if is_sync(name) {
-            let is_data = name == "aio.fdsync";
-            return Some(Step::Synced {
-                file: Some(file),
-                scope: if is_data { Scope::Data } else { Scope::File },
-            });
+            return Some(Did::Changed(synced(Some(file), name == "aio.fdsync")));
         }
         let is_write = direction(name) == Some(Direction::Write) && open.is_regular();
         (is_write && outcome != Ok(0)).then_some(())?;
         let bytes = outcome.unwrap_or(0);
-        Some(Step::Wrote {
+        Some(Did::Wrote(Writes {
             file,
             count: u64::from(outcome.is_ok()),
             bytes,
             from: self.offset,
             to: self.offset.saturating_add(bytes),
-            sequential: 0,
             durable: self.durable,
-        })
+        }))
     }
 }

@@ -8,6 +8,7 @@ use syscalls::Sysno;
 
 use super::calls;
 use super::request::{ARCHITECTURE, X32};
+use crate::kernel;
 
 // Offsets in struct seccomp_data (include/uapi/linux/seccomp.h).
 const NUMBER_AT: u32 = 0;
@@ -98,19 +99,14 @@ impl Filter {
             filter: self.0.as_ptr().cast_mut(),
         };
         // SAFETY: the kernel reads `len` instructions, which outlive the call.
-        let outcome = unsafe {
+        kernel::outcome(unsafe {
             libc::syscall(
                 libc::SYS_seccomp,
                 libc::SECCOMP_SET_MODE_FILTER,
                 0,
                 &raw const program,
             )
-        };
-        if outcome == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        }
+        })
     }
 }
 

@@ -17,14 +17,14 @@ use crate::signals::{asking, block};
 pub enum Side {
     /// The one that was there before and that the user sees; the other is done, or has said
     /// that it has no more to show. All that is left is to exit.
-    Front(Told),
+    Front(Answer),
     /// The one that traces.
     Behind(Behind),
 }
 
 /// What the process in front knows of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum Answer {
     /// The code to exit with.
     Code(u8),
     /// It was ended by this signal. The kernel has ended the program that it traced.
@@ -85,7 +85,7 @@ fn wait_in_front(
     behind: libc::pid_t,
     mut ends: PipeReader,
     signals: &libc::sigset_t,
-) -> io::Result<Told> {
+) -> io::Result<Answer> {
     let arrive = signal_descriptor(signals)?;
     loop {
         let mut wanted = [
@@ -101,7 +101,7 @@ fn wait_in_front(
             let mut code = [0; 1];
             return match ends.read(&mut code)? {
                 0 => code_of(behind),
-                _ => Ok(Told::Code(code[0])),
+                _ => Ok(Answer::Code(code[0])),
             };
         }
     }
@@ -123,7 +123,7 @@ fn pass_on(arrive: &OwnedFd, behind: libc::pid_t) -> io::Result<()> {
 }
 
 /// How a process ended that did not say a code.
-fn code_of(behind: libc::pid_t) -> io::Result<Told> {
+fn code_of(behind: libc::pid_t) -> io::Result<Answer> {
     let mut status = 0;
     // SAFETY: the kernel writes one int to `status`.
     while unsafe { libc::waitpid(behind, &raw mut status, 0) } < 0 {
@@ -134,9 +134,9 @@ fn code_of(behind: libc::pid_t) -> io::Result<Told> {
     }
     if libc::WIFEXITED(status) {
         let code = u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(125);
-        Ok(Told::Code(code))
+        Ok(Answer::Code(code))
     } else {
-        Ok(Told::Killed(libc::WTERMSIG(status)))
+        Ok(Answer::Killed(libc::WTERMSIG(status)))
     }
 }
 

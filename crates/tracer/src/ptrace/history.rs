@@ -1,34 +1,56 @@
 //! Which calls are steps of the history, by the rules of the kernel side.
 
-use iostrata_core::op::FileId;
-use iostrata_core::trace::{FileKind, Step};
+use iostrata_core::op::{Call, FileId};
+use iostrata_core::trace::{Did, FileKind, Located};
 use rustix::fs::OFlags;
 use syscalls::Sysno;
 
-use super::calls::{self, call};
+use super::calls::call;
+use super::identity::Open;
 use super::tasks::Entered;
-use crate::steps::{self, Asked};
+use crate::decode::{self, Ended};
 
 /// `RWF_DSYNC` and `RWF_SYNC` (include/uapi/linux/fs.h).
 const RWF_DURABLE: u64 = 2 | 4;
 
-/// The step of the history that a call was, by the rules of the kernel side
-/// (`is_step`, `bpf/history.h`).
-pub(super) fn step(
-    entered: Entered,
-    outcome: Result<u64, i32>,
-    file_by_path: Option<FileId>,
-) -> Option<Step> {
-    let failed = outcome.is_err();
-    if is_report(&entered, outcome) {
-        return Some(Step::Reported { count: 1 });
+/// What the history has of a call.
+pub(super) fn did(call: Call, entered: Entered, file_by_path: Option<FileId>) -> Option<Did> {
+    if is_report(&entered, call.outcome) {
+        return Some(Did::Reported);
     }
-    let meaning = entered.meaning;
+    if !is_step(&entered, call.outcome.is_err()) {
+        return None;
+    }
+    let [argument @ .., _] = entered.arguments;
     let open = entered.file.map(|(_, open)| open);
-    let is_regular = open.is_some_and(|open| open.is_regular());
-    let is_writable = open.is_some_and(|open| open.is_writable()) || entered.creates;
+    let directory = None;
+    let located = |path: Option<Vec<u8>>| path.map(|path| Located { path, directory });
+    let event = decode::event(&mut Ended {
+        call,
+        argument,
+        file: open.map(|open| open.file),
+        open: None,
+        created: entered.creates,
+        mode: open.map_or(0, |open| open.mode),
+        first: located(entered.first),
+        second: located(entered.second),
+        second_text: Vec::new(),
+        node: entered.linked.map(|open| open.file).or(file_by_path),
+        inode: None,
+        extra: Vec::new(),
+    })?;
+    Some(event.did)
+}
+
+/// Whether the call is a step of the history, by the rules of the kernel side (`is_step`,
+/// `bpf/history.h`).
+pub(super) fn is_step(entered: &Entered, failed: bool) -> bool {
+    let meaning = entered.meaning;
+    let open = entered.file.as_ref().map(|(_, open)| open);
+    let is_regular = open.is_some_and(Open::is_regular);
+    let is_writable = open.is_some_and(Open::is_writable) || entered.creates;
     let argument = &entered.arguments;
-    let is_step = if failed {
+    if failed {
         entered.has_paths
             || meaning & call::STEP != 0
             || (meaning & call::WRITES != 0 && is_regular)
@@ -42,21 +64,7 @@ pub(super) fn step(
         is_regular && is_writable
     } else {
         true
-    };
-    is_step.then(|| {
-        steps::step(Asked {
-            call: calls::name(entered.counted),
-            argument,
-            failed,
-            file: open.map(|open| open.file),
-            created: entered.creates,
-            flags: open.map_or(0, |open| open.flags.bits()),
-            first: entered.first,
-            second: entered.second,
-            linked: entered.linked.map(|open| open.file),
-            file_by_path,
-        })
-    })?
+    }
 }
 
 /// Whether the call told the outside something (`bpf/reports.h`).
@@ -76,17 +84,12 @@ pub(super) fn is_durable(entered: &Entered) -> bool {
     let is_asked_for =
         entered.meaning & call::FLAGS != 0 && entered.arguments[5] & RWF_DURABLE != 0;
     let open = entered.file.map(|(_, open)| open);
-    is_asked_for || open.is_some_and(|open| open.flags.bits() & steps::O_DSYNC != 0)
+    is_asked_for || open.is_some_and(|open| open.flags.bits() & decode::O_DSYNC != 0)
 }
 
 /// Whether a success of this call may create a file.
 pub(super) fn creates(number: Sysno, arguments: &[u64; 6]) -> bool {
-    let flags = match number {
-        Sysno::creat => return true,
-        Sysno::open => arguments[1],
-        // Of openat2 the flags stand there, in the place of their address.
-        Sysno::openat | Sysno::openat2 => arguments[2],
-        _ => 0,
-    };
-    flags & u64::from(OFlags::CREATE.bits()) != 0
+    use Sysno as N;
+    let opens = matches!(number, N::open | N::openat | N::openat2 | N::creat);
+    opens && decode::opening_flags(number.name(), arguments) & u64::from(OFlags::CREATE.bits()) != 0
 }

@@ -1,5 +1,6 @@
 //! What a call hands over, fetches, or does besides what its number says.
 
+use iostrata_core::op::Call;
 use iostrata_core::trace::tally::Ended;
 use syscalls::Sysno;
 
@@ -9,6 +10,7 @@ use super::request::Tid;
 use super::tasks::Entered;
 use super::told;
 use crate::clock::now_ns;
+use crate::decode::outcome;
 
 impl Recorder {
     /// Control blocks of libaio are on their way into the kernel.
@@ -64,18 +66,19 @@ impl Recorder {
     ) -> Vec<Ended> {
         let others = told::others(tid, &entered.arguments);
         let ended = others.into_iter().map(|(fd, moved)| Ended {
-            process,
-            thread: tid,
+            call: Call {
+                process,
+                thread: tid,
+                started_ns: now_ns,
+                ended_ns: now_ns,
+                name: calls::name(entered.counted),
+                outcome: outcome(moved),
+            },
             number: entered.counted,
-            name: calls::name(entered.counted),
             file: self.resolve(tid, fd).map(|open| open.file),
             source: None,
-            started_ns: now_ns,
-            ended_ns: now_ns,
-            outcome: u64::try_from(moved)
-                .map_err(|_negative| i32::try_from(moved.unsigned_abs()).unwrap_or(i32::MAX)),
             transfer: None,
-            step: None,
+            did: None,
         });
         ended.collect()
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd as _;
 
-use iostrata_core::op::{FileId, Gap};
+use iostrata_core::op::{Call, FileId, Gap};
 use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
 use iostrata_core::trace::{Direction, ProcessIo};
 use syscalls::Sysno;
@@ -10,7 +10,7 @@ use syscalls::Sysno;
 use super::aio::Queue;
 use super::calls::{self, call};
 use super::clones::{self, CLONE_FILES, CLONE_THREAD};
-use super::history::{creates, is_durable, step};
+use super::history::{creates, did, is_durable};
 use super::identity::{Identifier, Open};
 use super::log::Log;
 use super::lower::{Residencies, accounts};
@@ -21,9 +21,10 @@ use super::place::{self, descriptor};
 use super::record::Record;
 use super::request::Tid;
 use super::tasks::{Entered, Tasks, family};
-use super::told::{self, Told};
+use super::told::{self, CallKind};
 use super::{memory, usage};
 use crate::clock::now_ns;
+use crate::decode::outcome;
 
 /// include/uapi/linux/fs.h
 const RWF_APPEND: u64 = 0x10;
@@ -130,7 +131,7 @@ impl Recorder {
         let Some(number) = calls::known(number) else {
             return;
         };
-        let Told { counted, meaning } = told::at_entry(tid, number, &mut arguments);
+        let CallKind { counted, meaning } = told::at_entry(tid, number, &mut arguments);
         let style = calls::paths_of(number);
         let given = place::given(tid, style, &arguments);
         let [first, second] = given.clone();
@@ -243,8 +244,7 @@ impl Recorder {
         result: i64,
         now_ns: u64,
     ) -> Ended {
-        let outcome = u64::try_from(result)
-            .map_err(|_negative| i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX));
+        let outcome = outcome(result);
         let transfer = (entered.meaning & call::MOVES != 0).then(|| Transfer {
             direction: if entered.meaning & call::WRITES != 0 {
                 Direction::Write
@@ -260,18 +260,21 @@ impl Recorder {
             .then(|| self.file_by_path(tid, &entered))
             .flatten();
         let number = entered.counted;
-        Ended {
+        let call = Call {
             process,
             thread: tid,
-            number,
-            name: calls::name(number),
-            file: file_by_path.or(entered.file.map(|(_, open)| open.file)),
-            source: entered.source.map(|open| open.file),
             started_ns: entered.started_ns,
             ended_ns: now_ns,
+            name: calls::name(number),
             outcome,
+        };
+        Ended {
+            call,
+            number,
+            file: file_by_path.or(entered.file.map(|(_, open)| open.file)),
+            source: entered.source.map(|open| open.file),
             transfer,
-            step: step(entered, outcome, file_by_path),
+            did: did(call, entered, file_by_path),
         }
     }
 

@@ -8,6 +8,8 @@ use std::process::ExitStatus;
 use std::ptr;
 use std::time::{Duration, Instant};
 
+use crate::kernel;
+
 /// `AUDIT_ARCH_*` of this architecture (include/uapi/linux/audit.h).
 #[cfg(target_arch = "x86_64")]
 pub(super) const ARCHITECTURE: u32 = 0xc000_003e;
@@ -237,23 +239,27 @@ pub(super) enum Next {
 /// Pause between two looks while a thread waits for its turn.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// [`next_stop`], which waits no longer than `limit` where there is one.
+/// The next stop of a thread that this thread traces, or the end of one of its children, who
+/// is in `/proc` until [`reap`]. Waits no longer than `limit` where there is one. Other threads'
+/// children are theirs.
+///
+/// Looks for one again and again for up to `impatience` before it sleeps: to be woken on
+/// another CPU takes longer than most programs need for their next stop.
 pub(super) fn next(impatience: Duration, limit: Option<Duration>) -> io::Result<Next> {
-    let Some(limit) = limit else {
-        let stop = next_stop(impatience)?;
-        return Ok(stop.map_or(Next::Nobody, |(tid, stop)| Next::Stop(tid, stop)));
-    };
     let begun = Instant::now();
     loop {
+        // Without children that could stop this fails, and the other call says so.
         let stopped = wait(libc::P_ALL, 0, libc::WSTOPPED | libc::WNOHANG);
         if let Ok(Some((tid, Change::Stopped(status)))) = stopped {
             return Ok(Next::Stop(tid, Stop::from_status(status)));
         }
-        match wait(
-            libc::P_ALL,
-            0,
-            libc::WEXITED | libc::WNOWAIT | libc::WNOHANG,
-        ) {
+        let is_patient = begun.elapsed() >= impatience;
+        let how = if is_patient && limit.is_none() {
+            libc::WSTOPPED
+        } else {
+            libc::WNOHANG
+        };
+        match wait(libc::P_ALL, 0, libc::WEXITED | libc::WNOWAIT | how) {
             Ok(Some((tid, Change::Ended(_)))) => return Ok(Next::Stop(tid, Stop::Gone)),
             Ok(_) => {}
             Err(error) => match error.raw_os_error() {
@@ -262,42 +268,11 @@ pub(super) fn next(impatience: Duration, limit: Option<Duration>) -> io::Result<
                 _ => return Err(error),
             },
         }
-        if begun.elapsed() >= limit {
+        if limit.is_some_and(|limit| begun.elapsed() >= limit) {
             return Ok(Next::Nothing);
         }
-        if begun.elapsed() >= impatience {
+        if is_patient && limit.is_some() {
             std::thread::sleep(LOOK);
-        }
-    }
-}
-
-/// The next stop of a thread that this thread traces, or the end of one of its children, who
-/// is in `/proc` until [`reap`]. `None` when there are no more. Other threads' children are
-/// theirs.
-///
-/// Looks for one again and again for up to `impatience` before it sleeps: to be woken on
-/// another CPU takes longer than most programs need for their next stop.
-fn next_stop(impatience: Duration) -> io::Result<Option<(Tid, Stop)>> {
-    let begun = Instant::now();
-    loop {
-        // Without children that could stop this fails, and the other call says so.
-        let stopped = wait(libc::P_ALL, 0, libc::WSTOPPED | libc::WNOHANG);
-        if let Ok(Some((tid, Change::Stopped(status)))) = stopped {
-            return Ok(Some((tid, Stop::from_status(status))));
-        }
-        let how = if begun.elapsed() < impatience {
-            libc::WNOHANG
-        } else {
-            libc::WSTOPPED
-        };
-        match wait(libc::P_ALL, 0, libc::WEXITED | libc::WNOWAIT | how) {
-            Ok(Some((tid, Change::Ended(_)))) => return Ok(Some((tid, Stop::Gone))),
-            Ok(_) => {}
-            Err(error) => match error.raw_os_error() {
-                Some(libc::EINTR) => {}
-                Some(libc::ECHILD) => return Ok(None),
-                _ => return Err(error),
-            },
         }
     }
 }
@@ -324,10 +299,7 @@ fn wait(whose: libc::idtype_t, tid: Tid, flags: i32) -> io::Result<Option<(Tid, 
     let flags = flags | libc::__WALL | libc::__WNOTHREAD;
     let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
     // SAFETY: the kernel writes one `siginfo_t` to `found`.
-    let outcome = unsafe { libc::waitid(whose, tid, found.as_mut_ptr(), flags) };
-    if outcome == -1 {
-        return Err(io::Error::last_os_error());
-    }
+    kernel::outcome(unsafe { libc::waitid(whose, tid, found.as_mut_ptr(), flags) })?;
     // SAFETY: all-zero is a value of this structure, and the kernel wrote over it.
     let found = unsafe { found.assume_init() };
     // SAFETY: waitid(2) sets this member, to 0 when there was nobody.
@@ -354,12 +326,7 @@ fn request(what: libc::c_uint, tid: Tid, address: usize, data: usize) -> io::Res
         .map_err(|_too_large| io::Error::from_raw_os_error(libc::ESRCH))?;
     // SAFETY: every caller passes, for requests that write, the address and size of a live
     // value of the type that the request writes; the others ignore or copy the words.
-    let outcome = unsafe { libc::ptrace(what, tid, address, data) };
-    if outcome == -1 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    kernel::outcome(unsafe { libc::ptrace(what, tid, address, data) })
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::ptr;
 
 use super::filter::Filter;
 use super::request::{self, Tid};
-use crate::kernel::close_descriptors;
+use crate::kernel::{close_descriptors, wait_for_byte};
 use crate::program::StartError;
 use crate::program::find::find;
 
@@ -151,14 +151,7 @@ impl Child<'_> {
     }
 
     fn may_go(&self) -> bool {
-        let mut said = 0_u8;
-        loop {
-            // SAFETY: the kernel writes at most one byte to `said`.
-            let read = unsafe { libc::read(self.waits, (&raw mut said).cast(), 1) };
-            if read >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                return read == 1;
-            }
-        }
+        wait_for_byte(self.waits, &mut 0) == 1
     }
 
     fn execute(&self) -> i32 {
@@ -189,14 +182,8 @@ pub(super) fn bell() -> io::Result<(Tid, PipeWriter)> {
     let fd = quiet.as_raw_fd();
     let pid = fork(|| {
         keep_only(fd);
-        let mut byte = 0_u8;
-        loop {
-            // SAFETY: the kernel writes at most one byte.
-            let read = unsafe { libc::read(0, (&raw mut byte).cast(), 1) };
-            if read >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                return 0;
-            }
-        }
+        wait_for_byte(0, &mut 0);
+        0
     })?;
     Ok((pid, writer))
 }

@@ -12,7 +12,7 @@ const MADV_REMOVE: u64 = 9;
 
 /// What a call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct CallKind {
     /// The number that it is counted as.
     pub(super) counted: u32,
     /// [`call`] bits.
@@ -22,12 +22,13 @@ pub(super) struct Told {
 /// Tells what a call is. The arguments of one that shares what files hold become those of a copy:
 /// file written to, file read from, length, offset; the flags of `openat2` take the place of their
 /// address.
-pub(super) fn at_entry(tid: Tid, number: Sysno, arguments: &mut [u64; 6]) -> Told {
-    let usual = Told {
+pub(super) fn at_entry(tid: Tid, number: Sysno, arguments: &mut [u64; 6]) -> CallKind {
+    let usual = CallKind {
         counted: u32::try_from(number.id()).unwrap_or(0),
         meaning: calls::meaning(number),
     };
-    let as_name = |name: &str, meaning| told::number(name).map(|counted| Told { counted, meaning });
+    let as_name =
+        |name: &str, meaning| told::number(name).map(|counted| CallKind { counted, meaning });
     let found = match told_by(number) {
         told_by::HOW => {
             arguments[2] = memory::word(tid, arguments[2]).unwrap_or(0);

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use iostrata_core::op::FileId;
-use iostrata_core::record::{Change, Kind};
-use iostrata_core::trace::NamedFile;
+use iostrata_core::op::{Call, FileId};
+use iostrata_core::trace::{Event, Located, NamedFile, NodeSeen, OpenFile};
 
 use super::offsets::Landing;
 
@@ -13,84 +12,12 @@ use super::offsets::Landing;
 const FULL_BYTES: usize = 1 << 20;
 const FULL_ITEMS: usize = 8_192;
 
-/// One call as it was seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Call {
-    pub(crate) process: u32,
-    pub(crate) thread: u32,
-    pub(crate) started_ns: u64,
-    pub(crate) ended_ns: u64,
-    pub(crate) name: &'static str,
-    pub(crate) outcome: Result<u64, i32>,
-}
-
-/// An open file, as the kernel knows it: a number that is used again once it was closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Open {
-    pub(crate) address: u64,
-    /// `O_*`.
-    pub(crate) flags: u32,
-}
-
-/// A path of a call, absolute, and its directory where the kernel side told it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Located {
-    pub(crate) path: Vec<u8>,
-    pub(crate) directory: Option<FileId>,
-}
-
-/// A node that a call on names was about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) id: FileId,
-    /// `None` when only the call's name says what it may be.
-    pub(crate) kind: Option<Kind>,
-    pub(crate) mode: Option<u32>,
-    pub(crate) size_bytes: u64,
-}
-
-/// A call that changed names, and did not fail.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Names {
-    Opened {
-        file: FileId,
-        open: Open,
-        at: Option<Located>,
-        mode: Option<u32>,
-        created: bool,
-        truncated: bool,
-    },
-    Renamed {
-        node: Option<Target>,
-        from: Located,
-        to: Located,
-        flags: u32,
-    },
-    Linked {
-        node: Option<Target>,
-        from: Option<Located>,
-        to: Located,
-    },
-    Unlinked {
-        node: Option<Target>,
-        at: Located,
-        directory: bool,
-    },
-    Made {
-        node: Option<Target>,
-        at: Located,
-        kind: Kind,
-        device_number: u64,
-        target: Vec<u8>,
-    },
-}
-
 /// Where payload went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Destination {
     File {
         file: FileId,
-        open: Option<Open>,
+        open: Option<OpenFile>,
         landing: Landing,
         /// `RWF_*`.
         flags: u32,
@@ -125,7 +52,7 @@ pub(crate) struct Part {
 pub(crate) struct Read {
     pub(crate) call: Call,
     pub(crate) file: FileId,
-    pub(crate) open: Option<Open>,
+    pub(crate) open: Option<OpenFile>,
     pub(crate) landing: Landing,
     pub(crate) bytes: u64,
     /// `RWF_*`.
@@ -136,21 +63,12 @@ pub(crate) struct Read {
 pub(crate) enum Item {
     /// A file was seen for the first time.
     Named(NamedFile),
-    /// A call without payload, which changed no names. The description is put in by the open
-    /// file.
-    Step {
-        call: Call,
-        open: Option<Open>,
-        change: Change,
-    },
-    /// The same of a file that was named by a path only: where it is, should it not be known.
+    /// A call without payload.
+    Event(Event),
+    /// Where the file of a call is that was named by a path only, should it not be known.
     Reached {
         at: Located,
-        target: Target,
-    },
-    Names {
-        call: Call,
-        names: Names,
+        node: NodeSeen,
     },
     Part(Part),
     Read(Read),
@@ -158,7 +76,7 @@ pub(crate) enum Item {
     OpenedToRead {
         call: Call,
         file: FileId,
-        open: Open,
+        open: OpenFile,
     },
 }
 
@@ -167,8 +85,7 @@ impl Item {
     pub(crate) fn ended_ns(&self) -> u64 {
         match self {
             Self::Named(_) | Self::Reached { .. } => 0,
-            Self::Step { call, .. }
-            | Self::Names { call, .. }
+            Self::Event(Event { call, .. })
             | Self::Part(Part { call, .. })
             | Self::OpenedToRead { call, .. }
             | Self::Read(Read { call, .. }) => call.ended_ns,

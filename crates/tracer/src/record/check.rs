@@ -14,8 +14,8 @@ use std::path::Path;
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{
-    Body, Change, Check, Contents, Entry, Kind, Limits, Node, Payload, Piece, ReadError, Reader,
-    Refused, Source, Tree, Was,
+    Body, Change, Check, Contents, Entry, FileKind, Limits, Node, ReadError, Reader, Refused, Tree,
+    Was,
 };
 
 use super::nodes::NAMED_ONLY;
@@ -89,7 +89,7 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
         if let Entry::Operation(operation) = entry {
             if let Change::Made {
                 node,
-                kind: Kind::Directory,
+                kind: FileKind::Directory,
                 ..
             }
             | Change::Before {
@@ -132,7 +132,7 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
             let path = [&path, &b"/"[..], name].concat();
             let Some(node) = tree.node(id) else { continue };
             one(node, &path, &mut reader, &mut compared)?;
-            if node.kind == Kind::Directory {
+            if node.kind == FileKind::Directory {
                 waiting_bytes += path.len() as u64;
                 limits.check_memory(waiting_bytes)?;
                 waiting.push((id, path));
@@ -216,7 +216,7 @@ fn difference(
     is: &Metadata,
     reader: &mut Reader<BufReader<File>>,
 ) -> Result<Seen, ReadError> {
-    let kind = Kind::from_mode(is.mode());
+    let kind = FileKind::from_mode(is.mode());
     if kind != node.kind {
         let (log, real) = (node.kind.as_str(), kind.as_str());
         return Ok(Seen::Different(format!(
@@ -260,44 +260,31 @@ fn file(
     let Ok(handle) = foreign::open_itself(real(path)) else {
         return Ok(Seen::Unknown);
     };
-    let mut stored = Vec::new();
     let mut hole = 0;
     for (offset, extent) in contents.extents() {
         if hole < offset && !is_zero(&handle, hole, offset) {
             return Ok(Seen::Different(format!("it is not zero at byte {hole}")));
         }
         hole = offset.saturating_add(extent.bytes);
-        if let Source::Stored { chunk, at } = extent.source {
-            stored.push((chunk, at, offset, extent.bytes));
-        }
     }
     if !is_zero(&handle, hole, log) {
         return Ok(Seen::Different(format!(
             "it is not zero behind byte {hole}"
         )));
     }
-    // In the order of the log, as that is how its chunks are decompressed only once.
-    stored.sort_unstable();
-    for (chunk, at, offset, bytes) in stored {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let payload = Payload {
-            pieces: vec![Piece::Stored { chunk, at, bytes }],
-        };
-        let mut same = true;
-        reader.payload(&payload, |_, part| {
-            let part = part.unwrap_or_default();
-            let mut there = vec![0; part.len()];
-            same &= handle.read_exact_at(&mut there, offset).is_ok() && there == part;
-            Ok(())
-        })?;
-        if !same {
-            let end = offset.saturating_add(u64::from(bytes));
-            return Ok(Seen::Different(format!(
-                "bytes {offset} to {end} are others than in the log"
-            )));
+    let mut other = None;
+    reader.contents(contents, |offset, bytes| {
+        // One difference is enough to tell of.
+        if other.is_none() {
+            let mut there = vec![0; bytes.len()];
+            let is_same = handle.read_exact_at(&mut there, offset).is_ok() && there == bytes;
+            other = (!is_same).then(|| (offset, offset.saturating_add(bytes.len() as u64)));
         }
-    }
-    Ok(Seen::Same)
+        Ok(())
+    })?;
+    Ok(other.map_or(Seen::Same, |(from, to)| {
+        Seen::Different(format!("bytes {from} to {to} are others than in the log"))
+    }))
 }
 
 /// Whether a range has only zeros; a hole of the file is not read.

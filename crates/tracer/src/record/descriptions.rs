@@ -4,20 +4,19 @@ use std::collections::HashMap;
 
 use iostrata_core::op::FileId;
 use iostrata_core::record::Description;
-
-use super::batch::Open;
+use iostrata_core::trace::OpenFile;
 
 /// The descriptions that live. The kernel uses the memory of a closed one again, so an opening
 /// always begins a new one, and so does another file at the same address.
 #[derive(Debug, Default)]
 pub(super) struct Descriptions {
-    by_address: HashMap<u64, (FileId, Open, Description)>,
+    by_address: HashMap<u64, (FileId, OpenFile, Description)>,
     last: u64,
 }
 
 impl Descriptions {
     /// One that a call has just opened.
-    pub(super) fn opened(&mut self, file: FileId, open: Open) -> Description {
+    pub(super) fn opened(&mut self, file: FileId, open: OpenFile) -> Description {
         self.last += 1;
         let description = Description(self.last);
         self.by_address
@@ -27,7 +26,7 @@ impl Descriptions {
 
     /// The one that a call used, and whether the log has to tell of it first: it was not seen
     /// before, or with other flags.
-    pub(super) fn used(&mut self, file: FileId, open: Open) -> (Description, bool) {
+    pub(super) fn used(&mut self, file: FileId, open: OpenFile) -> (Description, bool) {
         match self.by_address.get_mut(&open.address) {
             Some((same, known, description)) if *same == file => {
                 let is_changed = *known != open;
@@ -54,7 +53,7 @@ mod tests {
     #[test]
     fn memory_that_is_used_again_is_another_description() {
         let mut all = Descriptions::default();
-        let at = |flags| Open {
+        let at = |flags| OpenFile {
             address: 0x1000,
             flags,
         };

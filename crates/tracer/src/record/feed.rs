@@ -1,15 +1,17 @@
 //! What a back end saw, on its way to the thread that writes the log.
 
 use std::ops::Range;
-
-use iostrata_core::op::{FileId, Gap};
-use iostrata_core::record::{Change, Durability};
 use std::path::Path;
 
-use super::batch::{Batch, Call, Destination, Item, Part};
-use super::change::{self, Ended};
+use iostrata_core::op::{Call, Gap};
+use iostrata_core::record::{Change, Durability};
+use iostrata_core::trace::{Did, Event};
+
+use super::attributes;
+use super::batch::{Batch, Destination, Item, Part};
 use super::mapping::Mappings;
 use super::{Recording, counted};
+use crate::decode::{self, Ended};
 
 /// Read at once from a file.
 const READ_BYTES: usize = 1 << 20;
@@ -41,46 +43,45 @@ impl Feed {
     }
 
     /// A call without payload.
-    pub(crate) fn ended(&mut self, step: &Ended) {
-        match change::item(step) {
-            Some(Item::Step {
-                change: Change::Mapped { node, .. },
-                ..
-            }) => self.mapped(node, step),
-            Some(Item::Step {
-                change: Change::Synced {
-                    node: None, scope, ..
-                },
-                ..
-            }) if step.call.name == "msync" => self.msync(scope, step),
-            Some(item) => {
-                if let Some(reached) = change::reached(&item, step) {
-                    self.add(reached);
-                }
-                self.add(item);
+    pub(crate) fn ended(&mut self, mut ended: Ended) {
+        let (call, argument) = (ended.call, ended.argument);
+        let Some(event) = decode::logged(&mut ended) else {
+            self.attributes += u64::from(is_untold(&ended));
+            return;
+        };
+        match event.did {
+            Did::Changed(Change::Mapped { node, .. }) => {
+                let mapped = self.mappings.add(call, node, &argument);
+                let (offset, bytes) = mapped.unwrap_or((0, argument[1]));
+                self.changed(
+                    call,
+                    Change::Mapped {
+                        node,
+                        offset,
+                        bytes,
+                    },
+                );
             }
-            None => self.attributes += u64::from(change::is_untold(step)),
+            Did::Changed(Change::Synced {
+                node: None, scope, ..
+            }) if call.name == "msync" => self.msync(scope, call, argument),
+            Did::Changed(Change::Changed { .. } | Change::Resized { .. }) => {
+                if let Some((at, node)) = decode::reached(&ended) {
+                    self.add(Item::Reached { at, node });
+                }
+                self.add(Item::Event(event));
+            }
+            _ => self.add(Item::Event(event)),
         }
     }
 
-    fn mapped(&mut self, file: FileId, step: &Ended) {
-        let mapped = self.mappings.add(step.call, file, &step.argument);
-        let (offset, bytes) = mapped.unwrap_or((0, step.argument[1]));
-        let change = Change::Mapped {
-            node: file,
-            offset,
-            bytes,
-        };
-        self.add(Item::Step {
-            call: step.call,
-            open: None,
-            change,
-        });
+    /// What a call did that went through no open file, or through one that is not known.
+    pub(crate) fn changed(&mut self, call: Call, change: Change) {
+        let (open, did) = (None, Did::Changed(change));
+        self.add(Item::Event(Event { call, open, did }));
     }
 
-    fn msync(&mut self, scope: Durability, step: &Ended) {
-        let call = step.call;
-        let [address, bytes, ..] = step.argument;
+    fn msync(&mut self, scope: Durability, call: Call, [address, bytes, ..]: [u64; 5]) {
         let ranges = self.mappings.overlapping(call.process, address, bytes);
         for range in &ranges {
             if call.outcome.is_ok() {
@@ -98,8 +99,7 @@ impl Feed {
                 description: None,
                 scope,
             };
-            let open = None;
-            self.add(Item::Step { call, open, change });
+            self.changed(call, change);
         }
     }
 
@@ -167,4 +167,15 @@ impl Feed {
         );
         (self.recording, gap)
     }
+}
+
+/// Whether the call changed attributes, of which the log has nothing.
+fn is_untold(ended: &Ended) -> bool {
+    // Of all removals, that of an access list succeeds where there is none, and sets no change time
+    // then (fs/posix_acl.c, `vfs_remove_acl`).
+    let name = decode::system_call(ended.call.name);
+    let is_nothing = name.ends_with("removexattr")
+        && ended.second_text.starts_with(b"system.posix_acl_")
+        && ended.node.is_none();
+    ended.call.outcome.is_ok() && attributes::is_one(name) && !is_nothing
 }

@@ -4,9 +4,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use iostrata_core::op::FileId;
+use iostrata_core::op::{Call, FileId};
 
-use super::batch::Call;
 use crate::foreign;
 
 /// One shared mapping that may be stored to. Kept after it was unmapped: what was stored

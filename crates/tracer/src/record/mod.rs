@@ -8,7 +8,6 @@
 pub(crate) mod attributes;
 pub(crate) mod batch;
 mod before;
-pub(crate) mod change;
 mod check;
 mod descriptions;
 mod doubt;

@@ -45,36 +45,27 @@ impl Queue {
         self.found += 1;
     }
 
-    /// An operation in its place. Nearly in order already: that is at the end, or close to it.
+    /// An operation in its place. Nearly in order already: that is at the end, or close to it. One
+    /// that made a node goes before all that used it, though its call may have ended after them.
     pub(super) fn push(&mut self, operation: Operation, doubt: Option<Doubt>) {
-        self.newest_ns = self.newest_ns.max(operation.ended_ns());
-        let before = self
-            .behind_found()
-            .take_while(|other| other.ended_ns() > operation.ended_ns())
-            .count();
-        let at = self.waiting.len() - before;
-        self.waiting.insert(at, Waiting { operation, doubt });
-    }
-
-    /// An operation that made a node: before all that used it, though the call may have ended
-    /// after them.
-    pub(super) fn push_made(&mut self, operation: Operation, node: FileId) {
-        self.forget_found(node);
+        let made = operation.change.made();
+        if let Some(node) = made {
+            self.forget_found(node);
+        }
         self.newest_ns = self.newest_ns.max(operation.ended_ns());
         let mut at = self.waiting.len();
-        let mut place = None;
+        let mut place = at;
         for other in self.behind_found() {
-            if other.ended_ns() <= operation.started_ns {
+            let is_later = other.ended_ns() > operation.ended_ns();
+            if made.map_or(!is_later, |_| other.ended_ns() <= operation.started_ns) {
                 break;
             }
             at -= 1;
-            if other.ended_ns() > operation.ended_ns() || uses(&other.change, node) {
-                place = Some(at);
+            if is_later || made.is_some_and(|node| uses(&other.change, node)) {
+                place = at;
             }
         }
-        let at = place.unwrap_or(self.waiting.len());
-        let doubt = None;
-        self.waiting.insert(at, Waiting { operation, doubt });
+        self.waiting.insert(place, Waiting { operation, doubt });
     }
 
     /// It was taken for one that had been there before.
@@ -156,7 +147,7 @@ mod tests {
     use std::io::Cursor;
 
     use iostrata_core::record::{
-        Begin, Check, Completeness, Description, End, Entry, Kind, Name, Place, Reader,
+        Begin, Check, Completeness, Description, End, Entry, FileKind, Name, Place, Reader,
     };
 
     use super::*;
@@ -192,7 +183,7 @@ mod tests {
     fn found(inode: u64) -> Change {
         Change::Found {
             node: id(inode),
-            kind: Kind::Regular,
+            kind: FileKind::Regular,
             place: Place::Nowhere,
             mode: None,
             size_bytes: 0,
@@ -203,7 +194,7 @@ mod tests {
     fn made(inode: u64) -> Change {
         Change::Made {
             node: id(inode),
-            kind: Kind::Directory,
+            kind: FileKind::Directory,
             name: Name::new(id(1), "d"),
             mode: None,
             device_number: 0,
@@ -263,7 +254,7 @@ mod tests {
         queue.first(operation(4, 4, found(7)));
         queue.push(operation(4, 6, closed(7)), None);
         queue.push(operation(5, 7, closed(3)), None);
-        queue.push_made(operation(3, 8, made(7)), id(7));
+        queue.push(operation(3, 8, made(7)), None);
         assert_eq!(
             written(queue),
             ["closed 2", "made 7", "closed 7", "closed 3"],

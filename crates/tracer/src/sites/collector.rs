@@ -16,7 +16,7 @@ use super::module::Modules;
 use super::perf_map::PerfMap;
 use super::process::{self, End, Frame, Process};
 use super::symbols::Symbols;
-use super::words::{Named, Shown, shown};
+use super::words::{Named, Shown, Words};
 
 /// Processes whose memory map is kept. Beyond, those that have ended are forgotten.
 const MOST_PROCESSES: usize = 512;
@@ -178,35 +178,37 @@ impl Collector {
     /// Hands over, with the names of functions or, sooner, without them.
     pub(super) fn rows(&mut self, with_names: bool) -> Vec<SiteRow> {
         let names = self.names(with_names);
-        // Several places in one function are one in words.
-        let mut rows: HashMap<(&'static str, FileId, Shown), Sum> = HashMap::new();
         let mut found: Vec<(&Key, &Sum)> = self.found.iter().collect();
         found.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.spent_ns));
+        let mut words = Words::default();
+        let mut rows: HashMap<(&'static str, FileId, usize), Sum> = HashMap::new();
         let mut text_bytes = 0;
         for (key, sum) in found {
-            let shown = if text_bytes < MOST_TEXT_BYTES {
-                shown(&key.stack, &names)
+            let number = if text_bytes < MOST_TEXT_BYTES {
+                words.of(&key.stack, &names)
             } else {
-                Shown::none(&format!(
+                words.number(Shown::none(&format!(
                     "not resolved: other stacks fill {} MiB of text",
                     MOST_TEXT_BYTES >> 20
-                ))
+                )))
             };
-            let bytes: usize = shown.stack.iter().map(String::len).sum();
-            let row = rows.entry((key.call, key.file, shown)).or_insert_with(|| {
-                text_bytes += bytes;
+            let row = rows.entry((key.call, key.file, number)).or_insert_with(|| {
+                text_bytes += words.bytes(number);
                 Sum::default()
             });
             row.add(*sum);
         }
         rows.into_iter()
-            .map(|((call, file, shown), sum)| SiteRow {
-                call,
-                file,
-                stack: shown.stack,
-                samples: sum.samples,
-                time_ns: sum.spent_ns,
-                why_not: shown.why_not,
+            .map(|((call, file, number), sum)| {
+                let shown = words.numbered(number);
+                SiteRow {
+                    call,
+                    file,
+                    stack: shown.stack,
+                    samples: sum.samples,
+                    time_ns: sum.spent_ns,
+                    why_not: shown.why_not,
+                }
             })
             .collect()
     }

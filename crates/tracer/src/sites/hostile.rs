@@ -358,7 +358,7 @@ fn an_unwind_table_may_go_in_a_circle_or_nowhere() {
             // DW_OP_lit16 as the frame's address; the return address lies 8 before (DW_CFA_offset).
             with_frame(&path, &[0x40], &[0x90, 1]);
             let rows = sites_of(&path, Duration::from_mins(10));
-            assert_eq!(rows[0].stack, ["table+0x100"], "{rows:?}");
+            assert_eq!(*rows[0].stack, ["table+0x100"], "{rows:?}");
             // DW_OP_lit0, and a return address in a register that is not known (DW_CFA_register).
             with_frame(&path, &[0x30], &[0x09, 16, 3]);
             let rows = sites_of(&path, Duration::from_mins(10));

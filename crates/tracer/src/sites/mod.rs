@@ -27,6 +27,7 @@ mod hostile;
 mod readers;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -100,7 +101,8 @@ pub(crate) struct Sites {
 
 #[derive(Debug)]
 struct Worker {
-    stacks: SyncSender<Waiting>,
+    /// `None` when all were handed over.
+    stacks: Option<SyncSender<Waiting>>,
     /// First without names, then with them.
     rows: Receiver<Vec<SiteRow>>,
 }
@@ -135,7 +137,8 @@ impl Sites {
         if self.worker.is_none() {
             self.worker = Worker::start(self.budget);
         }
-        let Some(worker) = &self.worker else {
+        let worker = self.worker.as_ref();
+        let Some(stacks) = worker.and_then(|worker| worker.stacks.as_ref()) else {
             return false;
         };
         let mut waiting = Waiting {
@@ -143,7 +146,7 @@ impl Sites {
             sample: sample.without_stack(),
         };
         loop {
-            waiting = match worker.stacks.try_send(waiting) {
+            waiting = match stacks.try_send(waiting) {
                 Ok(()) => return true,
                 Err(TrySendError::Full(waiting)) if !self.patience.is_zero() => waiting,
                 Err(_) => return false,
@@ -154,12 +157,19 @@ impl Sites {
         }
     }
 
+    /// No further stack comes: the functions are named while the caller does other things.
+    pub(crate) fn no_more(&mut self) {
+        if let Some(worker) = &mut self.worker {
+            worker.stacks = None;
+        }
+    }
+
     /// Names all functions and hands over.
     pub(crate) fn finish(mut self) -> Vec<SiteRow> {
-        let Some(Worker { stacks, rows }) = self.worker.take() else {
+        self.no_more();
+        let Some(Worker { rows, .. }) = self.worker.take() else {
             return unresolved(&self.handed, "not resolved: no thread could be started");
         };
-        drop(stacks);
         let until = Instant::now() + self.patience;
         let mut last = None;
         let ended = loop {
@@ -205,6 +215,7 @@ impl Worker {
         };
         let name = "call sites".to_owned();
         let thread = thread::Builder::new().name(name).spawn(work);
+        let stacks = Some(stacks);
         thread.ok().map(|_detached| Self { stacks, rows })
     }
 }
@@ -214,7 +225,7 @@ fn unresolved(sums: &HashMap<(&'static str, FileId), Sum>, why: &str) -> Vec<Sit
     let row = |((call, file), sum): (&(&'static str, FileId), &Sum)| SiteRow {
         call,
         file: *file,
-        stack: Vec::new(),
+        stack: Arc::default(),
         samples: sum.samples,
         time_ns: sum.spent_ns,
         why_not: Some(why.to_owned()),

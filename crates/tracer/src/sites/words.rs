@@ -1,6 +1,7 @@
 //! Stacks in words, and why some are not whole.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::budget::Exceeded;
 use super::collector::{MOST_STACKS, Stack};
@@ -79,7 +80,7 @@ impl Named {
 /// A stack in words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Shown {
-    pub(super) stack: Vec<String>,
+    pub(super) stack: Arc<[String]>,
     /// Why it is not whole.
     pub(super) why_not: Option<String>,
 }
@@ -88,13 +89,51 @@ impl Shown {
     /// Nothing, and why.
     pub(super) fn none(why: &str) -> Self {
         Self {
-            stack: Vec::new(),
+            stack: Arc::default(),
             why_not: Some(why.to_owned()),
         }
     }
 }
 
-pub(super) fn shown(stack: &Stack, names: &HashMap<Frame, Named>) -> Shown {
+/// Stacks in words, each once: calls on thousands of files come from one place, and several places
+/// in one function are one in words.
+#[derive(Default)]
+pub(super) struct Words<'a> {
+    shown: Vec<Shown>,
+    of_stacks: HashMap<&'a Stack, usize>,
+    numbers: HashMap<Shown, usize>,
+}
+
+impl<'a> Words<'a> {
+    /// The number of what a stack is in words.
+    pub(super) fn of(&mut self, stack: &'a Stack, names: &HashMap<Frame, Named>) -> usize {
+        if let Some(number) = self.of_stacks.get(stack) {
+            return *number;
+        }
+        let number = self.number(shown(stack, names));
+        self.of_stacks.insert(stack, number);
+        number
+    }
+
+    pub(super) fn number(&mut self, shown: Shown) -> usize {
+        let next = self.shown.len();
+        *self.numbers.entry(shown).or_insert_with_key(|shown| {
+            self.shown.push(shown.clone());
+            next
+        })
+    }
+
+    pub(super) fn numbered(&self, number: usize) -> Shown {
+        self.shown[number].clone()
+    }
+
+    /// How long its text is.
+    pub(super) fn bytes(&self, number: usize) -> usize {
+        self.shown[number].stack.iter().map(String::len).sum()
+    }
+}
+
+fn shown(stack: &Stack, names: &HashMap<Frame, Named>) -> Shown {
     let (frames, end) = match stack {
         Stack::Unwound(frames, end) => (frames, *end),
         Stack::NoMap(NoMap::Ended) => {
@@ -121,7 +160,7 @@ pub(super) fn shown(stack: &Stack, names: &HashMap<Frame, Named>) -> Shown {
         .or_else(|| why_not(end, named.last().copied()))
         .or_else(|| unnamed(&named));
     Shown {
-        stack: texts,
+        stack: texts.into(),
         why_not,
     }
 }
@@ -207,7 +246,7 @@ mod tests {
             "app+0x1139",
             "_start (app)",
         ];
-        assert_eq!(stack, expected);
+        assert_eq!(*stack, expected);
         assert_eq!(why_not, None);
     }
 
@@ -241,7 +280,7 @@ mod tests {
         names.insert(Frame::Module(1, 9), without);
         let frames = vec![Frame::Module(0, 1), Frame::Module(1, 9)];
         let Shown { stack, why_not } = shown(&Stack::Unwound(frames, End::Lost), &names);
-        assert_eq!(stack, ["write (libc.so.6)", "app+0x9"]);
+        assert_eq!(*stack, ["write (libc.so.6)", "app+0x9"]);
         assert!(why_not.unwrap().starts_with("not resolved: tables"));
         let ended = Stack::Unwound(vec![Frame::Module(0, 1)], End::Exceeded(Exceeded::Time));
         let why = shown(&ended, &names).why_not.unwrap();
@@ -261,7 +300,7 @@ mod tests {
     fn code_without_a_name_is_shown_once_and_says_how_to_get_one() {
         let frames = vec![Frame::Made(7, 5), Frame::Made(7, 5), Frame::Module(1, 2)];
         let Shown { stack, why_not } = shown(&Stack::Unwound(frames, End::Whole), &names());
-        assert_eq!(stack, ["(code made at run time)", "app+0x1139"]);
+        assert_eq!(*stack, ["(code made at run time)", "app+0x1139"]);
         assert!(why_not.unwrap().contains("--perf-basic-prof"));
     }
 

@@ -3,11 +3,11 @@
 
 use std::process::Command;
 
-use iostrata_core::evidence::{RawEvidence, SyscallRow};
-use iostrata_core::observe::Stream;
+use iostrata_core::evidence::{BlockRow, Cause, RawEvidence, SyscallRow};
+use iostrata_core::observe::{Observer as _, Stream};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 
-use crate::session::{observe, workload};
+use crate::session::{identity, observe, started, workload};
 
 #[test]
 fn a_table_without_room_counts_under_other_and_says_so() {
@@ -93,11 +93,80 @@ fn a_tiny_ring_reports_every_event_it_dropped() {
             .args(["20000", "1", "none"]),
         || (),
     );
-    let kept = seen
-        .ops
-        .iter()
-        .filter(|op| op.call.name() == "write")
-        .count() as u64;
+    let kept = seen.ops.iter().filter(|op| op.call.name == "write").count() as u64;
     assert!(seen.raw.losses.stream > 0);
     assert!(kept + seen.raw.losses.stream >= 20_000);
+}
+
+/// Requests for the contents of a file with 300 records, each of which was synced before the next.
+fn synced_records(bios: u32) -> (RawEvidence, Vec<BlockRow>) {
+    let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    let path = dir.path().join("f");
+    let limits = Limits {
+        bios,
+        ..Limits::default()
+    };
+    let mut observer = EbpfObserver::with_limits(limits).expect("eBPF");
+    let mut append = Command::new(workload("append"));
+    append.arg(&path).args(["300", "4096", "fsync"]);
+    let (seen, _) = observe(&mut observer, Stream::default(), &mut append, || ());
+    let file = identity(&path);
+    let is_of_file = |row: &&BlockRow| {
+        row.cause == Cause::Data && row.file.is_some_and(|of| (of.device, of.inode) == file)
+    };
+    let rows = seen.raw.block.iter().flatten().filter(is_of_file);
+    let rows = rows.copied().collect();
+    (seen.raw, rows)
+}
+
+/// Each is forgotten at its end: others that are made later, and lie elsewhere, have its room.
+#[test]
+fn whose_requests_they_are_is_known_of_more_than_have_room() {
+    let (raw, rows) = synced_records(64);
+    assert_eq!(raw.losses.block, 0);
+    assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), 300);
+    assert!(rows.iter().all(|row| row.submitted_by_tree), "{rows:?}");
+}
+
+#[test]
+fn requests_that_seem_to_be_others_for_want_of_room_are_counted() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let limits = Limits {
+        bios: 1,
+        ..Limits::default()
+    };
+    let mut observer = EbpfObserver::with_limits(limits).unwrap();
+    // One file of many pieces on the device, written by one sync.
+    let mut scatter = Command::new("dd");
+    scatter.arg("if=/dev/zero").args([
+        &format!("of={}", dir.path().join("f").display()),
+        "bs=64M",
+        "count=1",
+        "conv=fsync",
+    ]);
+    let (seen, _) = observe(&mut observer, Stream::default(), &mut scatter, || ());
+    assert!(seen.raw.losses.block > 0);
+}
+
+/// A thread that becomes another program takes its process's date of birth (`de_thread`, fs/exec.c),
+/// and is still who it was when all threads are looked at.
+#[test]
+fn a_thread_that_becomes_another_program_is_not_taken_for_one_that_has_ended() {
+    const TIMES: u64 = 2_000;
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = dir.path().join("f");
+    let mut execs = Command::new(workload("execs"));
+    execs.arg(&path).args([&TIMES.to_string(), "thread"]);
+    let mut observer = EbpfObserver::open().unwrap();
+    let mut child = started(&mut observer, Stream::default(), &mut execs);
+    while child.try_wait().unwrap().is_none() {
+        // A look goes by number, and may miss who changes it so often.
+        observer.alive().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    observer.program_ended().unwrap();
+    let seen = observer.stop().unwrap();
+    let written = seen.raw.syscalls.iter().flatten();
+    let written = written.filter(|row| row.name == "write" && row.returned > 0);
+    assert_eq!(written.map(|row| row.count).sum::<u64>(), TIMES + 1);
 }

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 use std::process::Command;
 
-use iostrata_core::record::{Change, Completeness, Entry, Kind, Payload, Reader};
+use iostrata_core::record::{Change, Completeness, Entry, FileKind, Payload, Reader};
 
 use crate::record::{BY, By, again, assert_same, operations, program, rebuilt};
 use crate::session::workload;
@@ -142,7 +142,7 @@ fn odd(by: By) {
     });
     assert_eq!(
         kind,
-        Some(Kind::Directory),
+        Some(FileKind::Directory),
         "what was synced is a directory"
     );
     let through: Vec<_> = all

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use iostrata_core::op::FileId;
 use iostrata_core::trace::calls::{unfollowed, unrecorded};
-use iostrata_core::trace::{FileHistory, Target};
+use iostrata_core::trace::{FileHistory, NameHolder};
 
 use crate::unseen::{Ran, incomplete, recorded_with, run_with};
 
@@ -141,7 +141,7 @@ fn the_history_has_what_operations_did_to_names() {
             (0, 1),
             "{how}"
         );
-        assert_eq!(unsynced.renamed_over, Some(Target::Own), "{how}");
+        assert_eq!(unsynced.renamed_over, Some(NameHolder::Own), "{how}");
         for (name, bytes) in [("/one", 6), ("/two", 3), ("/deeper/dir/inner", 10)] {
             assert_eq!(history(name).written_bytes, bytes, "{how}: {name}");
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 
 use iostrata_core::evidence::{Charge, Evidence, assemble};
@@ -46,6 +46,15 @@ pub(crate) fn observe(
     program: &mut Command,
     after: impl FnOnce(),
 ) -> (Observation, ExitStatus) {
+    let mut child = started(observer, stream, program);
+    let status = child.wait().unwrap();
+    observer.program_ended().unwrap();
+    after();
+    (observer.stop().unwrap(), status)
+}
+
+/// Starts `program` under `observer`.
+pub(crate) fn started(observer: &mut dyn Observer, stream: Stream, program: &mut Command) -> Child {
     let mut blocked = Command::new("/bin/sh");
     blocked
         .args(["-c", "read go; exec \"$0\" \"$@\""])
@@ -57,10 +66,7 @@ pub(crate) fn observe(
     wait_until_blocked(child.id());
     observer.start(child.id(), stream).unwrap();
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
-    let status = child.wait().unwrap();
-    observer.program_ended().unwrap();
-    after();
-    (observer.stop().unwrap(), status)
+    child
 }
 
 /// The kernel's device number and the inode of a file.

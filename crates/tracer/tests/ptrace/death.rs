@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use iostrata_tracer::ptrace::front::{Side, Told, split};
+use iostrata_tracer::ptrace::front::{Answer, Side, split};
 use iostrata_tracer::ptrace::{Session, Stops};
 
 use crate::ground::{command, scratch, workload};
@@ -50,8 +50,8 @@ fn tracer_behind_a_filter() {
 #[ignore = "is run, and killed, by the tests below"]
 fn tracer_behind_the_process_that_is_seen() {
     match split().unwrap() {
-        Side::Front(Told::Code(code)) => std::process::exit(i32::from(code)),
-        Side::Front(Told::Killed(signal)) => std::process::exit(128 + signal),
+        Side::Front(Answer::Code(code)) => std::process::exit(i32::from(code)),
+        Side::Front(Answer::Killed(signal)) => std::process::exit(128 + signal),
         Side::Behind(behind) => {
             let code = trace_as_told(Stops::Io);
             behind.release(code + 40);

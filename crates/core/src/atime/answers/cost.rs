@@ -1,11 +1,12 @@
 //! Claims about what access times cost, decided by the loops.
 
-use crate::answer::{Answer, Verdict};
+use super::TargetRows;
+use crate::answer::Verdict;
 use crate::atime::comparison::Saving;
-use crate::atime::{AtimeResult, Comparison, Loop, LoopRow, Mount, Reading};
+use crate::atime::{Comparison, Loop, Mount, Reading};
 use crate::bytes;
 use crate::judge::figures::number;
-use crate::judge::{Finding, Missing, answer};
+use crate::judge::{Finding, Missing};
 
 /// By how much noatime was faster in the article, per cent: 0.4835 s against 0.5478 s.
 const ARTICLE_PERCENT: f64 = 12.0;
@@ -18,135 +19,46 @@ const WRITES_PER_READ: f64 = 0.1;
 /// whatever is written is the update of one inode, or the file system's own.
 const NOTHING_PER_READ: f64 = 0.01;
 
-/// Judges one claim on one target.
-type Judge = fn(&Loops<'_>) -> Result<Finding, Missing>;
+/// Sectors that a loop made the device write.
+fn written(
+    target: &TargetRows<'_>,
+    files: Loop,
+    reading: Reading,
+    mount: Mount,
+) -> Result<Written, Missing> {
+    let row = target.one((files, reading, mount))?;
+    if row.is_in_memory() {
+        return Err(Missing::Rows);
+    }
+    let number = row.number;
+    let sectors = row.row.sectors.ok_or_else(|| {
+        Missing::Evidence(format!(
+            "the device writes of row {number} were not observed whole"
+        ))
+    })?;
+    Ok(Written {
+        number,
+        mount,
+        sectors,
+        reads: row.case().reads,
+    })
+}
 
-const CLAIMS: [(&str, Judge); 7] = [
-    (
-        "reading files makes the device write: about a sector for each file, the first time",
-        first_reading_writes,
-    ),
-    (
-        "under relatime files that are read again are not written again",
-        second_reading_writes_nothing,
-    ),
-    (
-        "a loop over one file shows what relatime costs",
-        one_file_shows_the_cost,
-    ),
-    (
-        "noatime makes the loop over one file 12 % faster, as in the article",
-        as_in_the_article,
-    ),
-    (
-        "noatime makes reading changed files faster than relatime, their write-back included",
-        faster_at_first,
-    ),
-    (
-        "noatime makes reading files again faster than relatime",
-        faster_again,
-    ),
-    (
-        "lazytime spares the device the writes of relatime",
-        lazytime_spares_writes,
-    ),
-];
-
-pub(super) fn answers(result: &AtimeResult) -> Vec<Answer> {
-    let targets = Loops::of(result);
-    let judged = |judge: Judge| -> Vec<(&str, Result<Finding, Missing>)> {
-        targets
-            .iter()
-            .map(|target| (target.name, judge(target)))
-            .collect()
+/// What noatime saves of a loop.
+fn comparison<'a>(
+    target: &TargetRows<'a>,
+    files: Loop,
+    reading: Reading,
+    mount: Mount,
+) -> Result<&'a Comparison, Missing> {
+    target.one((files, reading, mount))?;
+    target.one((files, reading, Mount::Noatime))?;
+    let is_wanted = |one: &&Comparison| {
+        one.target == target.name && (one.files, one.reading, one.mount) == (files, reading, mount)
     };
-    CLAIMS
-        .iter()
-        .filter_map(|(claim, judge)| answer(claim, &judged(*judge)))
-        .collect()
-}
-
-/// Loops and comparisons of one target.
-struct Loops<'a> {
-    name: &'a str,
-    in_memory: bool,
-    rows: Vec<(usize, &'a LoopRow)>,
-    comparisons: Vec<&'a Comparison>,
-}
-
-impl<'a> Loops<'a> {
-    fn of(result: &'a AtimeResult) -> Vec<Self> {
-        let mut targets: Vec<Self> = Vec::new();
-        for (number, row) in result.loops() {
-            let name = row.row.target.as_str();
-            if let Some(known) = targets.iter_mut().find(|target| target.name == name) {
-                known.rows.push((number, row));
-                continue;
-            }
-            let own = |comparison: &&Comparison| comparison.target == name;
-            targets.push(Self {
-                name,
-                in_memory: matches!(row.row.case.filesystem.as_str(), "tmpfs" | "ramfs"),
-                rows: vec![(number, row)],
-                comparisons: result.comparisons.iter().filter(own).collect(),
-            });
-        }
-        targets
-    }
-
-    fn row(
-        &self,
-        files: Loop,
-        reading: Reading,
-        mount: Mount,
-    ) -> Result<(usize, &'a LoopRow), Missing> {
-        let wanted = |row: &LoopRow| {
-            let case = &row.row.case;
-            (case.files, case.reading, case.mount) == (files, reading, mount)
-        };
-        let found = self.rows.iter().find(|(_, row)| wanted(row)).copied();
-        found.ok_or_else(|| {
-            Missing::Rows(format!(
-                "no {} loop under {}",
-                files.as_str(),
-                mount.as_str()
-            ))
-        })
-    }
-
-    /// Sectors that a loop made the device write.
-    fn written(&self, files: Loop, reading: Reading, mount: Mount) -> Result<Written, Missing> {
-        let (number, row) = self.row(files, reading, mount)?;
-        if self.in_memory {
-            return Err(Missing::Rows(format!("{} has no device", self.name)));
-        }
-        let sectors = row.sectors.ok_or_else(|| {
-            Missing::Evidence(format!(
-                "the device writes of row {number} were not observed whole"
-            ))
-        })?;
-        Ok(Written {
-            number,
-            mount,
-            sectors,
-            reads: row.row.case.reads,
-        })
-    }
-
-    fn comparison(
-        &self,
-        files: Loop,
-        reading: Reading,
-        mount: Mount,
-    ) -> Result<&'a Comparison, Missing> {
-        // Says which row is missing, if one is.
-        self.row(files, reading, mount)?;
-        self.row(files, reading, Mount::Noatime)?;
-        let wanted =
-            |one: &&&Comparison| (one.files, one.reading, one.mount) == (files, reading, mount);
-        let found = self.comparisons.iter().find(wanted).copied();
-        found.ok_or_else(|| Missing::Evidence("a loop has no timing run".to_owned()))
-    }
+    let mut comparisons = target.result.own.comparisons.iter();
+    let found = comparisons.find(is_wanted);
+    found.ok_or_else(|| Missing::Evidence("a loop has no timing run".to_owned()))
 }
 
 /// What a loop wrote.
@@ -200,10 +112,10 @@ fn above_zero((low, high): (f64, f64)) -> Verdict {
     }
 }
 
-fn first_reading_writes(loops: &Loops<'_>) -> Result<Finding, Missing> {
-    let written = |mount| loops.written(Loop::ManyFiles, Reading::First, mount);
-    let relatime = written(Mount::Relatime)?;
-    let mut all = vec![written(Mount::Strictatime), written(Mount::Noatime)];
+pub(super) fn first_reading_writes(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let of = |mount| written(target, Loop::ManyFiles, Reading::First, mount);
+    let relatime = of(Mount::Relatime)?;
+    let mut all = vec![of(Mount::Strictatime), of(Mount::Noatime)];
     all.retain(Result::is_ok);
     let others: Vec<Written> = all.into_iter().flatten().collect();
     let figures: Vec<String> = std::iter::once(&relatime)
@@ -221,16 +133,16 @@ fn first_reading_writes(loops: &Loops<'_>) -> Result<Finding, Missing> {
     })
 }
 
-fn second_reading_writes_nothing(loops: &Loops<'_>) -> Result<Finding, Missing> {
-    let written = |reading| loops.written(Loop::ManyFiles, reading, Mount::Relatime);
-    let (first, second) = (written(Reading::First)?, written(Reading::Second)?);
+pub(super) fn second_reading_writes_nothing(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let of = |reading| written(target, Loop::ManyFiles, reading, Mount::Relatime);
+    let (first, second) = (of(Reading::First)?, of(Reading::Second)?);
     let mut because = format!(
         "sectors written under relatime: first reading {}, second {}",
         bytes::grouped(first.sectors),
         bytes::grouped(second.sectors)
     );
     let mut rows = numbers([&first, &second]);
-    if let Ok(strict) = loops.written(Loop::ManyFiles, Reading::Second, Mount::Strictatime) {
+    if let Ok(strict) = written(target, Loop::ManyFiles, Reading::Second, Mount::Strictatime) {
         because = format!("{because}; second under {}", strict.figure());
         rows.push(strict.number);
     }
@@ -243,27 +155,22 @@ fn second_reading_writes_nothing(loops: &Loops<'_>) -> Result<Finding, Missing> 
 
 /// One inode is written, however often its file is read: no figure of such a loop can be
 /// the cost of an update for each read.
-fn one_file_shows_the_cost(loops: &Loops<'_>) -> Result<Finding, Missing> {
-    let written = loops.written(Loop::OneFile, Reading::First, Mount::Relatime)?;
+pub(super) fn one_file_shows_the_cost(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let written = written(target, Loop::OneFile, Reading::First, Mount::Relatime)?;
     let mut because = format!(
         "{} reads made the device write {} sectors",
         bytes::grouped(written.reads),
         bytes::grouped(written.sectors)
     );
     let mut rows = vec![written.number];
-    if let Ok(compared) = loops.comparison(Loop::OneFile, Reading::First, Mount::Relatime)
+    if let Ok(compared) = comparison(target, Loop::OneFile, Reading::First, Mount::Relatime)
         && let Ok(figure) = saved(&compared.timing)
     {
         because = format!("{because}; noatime saves {figure} of the time");
         rows.extend(compared.rows);
     }
-    let verdict = match written.per_read() {
-        few if few < NOTHING_PER_READ => Verdict::Refuted,
-        many if many >= WRITES_PER_READ => Verdict::Holds,
-        _ => Verdict::Inconclusive,
-    };
     Ok(Finding {
-        verdict,
+        verdict: Verdict::by(written.per_read(), WRITES_PER_READ.., ..NOTHING_PER_READ),
         because,
         rows,
     })
@@ -271,8 +178,8 @@ fn one_file_shows_the_cost(loops: &Loops<'_>) -> Result<Finding, Missing> {
 
 /// The article's `atime` is what Linux calls strictatime; the same loop under Linux's
 /// default is told beside it.
-fn as_in_the_article(loops: &Loops<'_>) -> Result<Finding, Missing> {
-    let strict = loops.comparison(Loop::OneFile, Reading::First, Mount::Strictatime)?;
+pub(super) fn as_in_the_article(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let strict = comparison(target, Loop::OneFile, Reading::First, Mount::Strictatime)?;
     let (low, high) = interval(&strict.timing)?;
     let covers = |percent: f64| low <= percent && percent <= high;
     let verdict = match (covers(ARTICLE_PERCENT), covers(0.0)) {
@@ -285,7 +192,7 @@ fn as_in_the_article(loops: &Loops<'_>) -> Result<Finding, Missing> {
         saved(&strict.timing)?
     );
     let mut rows = strict.rows.to_vec();
-    if let Ok(relatime) = loops.comparison(Loop::OneFile, Reading::First, Mount::Relatime)
+    if let Ok(relatime) = comparison(target, Loop::OneFile, Reading::First, Mount::Relatime)
         && let Ok(figure) = saved(&relatime.timing)
     {
         because = format!("{because}, {figure} against relatime");
@@ -298,8 +205,8 @@ fn as_in_the_article(loops: &Loops<'_>) -> Result<Finding, Missing> {
     })
 }
 
-fn faster_at_first(loops: &Loops<'_>) -> Result<Finding, Missing> {
-    let compared = loops.comparison(Loop::ManyFiles, Reading::First, Mount::Relatime)?;
+pub(super) fn faster_at_first(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let compared = comparison(target, Loop::ManyFiles, Reading::First, Mount::Relatime)?;
     Ok(Finding {
         verdict: above_zero(interval(&compared.with_sync)?),
         because: format!(
@@ -311,8 +218,8 @@ fn faster_at_first(loops: &Loops<'_>) -> Result<Finding, Missing> {
     })
 }
 
-fn faster_again(loops: &Loops<'_>) -> Result<Finding, Missing> {
-    let compared = loops.comparison(Loop::ManyFiles, Reading::Second, Mount::Relatime)?;
+pub(super) fn faster_again(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let compared = comparison(target, Loop::ManyFiles, Reading::Second, Mount::Relatime)?;
     Ok(Finding {
         verdict: above_zero(interval(&compared.timing)?),
         because: format!("noatime saves {} of reading", saved(&compared.timing)?),
@@ -322,22 +229,17 @@ fn faster_again(loops: &Loops<'_>) -> Result<Finding, Missing> {
 
 /// Up to the next sync of the file system, which writes lazy times too
 /// (`__writeback_single_inode`, fs/fs-writeback.c).
-fn lazytime_spares_writes(loops: &Loops<'_>) -> Result<Finding, Missing> {
-    let written = |mount| loops.written(Loop::ManyFiles, Reading::First, mount);
-    let (lazy, relatime) = (written(Mount::Lazytime)?, written(Mount::Relatime)?);
+pub(super) fn lazytime_spares_writes(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let of = |mount| written(target, Loop::ManyFiles, Reading::First, mount);
+    let (lazy, relatime) = (of(Mount::Lazytime)?, of(Mount::Relatime)?);
     if relatime.per_read() < WRITES_PER_READ {
         return Err(Missing::Evidence(
             "relatime made the device write nothing either".to_owned(),
         ));
     }
     let share = lazy.sectors as f64 / relatime.sectors as f64;
-    let verdict = match share {
-        share if share <= 0.1 => Verdict::Holds,
-        share if share >= 0.9 => Verdict::Refuted,
-        _ => Verdict::Inconclusive,
-    };
     Ok(Finding {
-        verdict,
+        verdict: Verdict::by(share, ..=0.1, 0.9..),
         because: format!(
             "sectors written for the first reading of {} files, up to a sync: {}, {}: a sync writes \
              what lazytime had put off",

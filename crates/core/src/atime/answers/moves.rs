@@ -57,7 +57,14 @@ pub(super) fn answers(result: &AtimeResult) -> Vec<Answer> {
             |subject| subject != Subject::Directory,
         ),
     ];
-    claims.chain(rules.into_iter().flatten()).collect()
+    let mut answers: Vec<Answer> = claims.chain(rules.into_iter().flatten()).collect();
+    for answer in &mut answers {
+        answer.cite(|cited| {
+            let mut touches = result.touches();
+            Some(touches.find(|(number, _)| *number == cited)?.1.row.id())
+        });
+    }
+    answers
 }
 
 /// Whether a row could show a move at all: the mount lets one through that is due.
@@ -120,6 +127,7 @@ fn judge(claim: &Claim, result: &AtimeResult) -> Option<Answer> {
         verdict: Verdict::from_fact(against.is_empty()),
         because,
         rows: numbers,
+        row_ids: Vec::new(),
     })
 }
 
@@ -160,7 +168,7 @@ fn once(texts: impl Iterator<Item = String>) -> Vec<String> {
 
 /// The probes against `relatime_need_update`, fs/inode.c.
 fn relatime_rule(result: &AtimeResult) -> Option<Answer> {
-    let probes = &result.relatime;
+    let probes = &result.own.relatime;
     if probes.is_empty() {
         return None;
     }
@@ -201,6 +209,7 @@ fn relatime_rule(result: &AtimeResult) -> Option<Answer> {
             wrong.join("; ")
         },
         rows: Vec::new(),
+        row_ids: Vec::new(),
     })
 }
 
@@ -248,5 +257,6 @@ fn held_back(
         verdict,
         because,
         rows: wrong.iter().map(|(number, _)| *number).collect(),
+        row_ids: Vec::new(),
     })
 }

@@ -1,12 +1,10 @@
 //! Claims about what reaches the device, decided by its requests.
 
-use std::fmt;
-
-use super::view::{Numbered, TargetRows};
+use super::{Numbered, TargetRows};
 use crate::answer::Verdict;
 use crate::buffering::Mode;
-use crate::judge::figures::{number, rate, requests};
-use crate::judge::{Finding, Missing};
+use crate::judge::figures::{number, rate};
+use crate::judge::{Finding, Judged as _, Missing, numbers};
 
 /// Flushes below this share of fsync's are somebody else's: a flush request
 /// carries no file, so a neighbour's on the same disk is counted too.
@@ -15,59 +13,16 @@ const NEIGHBOURS: f64 = 0.05;
 /// From this share of fsync's flushes on, a mode is said to flush as well.
 const FLUSHES_TOO: f64 = 0.5;
 
-/// Requests per record may differ by this much and count as the same: the
-/// journal's checkpoints and the first block's allocation fall where they like.
-const SAME_REQUESTS: f64 = 0.1;
-
 /// Device writes of about the payload's size: within a tenth.
 const NOT_AMPLIFIED: std::ops::RangeInclusive<f64> = 0.9..=1.1;
-
-/// What one record asks of the device.
-pub(super) struct Requests([(&'static str, f64); 6]);
-
-impl Requests {
-    pub(super) fn of(row: &Numbered<'_>) -> Result<Self, Missing> {
-        let device = row.device()?;
-        Ok(Self(
-            [
-                ("data", device.data.count),
-                ("journal", device.journal.count),
-                ("commit", device.commit.count),
-                ("metadata", device.metadata.count),
-                ("unknown", device.unknown.count),
-                ("flushes", device.flushes),
-            ]
-            .map(|(cause, count)| (cause, row.per_record(count))),
-        ))
-    }
-
-    /// Whether each cause is asked for as often, within a tenth of a request or
-    /// of the count.
-    pub(super) fn same_as(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).all(|((_, ours), (_, theirs))| {
-            (ours - theirs).abs() <= SAME_REQUESTS * f64::max(1.0, f64::max(*ours, *theirs))
-        })
-    }
-
-    /// Whether nothing was asked.
-    fn none(&self) -> bool {
-        self.0.iter().all(|(_, count)| *count <= 0.0)
-    }
-}
-
-impl fmt::Display for Requests {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&requests(&self.0))
-    }
-}
 
 /// The share of fsync's flushes that another row asked for.
 ///
 /// `Err` when fsync itself flushed nothing: then the device has no volatile
 /// cache, or the file system was told not to flush it, and flushes tell nothing.
 fn flush_share(row: &Numbered<'_>, fsync: &Numbered<'_>) -> Result<(f64, String), Missing> {
-    let each = row.per_record(row.device()?.flushes);
-    let fsync_each = fsync.per_record(fsync.device()?.flushes);
+    let each = row.each(row.device()?.flushes);
+    let fsync_each = fsync.each(fsync.device()?.flushes);
     if fsync_each <= 0.0 {
         let why = "fsync sent no flush either: the device has no volatile write cache, or the \
                    mount does not flush it";
@@ -82,7 +37,7 @@ pub(super) fn only_a_sync_asks_the_device(target: &TargetRows<'_>) -> Result<Fin
     let mut without = vec![("flush", flush)];
     without.extend(
         target
-            .row(Mode::Buffered, flush.size_bytes())
+            .of_size(Mode::Buffered, flush.row.size_bytes())
             .map(|row| ("buffered", row)),
     );
     let mut most: f64 = 0.0;
@@ -92,12 +47,7 @@ pub(super) fn only_a_sync_asks_the_device(target: &TargetRows<'_>) -> Result<Fin
         most = most.max(share);
         figures.push(format!("{name} {flushes}"));
     }
-    let asked = rate(fsync.per_record(fsync.device()?.flushes));
-    let verdict = match most {
-        share if share <= NEIGHBOURS => Verdict::Holds,
-        share if share >= FLUSHES_TOO => Verdict::Refuted,
-        _ => Verdict::Inconclusive,
-    };
+    let asked = rate(fsync.each(fsync.device()?.flushes));
     let rows = without
         .iter()
         .map(|(_, row)| row.number)
@@ -108,7 +58,7 @@ pub(super) fn only_a_sync_asks_the_device(target: &TargetRows<'_>) -> Result<Fin
         figures.join(", ")
     );
     Ok(Finding {
-        verdict,
+        verdict: Verdict::by(most, ..=NEIGHBOURS, FLUSHES_TOO..),
         because,
         rows,
     })
@@ -116,49 +66,42 @@ pub(super) fn only_a_sync_asks_the_device(target: &TargetRows<'_>) -> Result<Fin
 
 /// The open flags and the write flag against the calls they stand for.
 pub(super) fn flags_equal_calls(target: &TargetRows<'_>) -> Result<Finding, Missing> {
-    const PAIRS: [(Mode, Mode); 3] = [
-        (Mode::OSync, Mode::Fsync),
-        (Mode::ODsync, Mode::Fdatasync),
-        (Mode::RwfDsync, Mode::Fdatasync),
-    ];
-    let all = [
+    let rows = target.smallest([
         Mode::OSync,
         Mode::ODsync,
         Mode::RwfDsync,
         Mode::Fsync,
         Mode::Fdatasync,
-    ];
-    let rows = target.smallest(all)?;
+    ])?;
+    let [o_sync, o_dsync, rwf_dsync, fsync, fdatasync] = &rows;
     let mut parts = Vec::new();
-    for (flag, call) in PAIRS {
-        let [by_flag, by_call] = target.at([flag, call], rows[0].size_bytes())?;
-        let (flagged, called) = (Requests::of(&by_flag)?, Requests::of(&by_call)?);
-        if called.none() {
-            let why = format!(
+    for (flag, call) in [
+        (o_sync, fsync),
+        (o_dsync, fdatasync),
+        (rwf_dsync, fdatasync),
+    ] {
+        let (flagged, called) = (flag.requests()?, call.requests()?);
+        let names = (flag.row.name(), call.row.name());
+        if called.sum() <= 0.0 {
+            return Err(Missing::Evidence(format!(
                 "{} asked the device for nothing (row {})",
-                call.as_str(),
-                by_call.number
-            );
-            return Err(Missing::Evidence(why));
+                names.1, call.number
+            )));
         }
         if !flagged.same_as(&called) {
-            parts.push(format!(
-                "{} {flagged}, {} {called}",
-                flag.as_str(),
-                call.as_str()
-            ));
+            parts.push(format!("{} {flagged}, {} {called}", names.0, names.1));
         }
     }
     let verdict = Verdict::from_fact(parts.is_empty());
     if parts.is_empty() {
-        let (fsync, fdatasync) = (Requests::of(&rows[3])?, Requests::of(&rows[4])?);
+        let (fsync, fdatasync) = (fsync.requests()?, fdatasync.requests()?);
         parts.push(format!("o_sync like fsync: {fsync}"));
         parts.push(format!("o_dsync and rwf_dsync like fdatasync: {fdatasync}"));
     }
     Ok(Finding {
         verdict,
         because: format!("{} per record", parts.join("; ")),
-        rows: rows.iter().map(|row| row.number).collect(),
+        rows: numbers(&rows),
     })
 }
 
@@ -167,17 +110,12 @@ pub(super) fn flags_equal_calls(target: &TargetRows<'_>) -> Result<Finding, Miss
 pub(super) fn sync_file_range_is_durable(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let [ranged, fsync] = target.smallest([Mode::SyncFileRange, Mode::Fsync])?;
     let (share, _) = flush_share(&ranged, &fsync)?;
-    let verdict = match share {
-        share if share <= NEIGHBOURS => Verdict::Refuted,
-        share if share >= FLUSHES_TOO => Verdict::Holds,
-        _ => Verdict::Inconclusive,
-    };
     Ok(Finding {
-        verdict,
+        verdict: Verdict::by(share, FLUSHES_TOO.., ..=NEIGHBOURS),
         because: format!(
             "per record sync_file_range asks the device for {}, fsync for {}",
-            Requests::of(&ranged)?,
-            Requests::of(&fsync)?
+            ranged.requests()?,
+            fsync.requests()?
         ),
         rows: vec![ranged.number, fsync.number],
     })
@@ -188,9 +126,9 @@ pub(super) fn writes_are_not_amplified(target: &TargetRows<'_>) -> Result<Findin
     let mut equal = true;
     let mut parts = Vec::new();
     let mut rows = Vec::new();
-    for size in target.sizes(&[Mode::Fsync])? {
-        let [fsync] = target.at([Mode::Fsync], size)?;
-        let written = fsync.per_record(fsync.device()?.writes().bytes);
+    for [fsync] in target.each_size([Mode::Fsync])? {
+        let size = fsync.row.size_bytes();
+        let written = fsync.each(fsync.device()?.writes().bytes);
         let times = written / size as f64;
         equal &= NOT_AMPLIFIED.contains(&times);
         parts.push(format!(
@@ -200,10 +138,11 @@ pub(super) fn writes_are_not_amplified(target: &TargetRows<'_>) -> Result<Findin
             number(times)
         ));
         rows.push(fsync.number);
-        if let Some(buffered) = target.row(Mode::Buffered, size)
-            && let (Ok(device), Some(unpaid)) = (buffered.device(), buffered.unpaid_bytes())
+        if let Some(buffered) = target.of_size(Mode::Buffered, size)
+            && let (Ok(device), Some(unpaid)) =
+                (buffered.device(), buffered.row.per_write.unpaid_bytes)
         {
-            let running = number(buffered.per_record(device.writes().bytes));
+            let running = number(buffered.each(device.writes().bytes));
             parts.push(format!(
                 "buffered {running} B, {} B after the program's end",
                 number(unpaid)
@@ -221,11 +160,13 @@ pub(super) fn writes_are_not_amplified(target: &TargetRows<'_>) -> Result<Findin
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Made, judge};
+    use super::super::fixture::{judge, made};
     use super::*;
+    use crate::buffering::Case;
+    use crate::lab::Row;
 
-    fn requests(mode: Mode, per_record: [u64; 5]) -> Made {
-        Made::new(mode, 1).asking(per_record)
+    fn requests(mode: Mode, per_record: [u64; 5]) -> Row<Case> {
+        made(mode, 1).asking(per_record)
     }
 
     const NOTHING: [u64; 5] = [0; 5];
@@ -239,7 +180,7 @@ mod tests {
                 requests(Mode::Flush, flush),
                 requests(Mode::Fsync, fsync),
             ];
-            judge(only_a_sync_asks_the_device, made)
+            judge("only a sync", made)
         };
         let found = case(NOTHING, JOURNALLED).unwrap();
         assert_eq!((found.verdict, found.rows), (Verdict::Holds, vec![2, 1, 3]));
@@ -263,11 +204,10 @@ mod tests {
 
     #[test]
     fn a_neighbours_flush_does_not_refute() {
-        let made = vec![
-            requests(Mode::Flush, NOTHING).flushes_in_all(3),
-            requests(Mode::Fsync, JOURNALLED),
-        ];
-        let found = judge(only_a_sync_asks_the_device, made).unwrap();
+        let mut flush = requests(Mode::Flush, NOTHING);
+        flush.device().flushes = 3;
+        let made = vec![flush, requests(Mode::Fsync, JOURNALLED)];
+        let found = judge("only a sync", made).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);
         assert_eq!(
             found.because,
@@ -277,10 +217,8 @@ mod tests {
 
     #[test]
     fn unseen_or_lossy_evidence_decides_nothing() {
-        let unseen = vec![Made::new(Mode::Flush, 1), requests(Mode::Fsync, JOURNALLED)];
-        let why = judge(only_a_sync_asks_the_device, unseen)
-            .unwrap_err()
-            .into_why();
+        let unseen = vec![made(Mode::Flush, 1), requests(Mode::Fsync, JOURNALLED)];
+        let why = judge("only a sync", unseen).unwrap_err().into_why();
         assert_eq!(
             why,
             "the device requests of row 1 were not observed (device requests: not permitted)"
@@ -289,9 +227,7 @@ mod tests {
             requests(Mode::Flush, NOTHING).losing(12_345),
             requests(Mode::Fsync, JOURNALLED),
         ];
-        let why = judge(only_a_sync_asks_the_device, lossy)
-            .unwrap_err()
-            .into_why();
+        let why = judge("only a sync", lossy).unwrap_err().into_why();
         assert_eq!(why, "12,345 events were lost in row 1");
     }
 
@@ -305,7 +241,7 @@ mod tests {
                 requests(Mode::Fsync, fsync),
                 requests(Mode::Fdatasync, [1, 0, 0, 0, 1]),
             ];
-            judge(flags_equal_calls, made)
+            judge("O_SYNC asks", made)
         };
         let same = case(JOURNALLED, [1, 0, 0, 0, 1], JOURNALLED).unwrap();
         assert_eq!((same.verdict, same.rows.len()), (Verdict::Holds, 5));
@@ -325,8 +261,8 @@ mod tests {
                 .into_why()
                 .starts_with("fsync asked")
         );
-        let few = judge(flags_equal_calls, vec![requests(Mode::OSync, JOURNALLED)]);
-        assert_eq!(few.unwrap_err().into_why(), "no row of o_dsync on host");
+        let few = judge("O_SYNC asks", vec![requests(Mode::OSync, JOURNALLED)]);
+        assert_eq!(few, Err(Missing::Rows));
     }
 
     #[test]
@@ -336,7 +272,7 @@ mod tests {
                 requests(Mode::SyncFileRange, ranged),
                 requests(Mode::Fsync, JOURNALLED),
             ];
-            judge(sync_file_range_is_durable, made).unwrap()
+            judge("sync_file_range", made).unwrap()
         };
         assert_eq!(case([1, 0, 0, 0, 0]).verdict, Verdict::Refuted);
         assert_eq!(case(JOURNALLED).verdict, Verdict::Holds);
@@ -347,10 +283,10 @@ mod tests {
     fn amplification() {
         // Requests of the fixture carry 4096 bytes each.
         let found = judge(
-            writes_are_not_amplified,
+            "what the program writes",
             vec![
                 requests(Mode::Fsync, JOURNALLED),
-                Made::new(Mode::Fsync, 4096).asking([1, 0, 0, 0, 1]),
+                made(Mode::Fsync, 4096).asking([1, 0, 0, 0, 1]),
                 requests(Mode::Buffered, NOTHING).after_exit([1, 0, 0, 0, 0]),
             ],
         )
@@ -364,9 +300,9 @@ mod tests {
             "the device wrote per record: 1 B and fsync 12,288 B (×12,288); buffered 0.00 B, \
              4,096 B after the program's end; 4 KiB and fsync 4,096 B (×1.00)"
         );
-        let exact = vec![Made::new(Mode::Fsync, 4096).asking([1, 0, 0, 0, 1])];
+        let exact = vec![made(Mode::Fsync, 4096).asking([1, 0, 0, 0, 1])];
         assert_eq!(
-            judge(writes_are_not_amplified, exact).unwrap().verdict,
+            judge("what the program writes", exact).unwrap().verdict,
             Verdict::Holds
         );
     }

@@ -1,136 +1,46 @@
 //! Rows made by hand for the tests of the judges.
 
-use super::view::TargetRows;
-use super::{BufferingResult, Judge};
-use crate::buffering::{BufferingRow, Case, Method, Mode, QUESTION, Step, Timeline};
-use crate::evidence::{DeviceCounts, Evidence, RequestCount};
+use super::{CLAIMS, targets};
+use crate::buffering::{BufferingResult, BufferingRow, Case, Mode, Seen, Step, Timeline};
+use crate::judge::fixture::{self, Made, row};
 use crate::judge::{Finding, Missing};
-use crate::lab::{Interference, Row};
-use crate::op::Gap;
-use crate::timing::{Sample, Timing};
+use crate::lab::Row;
 
-/// A row in the making: by default 1,000 records on `host`, not timed, device
-/// requests not seen.
-#[derive(Clone)]
-pub(in crate::buffering) struct Made {
-    case: Case,
-    target: &'static str,
-    times_us: Vec<f64>,
-    evidence: Evidence,
+impl Made for Case {
+    fn units(&self) -> u64 {
+        self.count
+    }
 }
 
-impl Made {
-    pub(in crate::buffering) fn new(mode: Mode, size_bytes: u64) -> Self {
-        let missing = vec![Gap::new("device requests", "not permitted")];
-        Self {
-            case: Case {
-                mode,
-                size_bytes,
-                count: 1000,
-            },
-            target: "host",
-            times_us: Vec::new(),
-            evidence: Evidence {
-                missing,
-                ..Evidence::default()
-            },
-        }
-    }
+/// A row of 1,000 records.
+pub(in crate::buffering) fn made(mode: Mode, size_bytes: u64) -> Row<Case> {
+    row(Case {
+        mode,
+        size_bytes,
+        count: 1000,
+    })
+}
 
-    pub(super) fn on(mut self, target: &'static str) -> Self {
-        self.target = target;
-        self
-    }
-
+impl Row<Case> {
     pub(in crate::buffering) fn records(mut self, count: u64) -> Self {
         self.case.count = count;
         self
     }
-
-    /// Microseconds per record of every run.
-    pub(in crate::buffering) fn timed(mut self, times_us: &[f64]) -> Self {
-        self.times_us = times_us.to_vec();
-        self
-    }
-
-    /// Data, journal, commit and metadata writes of 4096 bytes, and flushes, per record.
-    pub(in crate::buffering) fn asking(mut self, per_record: [u64; 5]) -> Self {
-        self.evidence.device = Some(self.counts(per_record));
-        self.evidence.missing.clear();
-        self
-    }
-
-    /// The same after the program's end.
-    pub(in crate::buffering) fn after_exit(mut self, per_record: [u64; 5]) -> Self {
-        self.evidence.device_after_exit = Some(self.counts(per_record));
-        self
-    }
-
-    pub(super) fn flushes_in_all(mut self, flushes: u64) -> Self {
-        self.evidence.device.as_mut().unwrap().flushes = flushes;
-        self
-    }
-
-    pub(super) fn losing(mut self, events: u64) -> Self {
-        self.evidence.lost_events = events;
-        self
-    }
-
-    fn counts(&self, per_record: [u64; 5]) -> DeviceCounts {
-        let [data, journal, commit, metadata, flushes] =
-            per_record.map(|each| each * self.case.count);
-        let request = |count| RequestCount {
-            count,
-            bytes: count * 4096,
-            time_s: 0.0,
-        };
-        DeviceCounts {
-            data: request(data),
-            journal: request(journal),
-            commit: request(commit),
-            metadata: request(metadata),
-            flushes,
-            ..DeviceCounts::default()
-        }
-    }
-
-    fn row(self) -> BufferingRow {
-        let run = |time_us: &f64| Sample {
-            real_s: time_us * 1e-6 * self.case.count as f64,
-            user_s: 0.0,
-            system_s: 0.0,
-        };
-        let samples: Vec<Sample> = self.times_us.iter().map(run).collect();
-        let row = Row {
-            case: self.case,
-            target: self.target.to_owned(),
-            timing: Timing::from_samples(&samples),
-            evidence: self.evidence,
-            interference: Interference::default(),
-            notes: Vec::new(),
-        };
-        BufferingRow::new(row, None)
-    }
 }
 
 /// A result of these rows.
-pub(in crate::buffering) fn result(made: Vec<Made>) -> BufferingResult {
-    BufferingResult {
-        question: QUESTION.to_owned(),
-        targets: Vec::new(),
-        rows: made.into_iter().map(Made::row).collect(),
-        timelines: Vec::new(),
-        runtimes: Vec::new(),
-        answers: Vec::new(),
-        caveats: Vec::new(),
-        missing: Vec::new(),
-        method: Method::default(),
-    }
+pub(in crate::buffering) fn result(made: Vec<Row<Case>>) -> BufferingResult {
+    let rows = made.into_iter().map(|row| BufferingRow::new(row, None));
+    fixture::result(rows.collect(), Seen::default())
 }
 
-/// What a judge says of these rows, all of the first row's target.
-pub(super) fn judge(judge: Judge, made: Vec<Made>) -> Result<Finding, Missing> {
-    judge(&TargetRows::of(&result(made))[0])
+/// What a claim, by a part of its text, is found to be by these rows.
+pub(super) fn judge(claim: &str, made: Vec<Row<Case>>) -> Result<Finding, Missing> {
+    judged(claim, &result(made))
+}
+
+pub(super) fn judged(claim: &str, result: &BufferingResult) -> Result<Finding, Missing> {
+    fixture::judge(&CLAIMS, claim, &targets(result))
 }
 
 /// A timeline on `host` of (action, bytes written, bytes visible).

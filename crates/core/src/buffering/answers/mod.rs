@@ -1,68 +1,90 @@
 //! The verdicts of the experiment, computed from its rows.
 //!
 //! Times are compared by [`crate::stats::ratio`]; a difference inside the noise, like
-//! missing evidence, gives [`Verdict::Inconclusive`](crate::Verdict::Inconclusive).
+//! missing evidence, gives [`Verdict::Inconclusive`].
 
 mod device;
-mod time;
-mod view;
 mod visibility;
 
 #[cfg(test)]
 pub(super) mod fixture;
 
-use super::BufferingResult;
-use crate::answer::Answer;
-use crate::judge::{self, Finding, Missing};
-use view::TargetRows;
+use super::{BufferingResult, BufferingRow, Mode};
+use crate::answer::{Answer, Verdict};
+use crate::judge::figures::rate;
+use crate::judge::{self, Also, By, Claim, Finding, Missing, Pick, Relation, Times, numbers};
 
-/// Judges one claim on one target.
-type Judge = fn(&TargetRows<'_>) -> Result<Finding, Missing>;
+type TargetRows<'a> = judge::TargetRows<'a, BufferingRow, BufferingResult>;
+type Numbered<'a> = judge::Numbered<'a, BufferingRow>;
 
 /// The claims, in the order they are printed.
-const CLAIMS: [(&str, Judge); 10] = [
-    (
-        "a write is visible to other processes only after the user-space buffer is flushed",
-        visibility::after_the_flush,
-    ),
-    (
-        "a flush makes data visible, not durable: only a sync asks the device to keep it",
-        device::only_a_sync_asks_the_device,
-    ),
-    (
-        "an fsync after each record costs more than only writing it",
-        time::fsync_costs_more,
-    ),
-    (
-        "fdatasync is cheaper than fsync for an append",
-        time::fdatasync_is_cheaper,
-    ),
-    (
-        "write and fsync cost the same whatever is written",
-        time::size_does_not_matter,
-    ),
-    (
-        "O_SYNC asks the device for what write and fsync ask, O_DSYNC and RWF_DSYNC for what \
-         write and fdatasync ask",
-        device::flags_equal_calls,
-    ),
-    (
-        "sync_file_range makes data durable",
-        device::sync_file_range_is_durable,
-    ),
-    (
-        "group commit divides the cost of fsync",
-        time::group_commit_divides,
-    ),
-    (
-        "small records pay for the system call, large ones for the copy: the larger the record, \
-         the less a flush after each one adds",
-        time::large_records_hide_the_flush,
-    ),
-    (
-        "what the program writes is what the device writes",
-        device::writes_are_not_amplified,
-    ),
+const CLAIMS: [Claim<BufferingRow, BufferingResult>; 10] = [
+    Claim {
+        text: "a write is visible to other processes only after the user-space buffer is flushed",
+        by: By::Rows(visibility::after_the_flush),
+    },
+    Claim {
+        text: "a flush makes data visible, not durable: only a sync asks the device to keep it",
+        by: By::Rows(device::only_a_sync_asks_the_device),
+    },
+    Claim {
+        text: "an fsync after each record costs more than only writing it",
+        by: By::Times(Times {
+            // The same program without the sync.
+            rows: Pick::Smallest([Mode::Fsync, Mode::Flush]),
+            relation: Relation::LONGER,
+            words: "{size0}: fsync {time0}, flush {time1} per record, {times}",
+            also: &[],
+        }),
+    },
+    Claim {
+        text: "fdatasync is cheaper than fsync for an append",
+        by: By::Rows(fdatasync_is_cheaper),
+    },
+    Claim {
+        text: "write and fsync cost the same whatever is written",
+        by: By::Times(Times {
+            rows: Pick::Sizes(Mode::Fsync),
+            relation: Relation::Same,
+            words: "{size0} {time0}, {size1} {time1} per record, {times}",
+            also: &[],
+        }),
+    },
+    Claim {
+        text: "O_SYNC asks the device for what write and fsync ask, O_DSYNC and RWF_DSYNC for what \
+               write and fdatasync ask",
+        by: By::Rows(device::flags_equal_calls),
+    },
+    Claim {
+        text: "sync_file_range makes data durable",
+        by: By::Rows(device::sync_file_range_is_durable),
+    },
+    Claim {
+        text: "group commit divides the cost of fsync",
+        by: By::Times(Times {
+            // One for [`super::GROUP_WRITES`] records.
+            rows: Pick::Smallest([Mode::Fsync, Mode::GroupFsync]),
+            relation: Relation::LONGER,
+            words: "{size0}: one fsync each {time0}, one fsync per group {time1} per record, {times}",
+            also: &[
+                Also::Each("; per record {0} and {1} flushes", |row| {
+                    Some(rate(row.each(row.device().ok()?.flushes)))
+                }),
+                Also::Each(", {0} and {1} device writes", |row| {
+                    Some(rate(row.each(row.device().ok()?.writes().count)))
+                }),
+            ],
+        }),
+    },
+    Claim {
+        text: "small records pay for the system call, large ones for the copy: the larger the \
+               record, the less a flush after each one adds",
+        by: By::Rows(large_records_hide_the_flush),
+    },
+    Claim {
+        text: "what the program writes is what the device writes",
+        by: By::Rows(device::writes_are_not_amplified),
+    },
 ];
 
 /// Judges the experiment's claims on its rows.
@@ -70,32 +92,73 @@ const CLAIMS: [(&str, Judge); 10] = [
 /// A claim about rows that were not measured on any target is not made: who asks for
 /// two modes gets no verdicts on the other eight.
 pub fn answers(result: &BufferingResult) -> Vec<Answer> {
-    judge::answers(&CLAIMS, &TargetRows::of(result), |target| target.name)
+    judge::answers(&CLAIMS, targets(result))
+}
+
+fn targets(result: &BufferingResult) -> Vec<TargetRows<'_>> {
+    let timelines = result.own.timelines.iter();
+    let names = timelines.map(|timeline| timeline.target.as_str());
+    TargetRows::of(result, &result.targets, result.numbered(), names)
+}
+
+/// An append changes the file's size, which fdatasync must also make durable (fdatasync(2)).
+fn fdatasync_is_cheaper(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let kinds = [Mode::Fsync, Mode::Fdatasync];
+    let words = "{size0}: fsync {time0}, fdatasync {time1} per record, {times}";
+    judge::longer_by_requests(target, kinds, (words, " per record"), |_| {
+        "device requests were not seen".to_owned()
+    })
+}
+
+/// What a flush after each record adds to buffered writing, for the smallest and
+/// the largest records.
+fn large_records_hide_the_flush(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let [small, large] = target.extremes([Mode::Flush, Mode::Buffered])?;
+    let for_small = small[0].time_over(&small[1])?;
+    let for_large = large[0].time_over(&large[1])?;
+    let verdict = if for_small.bounds.low > for_large.bounds.high {
+        Verdict::Holds
+    } else if for_small.bounds.high < for_large.bounds.low {
+        Verdict::Refuted
+    } else {
+        Verdict::Inconclusive
+    };
+    Ok(Finding {
+        verdict,
+        because: format!(
+            "time of flush over that of buffered: {} {}, {} {}",
+            small[0].size(),
+            for_small.times(),
+            large[0].size(),
+            for_large.times()
+        ),
+        rows: numbers(small.iter().chain(&large)),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::fixture::{Made, result};
+    use super::fixture::{judge, made, result};
     use super::*;
-    use crate::answer::Verdict;
-    use crate::buffering::Mode;
-    use crate::environment::Target;
-    use crate::lab::MeasuredTarget;
+    use crate::buffering::Case;
+    use crate::judge::fixture::{FAST, SLOW, SLOW_TOO, target};
+    use crate::lab::Row;
 
-    const FSYNC_COSTS_MORE: usize = 2;
+    const COSTS_MORE: &str = "costs more than only writing";
 
-    fn judged(made: Vec<Made>) -> Answer {
-        let claim = CLAIMS[FSYNC_COSTS_MORE].0;
+    fn judged(made: Vec<Row<Case>>) -> Answer {
         let mut answers = answers(&result(made)).into_iter();
-        answers.find(|answer| answer.claim == claim).unwrap()
+        answers
+            .find(|answer| answer.claim.contains(COSTS_MORE))
+            .unwrap()
     }
 
-    fn pair(target: &'static str, fsync_us: f64) -> [Made; 2] {
+    fn pair(target: &'static str, fsync_us: f64) -> [Row<Case>; 2] {
         [
-            Made::new(Mode::Flush, 1)
+            made(Mode::Flush, 1)
                 .on(target)
                 .timed(&[1.0, 1.1, 1.2, 1.3, 1.4]),
-            Made::new(Mode::Fsync, 1).on(target).timed(&[
+            made(Mode::Fsync, 1).on(target).timed(&[
                 fsync_us,
                 fsync_us + 0.1,
                 fsync_us + 0.2,
@@ -131,7 +194,7 @@ mod tests {
 
     #[test]
     fn without_the_host_the_first_target_that_can_tell_decides() {
-        let lone = vec![Made::new(Mode::Flush, 1).on("host").timed(&[1.0; 5])];
+        let lone = vec![made(Mode::Flush, 1).on("host").timed(&[1.0; 5])];
         let answer = judged([lone, pair("ext4", 70.0).to_vec()].concat());
         assert_eq!(answer.verdict, Verdict::Holds);
         assert!(
@@ -145,34 +208,24 @@ mod tests {
     #[test]
     fn nothing_is_claimed_about_rows_that_were_not_measured() {
         assert!(answers(&result(Vec::new())).is_empty());
-        let one = vec![Made::new(Mode::Flush, 1).on("host").timed(&[1.0; 5])];
+        let one = vec![made(Mode::Flush, 1).on("host").timed(&[1.0; 5])];
         assert!(answers(&result(one)).is_empty());
     }
 
     #[test]
     fn nothing_is_claimed_about_a_device_that_is_not_there() {
         let made = [Mode::Flush, Mode::Fsync]
-            .map(|mode| Made::new(mode, 1).on("host").asking([0; 5]))
+            .map(|mode| made(mode, 1).on("host").asking([0; 5]))
             .to_vec();
         let mut result = result(made);
         let on_disk = answers(&result).len();
-        result.targets = vec![MeasuredTarget {
-            name: "host".to_owned(),
-            image: false,
-            storage: Target {
-                path: "/dev/shm".to_owned(),
-                filesystem: "tmpfs".to_owned(),
-                mount_options: String::new(),
-                journal: None,
-                devices: Vec::new(),
-            },
-        }];
+        result.targets = vec![target("host", "tmpfs", None)];
         assert!(answers(&result).len() < on_disk);
     }
 
     #[test]
     fn missing_evidence_is_named() {
-        let made = [Mode::Flush, Mode::Fsync].map(|mode| Made::new(mode, 1).on("host"));
+        let made = [Mode::Flush, Mode::Fsync].map(|mode| made(mode, 1).on("host"));
         let answer = judged(made.to_vec());
         assert_eq!(answer.verdict, Verdict::Inconclusive);
         assert!(
@@ -180,5 +233,187 @@ mod tests {
             "{}",
             answer.because
         );
+    }
+
+    fn verdict(claim: &str, made: Vec<Row<Case>>) -> Verdict {
+        judge(claim, made).unwrap().verdict
+    }
+
+    #[test]
+    fn fsync_against_flush() {
+        let case = |fsync: &[f64], flush: &[f64]| {
+            vec![
+                made(Mode::Fsync, 1).timed(fsync),
+                made(Mode::Flush, 1).timed(flush),
+            ]
+        };
+        let found = judge(COSTS_MORE, case(&SLOW, &FAST)).unwrap();
+        assert_eq!((found.verdict, found.rows), (Verdict::Holds, vec![1, 2]));
+        assert!(
+            found
+                .because
+                .starts_with("1 B: fsync 72.0 µs, flush 1.20 µs per record, 60.0 times"),
+            "{}",
+            found.because
+        );
+        assert_eq!(verdict(COSTS_MORE, case(&FAST, &SLOW)), Verdict::Refuted);
+        assert_eq!(
+            verdict(COSTS_MORE, case(&SLOW, &SLOW_TOO)),
+            Verdict::Inconclusive
+        );
+        let few = judge(COSTS_MORE, case(&SLOW[..3], &FAST[..3]))
+            .unwrap_err()
+            .into_why();
+        assert!(few.starts_with("3 and 3 timing runs"), "{}", few);
+    }
+
+    #[test]
+    fn the_smallest_size_both_have_is_compared() {
+        let made = vec![
+            made(Mode::Fsync, 100_000).timed(&SLOW),
+            made(Mode::Flush, 1).timed(&SLOW),
+            made(Mode::Flush, 100_000).timed(&FAST),
+        ];
+        let found = judge(COSTS_MORE, made).unwrap();
+        assert_eq!((found.verdict, found.rows), (Verdict::Holds, vec![1, 3]));
+        assert!(found.because.starts_with("100 kB: "), "{}", found.because);
+    }
+
+    #[test]
+    fn records_and_not_runs_are_compared() {
+        let made = vec![
+            made(Mode::Fsync, 1).records(100).timed(&SLOW),
+            made(Mode::Flush, 1).records(10_000).timed(&FAST),
+        ];
+        let found = judge(COSTS_MORE, made).unwrap();
+        assert!(
+            found.because.contains("fsync 72.0 µs, flush 1.20 µs"),
+            "{}",
+            found.because
+        );
+    }
+
+    #[test]
+    fn fdatasync_of_an_append() {
+        // Data, journal, commit, metadata, flushes per record.
+        let full = [1, 2, 1, 0, 2];
+        let less = [1, 0, 0, 0, 1];
+        let case = |fsync: &[f64], fdatasync: &[f64], requests: Option<[u64; 5]>| {
+            let pair = [
+                made(Mode::Fsync, 1).timed(fsync),
+                made(Mode::Fdatasync, 1).timed(fdatasync),
+            ];
+            match (pair, requests) {
+                (pair, None) => pair.to_vec(),
+                ([fsync, fdatasync], Some(requests)) => {
+                    vec![fsync.asking(full), fdatasync.asking(requests)]
+                }
+            }
+        };
+        let same = judge("fdatasync is cheaper", case(&SLOW, &SLOW_TOO, Some(full))).unwrap();
+        assert_eq!(same.verdict, Verdict::Refuted);
+        let asked = "1 data, 2 journal, 1 commit, 0 metadata writes and 2 flushes per record";
+        assert!(same.because.contains(asked), "{}", same.because);
+        for (fsync, fdatasync, requests, verdict_due) in [
+            (&SLOW, &FAST, Some(less), Verdict::Holds),
+            (&FAST, &SLOW, Some(less), Verdict::Refuted),
+            (&SLOW, &SLOW_TOO, Some(less), Verdict::Inconclusive),
+            (&SLOW, &FAST, Some(full), Verdict::Inconclusive),
+            (&SLOW, &FAST, None, Verdict::Holds),
+            (&SLOW, &SLOW_TOO, None, Verdict::Inconclusive),
+        ] {
+            assert_eq!(
+                verdict("fdatasync is cheaper", case(fsync, fdatasync, requests)),
+                verdict_due
+            );
+        }
+        let untimed = case(&[], &[], Some(full));
+        assert_eq!(verdict("fdatasync is cheaper", untimed), Verdict::Refuted);
+        assert!(judge("fdatasync is cheaper", case(&[], &[], Some(less))).is_err());
+    }
+
+    #[test]
+    fn fsync_by_size() {
+        let case = |large: &[f64]| {
+            vec![
+                made(Mode::Fsync, 1).timed(&SLOW),
+                made(Mode::Fsync, 100_000).timed(large),
+            ]
+        };
+        let slower = SLOW.map(|time| time * 3.0);
+        let found = judge("whatever is written", case(&slower)).unwrap();
+        assert_eq!((found.verdict, found.rows), (Verdict::Refuted, vec![2, 1]));
+        assert!(
+            found.because.starts_with("100 kB 216 µs, 1 B 72.0 µs"),
+            "{}",
+            found.because
+        );
+        assert_eq!(
+            verdict("whatever is written", case(&FAST)),
+            Verdict::Refuted
+        );
+        assert_eq!(
+            verdict("whatever is written", case(&SLOW_TOO)),
+            Verdict::Holds
+        );
+        let noisy = [50.0, 60.0, 72.0, 90.0, 110.0];
+        assert_eq!(
+            verdict("whatever is written", case(&noisy)),
+            Verdict::Inconclusive
+        );
+        let one = judge(
+            "whatever is written",
+            vec![made(Mode::Fsync, 1).timed(&SLOW)],
+        );
+        assert_eq!(one, Err(Missing::Rows));
+    }
+
+    #[test]
+    fn group_commit() {
+        let case = |each: &[f64], group: &[f64]| {
+            vec![
+                made(Mode::Fsync, 1).timed(each).asking([1, 1, 1, 0, 2]),
+                made(Mode::GroupFsync, 1)
+                    .timed(group)
+                    .asking([0, 0, 0, 0, 0]),
+            ]
+        };
+        let found = judge("group commit", case(&SLOW, &FAST)).unwrap();
+        assert_eq!(found.verdict, Verdict::Holds);
+        assert!(
+            found
+                .because
+                .ends_with("2 and 0 flushes, 3 and 0 device writes"),
+            "{found:?}"
+        );
+        assert_eq!(
+            verdict("group commit", case(&FAST, &SLOW)),
+            Verdict::Refuted
+        );
+        assert_eq!(
+            verdict("group commit", case(&SLOW, &SLOW_TOO)),
+            Verdict::Inconclusive
+        );
+    }
+
+    #[test]
+    fn flush_by_size() {
+        let case = |small: &[f64], large: &[f64]| {
+            vec![
+                made(Mode::Buffered, 1).timed(&FAST),
+                made(Mode::Flush, 1).timed(small),
+                made(Mode::Buffered, 100_000).timed(&SLOW),
+                made(Mode::Flush, 100_000).timed(large),
+            ]
+        };
+        let found = judge("small records pay", case(&SLOW, &SLOW_TOO)).unwrap();
+        assert_eq!(found.verdict, Verdict::Holds);
+        let slowest = SLOW.map(|time| time * 100.0);
+        for (small, large, due) in [
+            (FAST, slowest, Verdict::Refuted),
+            (FAST, SLOW_TOO, Verdict::Inconclusive),
+        ] {
+            assert_eq!(verdict("small records pay", case(&small, &large)), due);
+        }
     }
 }

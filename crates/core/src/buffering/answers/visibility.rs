@@ -1,6 +1,6 @@
 //! When another process sees what was written, decided by the timelines.
 
-use super::view::TargetRows;
+use super::TargetRows;
 use crate::answer::Verdict;
 use crate::buffering::{APPLICATION_BUFFER_BYTES, Mode, Step, Timeline};
 use crate::bytes;
@@ -25,7 +25,7 @@ pub(super) fn after_the_flush(target: &TargetRows<'_>) -> Result<Finding, Missin
     };
     let rows = [Mode::Buffered, Mode::Flush]
         .iter()
-        .filter_map(|mode| target.row(*mode, buffered.size_bytes))
+        .filter_map(|mode| target.of_size(*mode, buffered.size_bytes))
         .map(|row| row.number)
         .collect();
     Ok(Finding {
@@ -39,8 +39,9 @@ pub(super) fn after_the_flush(target: &TargetRows<'_>) -> Result<Finding, Missin
 /// as the buffer are never held back and decide nothing.
 fn smallest_pair<'a>(target: &TargetRows<'a>) -> Result<(&'a Timeline, &'a Timeline), Missing> {
     let of = |mode: Mode| {
-        target.timelines.iter().copied().filter(move |timeline| {
-            timeline.mode == mode
+        target.result.own.timelines.iter().filter(move |timeline| {
+            timeline.target == target.name
+                && timeline.mode == mode
                 && !timeline.steps.is_empty()
                 && timeline.size_bytes < APPLICATION_BUFFER_BYTES
         })
@@ -51,13 +52,7 @@ fn smallest_pair<'a>(target: &TargetRows<'a>) -> Result<(&'a Timeline, &'a Timel
             Some((buffered, flush))
         })
         .min_by_key(|(buffered, _)| buffered.size_bytes)
-        .ok_or_else(|| {
-            Missing::Rows(format!(
-                "no timeline of buffered and flush on {} with records below {}",
-                target.name,
-                bytes::exact(APPLICATION_BUFFER_BYTES)
-            ))
-        })
+        .ok_or(Missing::Rows)
 }
 
 /// Bytes handed over that a second process could not read yet.
@@ -86,7 +81,7 @@ fn seen(step: &Step) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Made, result, timeline};
+    use super::super::fixture::{judged as judge, made, result, timeline};
     use super::*;
 
     const HELD: &[(&str, u64, u64)] = &[("write 1", 3, 0), ("write 2", 6, 0), ("close", 6, 6)];
@@ -97,15 +92,12 @@ mod tests {
         flush: &[(&str, u64, u64)],
         size: u64,
     ) -> Result<Finding, Missing> {
-        let mut result = result(vec![
-            Made::new(Mode::Buffered, size),
-            Made::new(Mode::Flush, size),
-        ]);
-        result.timelines = vec![
+        let mut result = result(vec![made(Mode::Buffered, size), made(Mode::Flush, size)]);
+        result.own.timelines = vec![
             timeline(Mode::Buffered, size, buffered),
             timeline(Mode::Flush, size, flush),
         ];
-        after_the_flush(&TargetRows::of(&result)[0])
+        judge("visible to other", &result)
     }
 
     #[test]
@@ -140,7 +132,7 @@ mod tests {
 
     #[test]
     fn records_as_large_as_the_buffer_decide_nothing() {
-        let why = judged(OPEN, OPEN, APPLICATION_BUFFER_BYTES).unwrap_err();
-        assert!(why.why().ends_with("records below 8 KiB"), "{}", why.why());
+        let said = judged(OPEN, OPEN, APPLICATION_BUFFER_BYTES);
+        assert_eq!(said, Err(Missing::Rows));
     }
 }

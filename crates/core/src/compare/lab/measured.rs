@@ -1,13 +1,10 @@
 //! What the rows of every experiment have in common for a comparison.
 
-use serde::Serialize;
-
 use super::super::Sides;
 use super::super::count::{Counts, Part, Scale};
-use super::super::label::Labelled;
 use crate::atime::AtimeRow;
 use crate::evidence::Evidence;
-use crate::lab::{Experiment, Interference, MeasuredTarget, Row};
+use crate::lab::{Case, Experiment, Interference, Row};
 use crate::sync::{self, SyncRow};
 
 /// A row of any experiment.
@@ -30,7 +27,7 @@ pub(super) struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    fn of<C: Serialize + Labelled>(index: usize, row: &'a Row<C>) -> Self {
+    fn of<C: Case>(index: usize, row: &'a Row<C>) -> Self {
         let samples_s: &[f64] = row.timing.as_ref().map_or(&[], |timing| &timing.samples_s);
         Self {
             number: index + 1,
@@ -100,18 +97,7 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// Name of an experiment.
-pub(super) fn id(experiment: &Experiment) -> &'static str {
-    match experiment {
-        Experiment::Buffering(_) => "buffering",
-        Experiment::PageCache(_) => "page-cache",
-        Experiment::Sync(_) => "sync",
-        Experiment::Atime(_) => "atime",
-        Experiment::Copy(_) => "copy",
-    }
-}
-
-/// Its rows.
+/// The rows of an experiment.
 pub(super) fn rows(experiment: &Experiment) -> Vec<Measured<'_>> {
     fn all<'a, T>(rows: &'a [T], of: impl Fn(usize, &'a T) -> Measured<'a>) -> Vec<Measured<'a>> {
         let numbered = rows.iter().enumerate();
@@ -123,27 +109,5 @@ pub(super) fn rows(experiment: &Experiment) -> Vec<Measured<'_>> {
         Experiment::Sync(result) => all(&result.rows, Measured::of_sync),
         Experiment::Atime(result) => all(&result.rows, Measured::of_atime),
         Experiment::Copy(result) => all(&result.rows, |i, row| Measured::of(i, &row.row)),
-    }
-}
-
-/// Fewest and most timing runs of a case, and whether the experiment was interrupted.
-pub(super) fn effort(experiment: &Experiment) -> ((usize, usize), bool) {
-    match experiment {
-        Experiment::Buffering(one) => (one.method.timing_runs, one.method.interrupted),
-        Experiment::PageCache(one) => (one.method.timing_runs, one.method.interrupted),
-        Experiment::Sync(one) => (one.method.timing_runs, one.method.interrupted),
-        Experiment::Atime(one) => (one.method.timing_runs, one.method.interrupted),
-        Experiment::Copy(one) => (one.method.timing_runs, one.method.interrupted),
-    }
-}
-
-/// File systems that it was done on.
-pub(super) fn targets(experiment: &Experiment) -> &[MeasuredTarget] {
-    match experiment {
-        Experiment::Buffering(result) => &result.targets,
-        Experiment::PageCache(result) => &result.targets,
-        Experiment::Sync(result) => &result.targets,
-        Experiment::Atime(result) => &result.targets,
-        Experiment::Copy(result) => &result.targets,
     }
 }

@@ -2,12 +2,12 @@
 
 mod measured;
 
-use self::measured::{Measured, effort, id, rows, targets};
+use self::measured::{Measured, rows};
 use super::condition::{Conditions, Weight};
 use super::count::{Count, Counts, Part};
 use super::time::{self, Among, Basis, Estimate, Load};
 use super::{Comparison, Judgement, Row, Rows, SCHEMA, Sides, Whole};
-use crate::lab::{Experiment, LabResult, MeasuredTarget};
+use crate::lab::{Experiment, LabResult, MeasuredTarget, Shared};
 use crate::op::Gap;
 use crate::stats;
 
@@ -48,7 +48,10 @@ pub fn lab(first: &Pair<'_>, further: &[Pair<'_>]) -> Comparison {
             }
         }
         if others.len() < further.len() {
-            missing.push(Gap::new(id(ours), "it is not in every pair of runs"));
+            missing.push(Gap::new(
+                ours.shared().id,
+                "it is not in every pair of runs",
+            ));
         } else {
             paired.push(one.with(others));
         }
@@ -87,7 +90,7 @@ pub fn lab(first: &Pair<'_>, further: &[Pair<'_>]) -> Comparison {
 /// The experiment of the same name.
 fn same<'a>(result: &'a LabResult, as_this: &Experiment) -> Option<&'a Experiment> {
     let mut experiments = result.experiments.iter();
-    experiments.find(|one| id(one) == id(as_this))
+    experiments.find(|one| one.shared().id == as_this.shared().id)
 }
 
 /// What all experiments and rows together say.
@@ -108,21 +111,22 @@ fn joined(found: &Rows) -> Judgement {
 
 /// An experiment that the other result does not have.
 fn in_words(experiment: &Experiment) -> String {
-    match experiment.rows() {
-        1 => format!("{}: 1 row", id(experiment)),
-        several => format!("{}: {several} rows", id(experiment)),
+    let Shared { id, rows, .. } = experiment.shared();
+    match rows {
+        1 => format!("{id}: 1 row"),
+        several => format!("{id}: {several} rows"),
     }
 }
 
 /// Holds targets and settings of an experiment against each other.
 fn hold(conditions: &mut Conditions, base: &Experiment, new: &Experiment) {
-    for ours in targets(base) {
+    let (base, new) = (base.shared(), new.shared());
+    for ours in base.targets {
         let is_same = |theirs: &&MeasuredTarget| ours.name == theirs.name;
-        if let Some(theirs) = targets(new).iter().find(is_same) {
+        if let Some(theirs) = new.targets.iter().find(is_same) {
             conditions.storage(&ours.name, &ours.storage, &theirs.storage);
         }
     }
-    let ((ours, our_end), (theirs, their_end)) = (effort(base), effort(new));
     let runs = |(fewest, most): (usize, usize)| {
         if fewest == most {
             fewest.to_string()
@@ -130,11 +134,13 @@ fn hold(conditions: &mut Conditions, base: &Experiment, new: &Experiment) {
             format!("{fewest} to {most}")
         }
     };
-    let what = format!("timing runs of {}", id(base));
-    conditions.hold(Weight::Settings, what, runs(ours), runs(theirs));
+    let what = format!("timing runs of {}", base.id);
+    let (ours, theirs) = (runs(base.timing_runs), runs(new.timing_runs));
+    conditions.hold(Weight::Settings, what, ours, theirs);
     let end = |interrupted: bool| if interrupted { "interrupted" } else { "whole" };
-    let what = format!("run of {}", id(base));
-    conditions.hold(Weight::Note, what, end(our_end), end(their_end));
+    let what = format!("run of {}", base.id);
+    let (ours, theirs) = (end(base.interrupted), end(new.interrupted));
+    conditions.hold(Weight::Note, what, ours, theirs);
 }
 
 /// An experiment that is in both results.
@@ -163,7 +169,7 @@ impl<'a> Paired<'a> {
         cpus: u32,
         unpaired: &mut Sides<Vec<String>>,
     ) -> Self {
-        let id = id(base);
+        let id = base.shared().id;
         let line = |row: &Measured<'_>| format!("{id}: {} on {}", row.label, row.target);
         let mut theirs = rows(new);
         let mut pairs = Vec::new();

@@ -10,10 +10,10 @@ mod traces;
 use std::collections::BTreeMap;
 
 use super::{Comparison, Pair, Sides, lab};
-use crate::buffering::{BufferingResult, BufferingRow, Case, Method, Mode};
+use crate::buffering::{BufferingResult, BufferingRow, Case, Mode, Seen};
 use crate::environment::{Backend, Device, Environment, Target};
 use crate::evidence::{CallCount, DeviceCounts, Evidence, RequestCount};
-use crate::lab::{Experiment, Interference, LabResult, MeasuredTarget, Row, SCHEMA};
+use crate::lab::{Experiment, Interference, LabResult, MeasuredTarget, Method, Row, SCHEMA};
 use crate::stats;
 use crate::timing::Timing;
 
@@ -114,9 +114,9 @@ fn result(rows: Vec<BufferingRow>) -> LabResult {
                 storage: target(),
             }],
             rows,
-            timelines: Vec::new(),
-            runtimes: Vec::new(),
+            own: Seen::default(),
             answers: Vec::new(),
+            settings: None,
             caveats: Vec::new(),
             missing: Vec::new(),
             method: Method {

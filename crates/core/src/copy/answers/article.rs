@@ -1,55 +1,55 @@
 //! The article's verdict on mmap, and the reasons for its figures.
 
-use super::view::{Numbered, TargetRows, is_plain};
-use super::{compared, numbers};
-use crate::answer::Verdict;
-use crate::bytes::{grouped, short};
+use super::{COMPARED, Numbered, Pair, TargetRows, plain, yardstick_s};
+use crate::bytes::short;
 use crate::copy::{Measure, Method};
 use crate::judge::figures::{duration, number};
-use crate::judge::{Compared, Finding, Missing};
+use crate::judge::{Finding, Judged as _, Missing, Relation, numbers};
 
 /// The article's factor: 1.40 s over 0.30 s, which it calls four to five times.
 const ARTICLES_FACTOR: f64 = 4.0;
 
 /// The article's program: one buffer that takes the whole file.
 fn whole<'a>(target: &TargetRows<'a>) -> Result<Numbered<'a>, Missing> {
-    target.best("read_write with one buffer for the file", |case| {
-        case.method == Method::ReadWrite && is_plain(case) && case.has_whole_buffer()
+    target.best(|row| row.kind() == Some(Method::ReadWrite) && row.row.case.has_whole_buffer())
+}
+
+fn smaller<'a>(target: &TargetRows<'a>, is: impl Fn(u64) -> bool) -> Result<Numbered<'a>, Missing> {
+    target.best(|row| {
+        let case = &row.row.case;
+        row.kind() == Some(Method::ReadWrite) && !case.has_whole_buffer() && is(case.size_bytes)
     })
 }
 
-fn smaller<'a>(target: &TargetRows<'a>) -> Result<Numbered<'a>, Missing> {
-    target.best("read_write with a smaller buffer", |case| {
-        case.method == Method::ReadWrite && is_plain(case) && !case.has_whole_buffer()
-    })
+/// One buffer for the file, and the best smaller one.
+pub(super) fn whole_and_smaller_buffer<'a>(
+    target: &TargetRows<'a>,
+) -> Result<[Numbered<'a>; 2], Missing> {
+    let whole = whole(target)?;
+    let small = smaller(target, |size_bytes| size_bytes == whole.case().size_bytes)?;
+    Ok([whole, small])
 }
 
 /// Both files mapped, against one read and one write of the whole file.
 pub(super) fn mmap_is_four_times_as_fast(target: &TargetRows<'_>) -> Result<Finding, Missing> {
-    let mmap = target.plain(Method::MmapMemcpy)?;
+    let mmap = plain(target, Method::MmapMemcpy)?;
     let whole = whole(target)?;
-    let time = whole.time_over(&mmap)?;
-    let verdict = if time.bounds.low >= ARTICLES_FACTOR {
-        Verdict::Holds
-    } else if time.bounds.high < ARTICLES_FACTOR {
-        Verdict::Refuted
-    } else {
-        Verdict::Inconclusive
-    };
-    let mut parts = vec![compared([&whole, &mmap], &time)];
+    let pair = Pair::of(target, [whole, mmap])?;
+    let mut parts = vec![pair.words(COMPARED)];
     let mut rows = vec![whole, mmap];
-    if let Ok(small) = smaller(target)
+    if let Ok(small) = smaller(target, |_| true)
         && let Ok(against) = small.time_over(&mmap)
     {
         parts.push(format!(
             "{} takes {} as long as mmap_memcpy",
-            small.name(),
+            small.row.name(),
             against.times()
         ));
         rows.push(small);
     }
     parts.extend(nothing_was_forced(&mmap));
-    if let Ok(durable) = target.counterpart(&mmap, "mmap_memcpy", |case| case.durable = true)
+    let made_durable = target.like(&mmap, |case| case.durable = true);
+    if let Ok(durable) = made_durable
         && let Ok(against) = durable.time_over(&mmap)
     {
         parts.push(format!(
@@ -60,7 +60,7 @@ pub(super) fn mmap_is_four_times_as_fast(target: &TargetRows<'_>) -> Result<Find
         rows.push(durable);
     }
     Ok(Finding {
-        verdict,
+        verdict: pair.time.is(Relation::Above(ARTICLES_FACTOR)),
         because: parts.join("; "),
         rows: numbers(&rows),
     })
@@ -68,7 +68,7 @@ pub(super) fn mmap_is_four_times_as_fast(target: &TargetRows<'_>) -> Result<Find
 
 /// What the mapped copy left to write-back, as the article's did.
 fn nothing_was_forced(mmap: &Numbered<'_>) -> Option<String> {
-    let evidence = &mmap.row.row.evidence;
+    let evidence = mmap.evidence();
     let (running, after) = (evidence.device?, evidence.device_after_exit?);
     Some(format!(
         "a mapped copy is not on the disk when it ends: {} of it were written while it ran, {} \
@@ -78,47 +78,19 @@ fn nothing_was_forced(mmap: &Numbered<'_>) -> Option<String> {
     ))
 }
 
-/// One buffer for the file against the best smaller one, with what its memory costs.
-pub(super) fn the_whole_buffer_is_slow(target: &TargetRows<'_>) -> Result<Finding, Missing> {
-    let whole = whole(target)?;
-    let small = target.best("read_write with a smaller buffer", |case| {
-        case.method == Method::ReadWrite
-            && is_plain(case)
-            && !case.has_whole_buffer()
-            && case.size_bytes == whole.case().size_bytes
-    })?;
-    let time = whole.time_over(&small)?;
-    let mut parts = vec![compared([&whole, &small], &time)];
-    parts.extend(faults(&whole, &small));
-    parts.extend(memory(target, &whole, &time));
-    Ok(Finding {
-        verdict: time.longer(),
-        because: parts.join("; "),
-        rows: numbers(&[whole, small]),
-    })
-}
-
-fn faults(whole: &Numbered<'_>, small: &Numbered<'_>) -> Option<String> {
-    let (many, few) = whole.row.figures.faults.zip(small.row.figures.faults)?;
-    Some(format!(
-        "page faults {} and {}",
-        grouped(many),
-        grouped(few)
-    ))
-}
-
 /// What the buffer's own memory costs, measured without any file: its page faults, and
 /// that it is read back from memory instead of from the processor's cache.
-fn memory(target: &TargetRows<'_>, whole: &Numbered<'_>, time: &Compared) -> Option<String> {
-    let fresh_s = target.yardstick_s(Measure::FreshMemory, whole)?;
-    let copy_s = target.yardstick_s(Measure::MemoryCopy, whole)?;
-    let cached_s = target.yardstick_s(Measure::CachedCopy, whole)?;
-    let difference_s = time.median_s[0] - time.median_s[1];
+pub(super) fn memory(pair: &Pair<'_, '_>) -> Option<String> {
+    let yardstick_s = |measure| yardstick_s(pair.target, measure, &pair.rows[0]);
+    let fresh_s = yardstick_s(Measure::FreshMemory)?;
+    let copy_s = yardstick_s(Measure::MemoryCopy)?;
+    let cached_s = yardstick_s(Measure::CachedCopy)?;
+    let [whole_s, small_s] = pair.time.median_s;
     Some(format!(
-        "the difference is {}; touching that much new memory alone takes {}, and copying it in \
+        "; the difference is {}; touching that much new memory alone takes {}, and copying it in \
          memory {}, {} times the {} for as many bytes within 64 KiB, which stay in the \
          processor's cache",
-        duration(difference_s.max(0.0)),
+        duration((whole_s - small_s).max(0.0)),
         duration(fresh_s),
         duration(copy_s),
         number(copy_s / cached_s),
@@ -128,15 +100,19 @@ fn memory(target: &TargetRows<'_>, whole: &Numbered<'_>, time: &Compared) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Made, SIZE_BYTES, around, judge, noisy};
+    use super::super::fixture::{SIZE_BYTES, judge, made};
     use super::*;
+    use crate::answer::Verdict;
+    use crate::copy::Case;
+    use crate::judge::fixture::{around, noisy};
+    use crate::lab::Row;
 
-    fn pair(mmap_ms: &[f64], whole_ms: &[f64]) -> Vec<Made> {
+    fn pair(mmap_ms: &[f64], whole_ms: &[f64]) -> Vec<Row<Case>> {
         vec![
-            Made::new(Method::MmapMemcpy)
+            made(Method::MmapMemcpy)
                 .timed(mmap_ms)
                 .writing(0, SIZE_BYTES),
-            Made::new(Method::ReadWrite)
+            made(Method::ReadWrite)
                 .buffer(SIZE_BYTES)
                 .timed(whole_ms)
                 .faults(24_414),
@@ -146,9 +122,7 @@ mod tests {
     #[test]
     fn the_articles_own_figures_hold_and_equal_times_refute() {
         let verdict = |mmap: &[f64], whole: &[f64]| {
-            judge(mmap_is_four_times_as_fast, pair(mmap, whole))
-                .unwrap()
-                .verdict
+            judge("copy with mmap", pair(mmap, whole)).unwrap().verdict
         };
         assert_eq!(verdict(&around(300.0), &around(1400.0)), Verdict::Holds);
         assert_eq!(verdict(&around(60.0), &around(70.0)), Verdict::Refuted);
@@ -158,11 +132,7 @@ mod tests {
 
     #[test]
     fn the_reason_is_what_was_left_to_write_back() {
-        let finding = judge(
-            mmap_is_four_times_as_fast,
-            pair(&around(60.0), &around(70.0)),
-        )
-        .unwrap();
+        let finding = judge("copy with mmap", pair(&around(60.0), &around(70.0))).unwrap();
         assert!(
             finding
                 .because
@@ -174,18 +144,10 @@ mod tests {
 
     #[test]
     fn a_durable_row_and_a_smaller_buffer_are_named_with_it() {
-        let mut made = pair(&around(60.0), &around(70.0));
-        made.push(
-            Made::new(Method::ReadWrite)
-                .buffer(65_536)
-                .timed(&around(40.0)),
-        );
-        made.push(
-            Made::new(Method::MmapMemcpy)
-                .durable()
-                .timed(&around(240.0)),
-        );
-        let finding = judge(mmap_is_four_times_as_fast, made).unwrap();
+        let mut rows = pair(&around(60.0), &around(70.0));
+        rows.push(made(Method::ReadWrite).buffer(65_536).timed(&around(40.0)));
+        rows.push(made(Method::MmapMemcpy).durable().timed(&around(240.0)));
+        let finding = judge("copy with mmap", rows).unwrap();
         assert_eq!(finding.rows, [2, 1, 3, 4]);
         assert!(
             finding
@@ -205,16 +167,16 @@ mod tests {
 
     fn buffers(whole_ms: &[f64], small_ms: &[f64]) -> Result<Finding, Missing> {
         let made = vec![
-            Made::new(Method::ReadWrite)
+            made(Method::ReadWrite)
                 .buffer(SIZE_BYTES)
                 .timed(whole_ms)
                 .faults(24_414),
-            Made::new(Method::ReadWrite)
+            made(Method::ReadWrite)
                 .buffer(65_536)
                 .timed(small_ms)
                 .faults(20),
         ];
-        judge(the_whole_buffer_is_slow, made)
+        judge("one buffer takes", made)
     }
 
     #[test]
@@ -244,7 +206,9 @@ mod tests {
 
     #[test]
     fn two_runs_are_too_few() {
-        let few = buffers(&[70.0, 71.0], &[40.0, 41.0]).unwrap_err();
-        assert!(few.why().contains("too few"), "{}", few.why());
+        let few = buffers(&[70.0, 71.0], &[40.0, 41.0])
+            .unwrap_err()
+            .into_why();
+        assert!(few.contains("too few"), "{}", few);
     }
 }

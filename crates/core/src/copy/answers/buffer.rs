@@ -1,46 +1,40 @@
 //! Whether the size of the buffer matters, and from where on it does not.
 
-use super::numbers;
-use super::view::{Numbered, TargetRows, is_plain};
+use super::{Numbered, TargetRows};
 use crate::bytes;
 use crate::copy::Method;
 use crate::judge::figures::duration;
-use crate::judge::{Finding, Missing, SAME_WITHIN};
+use crate::judge::{Finding, Judged as _, Missing, Relation, SAME_WITHIN, numbers};
 
 /// The slowest buffer against the quickest; the smallest one that is as good as the
 /// quickest is where it stops to matter.
 pub(super) fn its_size_matters(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let rows = by_size(target);
-    let timed = |rows: &[Numbered<'_>]| rows.iter().all(|row| row.row.row.timing.is_some());
     if rows.len() < 2 {
-        return Err(Missing::Rows(format!(
-            "fewer than two buffers of read_write on {}",
-            target.name
-        )));
+        return Err(Missing::Rows);
     }
-    if !timed(&rows) {
+    if rows.iter().any(|row| row.row.row.timing.is_none()) {
         return Err(Missing::Evidence(
             "not every buffer of read_write was timed".to_owned(),
         ));
     }
     let by_time =
         |one: &&Numbered<'_>, other: &&Numbered<'_>| one.median_s().total_cmp(&other.median_s());
-    let no_row = || Missing::Rows("no row of read_write".to_owned());
     let quickest = rows.iter().copied().min_by(|a, b| by_time(&a, &b));
-    let quickest = quickest.ok_or_else(no_row)?;
+    let quickest = quickest.ok_or(Missing::Rows)?;
     // Tiny buffers may have had time for too few runs; the others tell as well.
     let tells =
         |row: &&Numbered<'_>| row.number != quickest.number && row.time_over(&quickest).is_ok();
     let telling = rows.iter().filter(tells).copied();
     let slowest = telling.max_by(|a, b| by_time(&a, &b));
     let any = || rows.iter().copied().max_by(|a, b| by_time(&a, &b));
-    let slowest = slowest.or_else(any).ok_or_else(no_row)?;
+    let slowest = slowest.or_else(any).ok_or(Missing::Rows)?;
     let time = slowest.time_over(&quickest)?;
     let as_good = |row: &&Numbered<'_>| row.median_s() <= quickest.median_s() * SAME_WITHIN;
-    let from = rows.iter().find(as_good).ok_or_else(no_row)?;
+    let from = rows.iter().find(as_good).ok_or(Missing::Rows)?;
     let times: Vec<String> = rows.iter().map(figure).collect();
     Ok(Finding {
-        verdict: time.longer(),
+        verdict: time.is(Relation::LONGER),
         because: format!(
             "{}; slowest over quickest {}; from {} on a larger buffer gains less than 10 %",
             times.join(", "),
@@ -53,8 +47,7 @@ pub(super) fn its_size_matters(target: &TargetRows<'_>) -> Result<Finding, Missi
 
 /// Plain `read_write` rows of the largest file, by buffer.
 fn by_size<'a>(target: &TargetRows<'a>) -> Vec<Numbered<'a>> {
-    let wanted =
-        |row: &&Numbered<'_>| row.case().method == Method::ReadWrite && is_plain(row.case());
+    let wanted = |row: &&Numbered<'_>| row.row.kind() == Some(Method::ReadWrite);
     let largest = target.rows.iter().filter(wanted);
     let largest = largest.map(|row| row.case().size_bytes).max();
     let mut rows: Vec<Numbered<'a>> = target
@@ -83,22 +76,25 @@ fn figure(row: &Numbered<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Made, SIZE_BYTES, around, judge, noisy};
+    use super::super::fixture::{SIZE_BYTES, judge, made};
     use super::*;
     use crate::answer::Verdict;
+    use crate::copy::Case;
+    use crate::judge::fixture::{around, noisy};
+    use crate::lab::Row;
 
-    fn buffers(times: [&[f64]; 4]) -> Vec<Made> {
+    fn buffers(times: [&[f64]; 4]) -> Vec<Row<Case>> {
         [64, 4096, 1 << 16, SIZE_BYTES]
             .into_iter()
             .zip(times)
-            .map(|(bytes, times)| Made::new(Method::ReadWrite).buffer(bytes).timed(times))
+            .map(|(bytes, times)| made(Method::ReadWrite).buffer(bytes).timed(times))
             .collect()
     }
 
     #[test]
     fn where_it_stops_to_matter_is_the_first_that_is_as_good() {
         let made = buffers([&around(900.0), &around(70.0), &around(42.0), &around(40.0)]);
-        let finding = judge(its_size_matters, made).unwrap();
+        let finding = judge("size of the buffer", made).unwrap();
         assert_eq!(finding.verdict, Verdict::Holds);
         assert!(
             finding.because.starts_with(
@@ -117,14 +113,14 @@ mod tests {
     #[test]
     fn buffers_inside_the_noise_are_inconclusive() {
         let made = buffers([&noisy(42.0), &noisy(41.0), &noisy(40.0), &noisy(41.0)]);
-        let finding = judge(its_size_matters, made).unwrap();
+        let finding = judge("size of the buffer", made).unwrap();
         assert_eq!(finding.verdict, Verdict::Inconclusive);
     }
 
     #[test]
     fn a_buffer_with_too_few_runs_leaves_the_verdict_to_the_others() {
         let made = buffers([&[900.0], &around(70.0), &around(42.0), &around(40.0)]);
-        let finding = judge(its_size_matters, made).unwrap();
+        let finding = judge("size of the buffer", made).unwrap();
         assert_eq!(finding.verdict, Verdict::Holds);
         assert!(
             finding.because.contains("slowest over quickest 1.75 times"),
@@ -135,14 +131,14 @@ mod tests {
 
     #[test]
     fn one_buffer_says_nothing_and_one_without_times_little() {
-        let one = vec![Made::new(Method::ReadWrite).timed(&around(40.0))];
+        let one = vec![made(Method::ReadWrite).timed(&around(40.0))];
         assert!(matches!(
-            judge(its_size_matters, one),
-            Err(Missing::Rows(_))
+            judge("size of the buffer", one),
+            Err(Missing::Rows)
         ));
         let untimed = buffers([&[], &around(70.0), &around(42.0), &around(40.0)]);
         assert!(matches!(
-            judge(its_size_matters, untimed),
+            judge("size of the buffer", untimed),
             Err(Missing::Evidence(_))
         ));
     }

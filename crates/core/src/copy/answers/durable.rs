@@ -1,12 +1,11 @@
 //! What durability and a cold source cost.
 
-use super::view::{Numbered, TargetRows};
-use super::{compared, numbers};
+use super::{COMPARED, Numbered, Pair, TargetRows, data_bytes};
 use crate::answer::Verdict;
 use crate::bytes::short;
 use crate::copy::{Method, Source};
 use crate::judge::figures::{duration, number};
-use crate::judge::{Finding, Missing};
+use crate::judge::{Finding, Judged as _, Missing, Relation, numbers};
 
 /// Methods that are compared, the first that has both rows.
 const METHODS: [Method; 7] = [
@@ -22,10 +21,10 @@ const METHODS: [Method; 7] = [
 /// The same copy with and without the `fsync` at its end; and whether the method still
 /// makes a difference with it.
 pub(super) fn it_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Missing> {
-    let (durable, plain) = pair(target, "a durable copy", |row| row.case().durable)?;
-    let time = durable.time_over(&plain)?;
-    let mut because = format!("durable over not: {}", compared([&durable, &plain], &time));
-    if let Ok(bytes) = durable.data_bytes() {
+    let pair = pair(target, |row| row.case().durable)?;
+    let [durable, plain] = pair.rows;
+    let mut because = format!("durable over not: {}", pair.words(COMPARED));
+    if let Ok(bytes) = data_bytes(&durable) {
         because = format!("{because}; the device took {} of contents", short(bytes));
     }
     let (quickest, slowest) = extremes(target, &durable);
@@ -38,9 +37,9 @@ pub(super) fn it_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Missin
         because = format!(
             "{because}; durable, {} is the slowest with {} and {} the quickest with {} \
              ({} MiB/s), {}",
-            slowest.name(),
+            slowest.row.name(),
             duration(apart.median_s[0]),
-            quickest.name(),
+            quickest.row.name(),
             duration(apart.median_s[1]),
             number(rate),
             apart.times()
@@ -51,7 +50,7 @@ pub(super) fn it_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Missin
     rows.sort_unstable();
     rows.dedup();
     Ok(Finding {
-        verdict: time.longer(),
+        verdict: pair.time.is(Relation::LONGER),
         because,
         rows,
     })
@@ -79,64 +78,60 @@ fn extremes<'a>(
 /// The same copy from a source that was not in the page cache. A cold row whose source
 /// was not read from the device is no evidence.
 pub(super) fn cold_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Missing> {
-    let (cold, warm) = pair(target, "a cold source", |row| {
-        row.case().source == Source::Cold
-    })?;
-    let time = cold.time_over(&warm)?;
-    let mut because = format!("cold over warm: {}", compared([&cold, &warm], &time));
-    if let Some(device) = &cold.row.row.evidence.device {
+    let pair = pair(target, |row| row.case().source == Source::Cold)?;
+    let [cold, _] = pair.rows;
+    let mut because = format!("cold over warm: {}", pair.words(COMPARED));
+    if let Some(device) = &cold.evidence().device {
         because = format!("{because}; the device read {}", short(device.reads.bytes));
         // Less than half: the state was lost before the copy, whatever was asked for.
         if device.reads.bytes < cold.case().size_bytes / 2 {
             return Ok(Finding {
                 verdict: Verdict::Inconclusive,
                 because: format!("{because}, less than the file"),
-                rows: numbers(&[cold, warm]),
+                rows: numbers(&pair.rows),
             });
         }
     }
     Ok(Finding {
-        verdict: time.longer(),
+        verdict: pair.time.is(Relation::LONGER),
         because,
-        rows: numbers(&[cold, warm]),
+        rows: numbers(&pair.rows),
     })
 }
 
-/// A row that `is` so, and its counterpart that is warm and not durable.
-fn pair<'a>(
-    target: &TargetRows<'a>,
-    what: &str,
+/// A row that `is` so, against its counterpart that is warm and not durable.
+fn pair<'a, 'b>(
+    target: &'b TargetRows<'a>,
     is: impl Fn(&Numbered<'_>) -> bool,
-) -> Result<(Numbered<'a>, Numbered<'a>), Missing> {
+) -> Result<Pair<'a, 'b>, Missing> {
     for method in METHODS {
         let special = target
             .rows
             .iter()
             .filter(|row| row.case().method == method && is(row) && !row.case().has_whole_buffer());
         for row in special {
-            let plain = target.counterpart(row, what, |case| {
+            let plain = target.like(row, |case| {
                 case.durable = false;
                 case.source = Source::Warm;
             });
             if let Ok(plain) = plain {
-                return Ok((*row, plain));
+                return Pair::of(target, [*row, plain]);
             }
         }
     }
-    Err(Missing::Rows(format!(
-        "no row of {what} and the same without on {}",
-        target.name
-    )))
+    Err(Missing::Rows)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Judge;
-    use super::super::fixture::{Made, SIZE_BYTES, around, judge, noisy};
+    use super::super::fixture::{SIZE_BYTES, judge, made};
     use super::*;
+    use crate::copy::Case;
+    use crate::judge::fixture::{around, noisy};
+    use crate::lab::Row;
 
-    fn verdicts(by: Judge, special: &Made) -> [Verdict; 3] {
-        let plain = Made::new(Method::ReadWrite);
+    fn verdicts(by: &str, special: &Row<Case>) -> [Verdict; 3] {
+        let plain = made(Method::ReadWrite);
         let verdict = |one: &[f64], other: &[f64]| {
             let made = vec![special.clone().timed(one), plain.clone().timed(other)];
             judge(by, made).unwrap().verdict
@@ -151,19 +146,19 @@ mod tests {
     #[test]
     fn opposite_times_flip_both_verdicts() {
         let flips = [Verdict::Holds, Verdict::Refuted, Verdict::Inconclusive];
-        let made = Made::new(Method::ReadWrite);
-        assert_eq!(verdicts(it_takes_longer, &made.clone().durable()), flips);
-        assert_eq!(verdicts(cold_takes_longer, &made.cold()), flips);
+        let row = made(Method::ReadWrite);
+        assert_eq!(verdicts("durable copy", &row.clone().durable()), flips);
+        assert_eq!(verdicts("cold source", &row.cold()), flips);
     }
 
     #[test]
     fn a_source_that_was_not_read_from_the_device_was_not_cold() {
-        let cold = Made::new(Method::ReadWrite)
+        let cold = made(Method::ReadWrite)
             .cold()
             .timed(&around(90.0))
             .writing(0, SIZE_BYTES);
-        let warm = Made::new(Method::ReadWrite).timed(&around(40.0));
-        let finding = judge(cold_takes_longer, vec![cold, warm]).unwrap();
+        let warm = made(Method::ReadWrite).timed(&around(40.0));
+        let finding = judge("cold source", vec![cold, warm]).unwrap();
         assert_eq!(finding.verdict, Verdict::Inconclusive);
         assert!(
             finding.because.contains("the device read 0 B, less"),
@@ -175,14 +170,12 @@ mod tests {
     #[test]
     fn durable_methods_are_set_beside_each_other() {
         let made = vec![
-            Made::new(Method::ReadWrite).durable().timed(&around(200.0)),
-            Made::new(Method::ReadWrite).timed(&around(40.0)),
-            Made::new(Method::MmapMemcpy)
-                .durable()
-                .timed(&around(400.0)),
-            Made::new(Method::Reflink).durable().timed(&around(1.0)),
+            made(Method::ReadWrite).durable().timed(&around(200.0)),
+            made(Method::ReadWrite).timed(&around(40.0)),
+            made(Method::MmapMemcpy).durable().timed(&around(400.0)),
+            made(Method::Reflink).durable().timed(&around(1.0)),
         ];
-        let finding = judge(it_takes_longer, made).unwrap();
+        let finding = judge("durable copy", made).unwrap();
         assert_eq!(finding.rows, [1, 2, 3]);
         assert!(
             finding
@@ -196,12 +189,9 @@ mod tests {
     #[test]
     fn without_a_counterpart_nothing_is_said() {
         let lone = vec![
-            Made::new(Method::ReadWrite).durable().timed(&around(200.0)),
-            Made::new(Method::Sendfile).timed(&around(40.0)),
+            made(Method::ReadWrite).durable().timed(&around(200.0)),
+            made(Method::Sendfile).timed(&around(40.0)),
         ];
-        assert!(matches!(
-            judge(it_takes_longer, lone),
-            Err(Missing::Rows(_))
-        ));
+        assert!(matches!(judge("durable copy", lone), Err(Missing::Rows)));
     }
 }

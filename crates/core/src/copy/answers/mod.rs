@@ -5,102 +5,159 @@ mod buffer;
 mod durable;
 mod methods;
 mod reflink;
-mod view;
 
 #[cfg(test)]
 pub(super) mod fixture;
 
-use super::CopyResult;
+use super::{CopyResult, CopyRow, Measure, Method, Yardstick};
 use crate::answer::Answer;
-use crate::judge::{self, Compared, Finding, Missing, figures::duration};
-use view::{Numbered, TargetRows};
+use crate::bytes::grouped;
+use crate::judge::{
+    self, Also, By, Claim, Judged as _, Missing, Pick, Relation, SAME_WITHIN, Times,
+};
 
-/// Judges one claim on one target.
-type Judge = fn(&TargetRows<'_>) -> Result<Finding, Missing>;
+type TargetRows<'a> = judge::TargetRows<'a, CopyRow, CopyResult>;
+type Numbered<'a> = judge::Numbered<'a, CopyRow>;
+type Pair<'a, 'b> = judge::Pair<'a, 'b, CopyRow, CopyResult>;
+
+/// `mmap_memcpy 30.0 ms, read_write whole file 140 ms, 0.21 times (95 %: 0.20–0.22)`.
+const COMPARED: &str = "{name0} {time0}, {name1} {time1}, {times}";
+
+const PAGE_FAULTS: Also<CopyRow, CopyResult> = Also::Each("; page faults {0} and {1}", |row| {
+    row.row.figures.faults.map(grouped)
+});
 
 /// The claims, in the order they are printed.
-const CLAIMS: [(&str, Judge); 10] = [
-    (
-        "a copy with mmap is 4 to 5 times as fast as one with read and write",
-        article::mmap_is_four_times_as_fast,
-    ),
-    (
-        "read and write are slow because one buffer takes the whole file",
-        article::the_whole_buffer_is_slow,
-    ),
-    (
-        "the size of the buffer of read and write matters",
-        buffer::its_size_matters,
-    ),
-    (
-        "fgetc and fputc are slow because of their calls for each byte, not because of system calls",
-        methods::characters_are_slow,
-    ),
-    (
-        "mapping both files and memcpy beats handing the mapped source to write",
-        methods::memcpy_beats_write,
-    ),
-    (
-        "a copy inside the kernel is faster than read and write with the best buffer",
-        methods::the_kernel_is_faster,
-    ),
-    (
-        "the quickest method here is at least as fast as cp",
-        methods::as_fast_as_cp,
-    ),
-    (
-        "a durable copy takes longer than one to the page cache",
-        durable::it_takes_longer,
-    ),
-    (
-        "a copy from a cold source takes longer than from a warm one",
-        durable::cold_takes_longer,
-    ),
-    (
-        "a reflink copies no data, and takes less time than a copy",
-        reflink::copies_nothing,
-    ),
+const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = [
+    Claim {
+        text: "a copy with mmap is 4 to 5 times as fast as one with read and write",
+        by: By::Rows(article::mmap_is_four_times_as_fast),
+    },
+    Claim {
+        text: "read and write are slow because one buffer takes the whole file",
+        by: By::Times(Times {
+            rows: Pick::By(article::whole_and_smaller_buffer),
+            relation: Relation::LONGER,
+            words: COMPARED,
+            also: &[PAGE_FAULTS, Also::Both(article::memory)],
+        }),
+    },
+    Claim {
+        text: "the size of the buffer of read and write matters",
+        by: By::Rows(buffer::its_size_matters),
+    },
+    Claim {
+        text: "fgetc and fputc are slow because of their calls for each byte, not because of \
+               system calls",
+        by: By::Times(Times {
+            // The same library's buffer without a lock for each byte, and with about as many
+            // system calls.
+            rows: Pick::Best([Some(Method::FgetcFputc), Some(Method::GetcUnlocked)]),
+            relation: Relation::LONGER,
+            words: COMPARED,
+            also: &[Also::Each("; system calls {0} and {1}", |row| {
+                row.row.figures.calls.map(grouped)
+            })],
+        }),
+    },
+    Claim {
+        text: "mapping both files and memcpy beats handing the mapped source to write",
+        by: By::Times(Times {
+            // The article's suggestion to try memcpy: two mappings against one and a write.
+            rows: Pick::Best([Some(Method::MmapWrite), Some(Method::MmapMemcpy)]),
+            relation: Relation::LONGER,
+            words: COMPARED,
+            also: &[PAGE_FAULTS],
+        }),
+    },
+    Claim {
+        text: "a copy inside the kernel is faster than read and write with the best buffer",
+        by: By::Times(Times {
+            rows: Pick::By(methods::buffered_and_inside),
+            relation: Relation::LONGER,
+            words: COMPARED,
+            also: &[Also::Each(
+                "; each byte passes user memory {0} and {1} times",
+                |row| {
+                    let bytes = row.row.figures.user_bytes? as f64;
+                    Some(format!("{:.0}", bytes / row.case().size_bytes as f64))
+                },
+            )],
+        }),
+    },
+    Claim {
+        text: "the quickest method here is at least as fast as cp",
+        by: By::Times(Times {
+            rows: Pick::By(methods::quickest_and_cp),
+            relation: Relation::AtMost(SAME_WITHIN),
+            words: COMPARED,
+            also: &[Also::Both(methods::start_of_cp)],
+        }),
+    },
+    Claim {
+        text: "a durable copy takes longer than one to the page cache",
+        by: By::Rows(durable::it_takes_longer),
+    },
+    Claim {
+        text: "a copy from a cold source takes longer than from a warm one",
+        by: By::Rows(durable::cold_takes_longer),
+    },
+    Claim {
+        text: "a reflink copies no data, and takes less time than a copy",
+        by: By::Rows(reflink::copies_nothing),
+    },
 ];
 
 /// Judges the experiment's claims on its rows. Claims about rows that were not measured
 /// on any target are not made.
 pub fn answers(result: &CopyResult) -> Vec<Answer> {
-    judge::answers(&CLAIMS, &TargetRows::of(result), |target| target.name)
+    judge::answers(&CLAIMS, targets(result))
 }
 
-/// `mmap_memcpy 30.0 ms, read_write whole file 140 ms, 0.21 times (95 %: 0.20–0.22)`.
-fn compared(rows: [&Numbered<'_>; 2], compared: &Compared) -> String {
-    format!(
-        "{} {}, {} {}, {}",
-        rows[0].name(),
-        duration(compared.median_s[0]),
-        rows[1].name(),
-        duration(compared.median_s[1]),
-        compared.times()
-    )
+fn targets(result: &CopyResult) -> Vec<TargetRows<'_>> {
+    TargetRows::of(result, &result.targets, result.numbered(), [].into_iter())
 }
 
-fn numbers(rows: &[Numbered<'_>]) -> Vec<usize> {
-    rows.iter().map(|row| row.number).collect()
+/// The row of a method, from a warm source, to the page cache.
+fn plain<'a>(target: &TargetRows<'a>, method: Method) -> Result<Numbered<'a>, Missing> {
+    target.best(|row| row.kind() == Some(method))
+}
+
+/// A yardstick's median for as many bytes as `row` copies, seconds.
+fn yardstick_s(target: &TargetRows<'_>, measure: Measure, row: &Numbered<'_>) -> Option<f64> {
+    let fits = |yardstick: &&Yardstick| {
+        yardstick.measure == measure
+            && (yardstick.size_bytes == row.case().size_bytes || measure == Measure::ProgramStart)
+            && (!measure.is_of_target() || yardstick.target.as_deref() == Some(target.name))
+    };
+    let mut yardsticks = target.result.own.yardsticks.iter();
+    Some(yardsticks.find(fits)?.timing.median_s)
+}
+
+/// Bytes of file contents that the device took, while it ran and after, if they were
+/// counted without loss.
+fn data_bytes(row: &Numbered<'_>) -> Result<u64, Missing> {
+    row.whole()?;
+    row.row.figures.data_bytes.ok_or_else(|| row.unseen())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::fixture::{Made, around, result};
+    use super::fixture::{made, result};
     use super::*;
     use crate::answer::Verdict;
-    use crate::copy::Method;
+    use crate::judge::fixture::around;
 
     #[test]
     fn nothing_is_claimed_about_rows_that_were_not_measured() {
         assert!(answers(&result(Vec::new())).is_empty());
-        let one = vec![Made::new(Method::Sendfile).timed(&around(50.0))];
+        let one = vec![made(Method::Sendfile).timed(&around(50.0))];
         assert!(answers(&result(one)).is_empty());
     }
 
     #[test]
     fn rows_without_times_are_inconclusive_and_say_why() {
-        let rows = [Method::Sendfile, Method::Cp].map(Made::new).to_vec();
+        let rows = [Method::Sendfile, Method::Cp].map(made).to_vec();
         let answers = answers(&result(rows));
         assert_eq!(answers.len(), 1, "{answers:?}");
         assert_eq!(answers[0].verdict, Verdict::Inconclusive);

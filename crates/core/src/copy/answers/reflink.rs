@@ -1,43 +1,39 @@
 //! Sharing blocks instead of copying them.
 
-use super::view::TargetRows;
-use super::{compared, numbers};
+use super::{COMPARED, Pair, TargetRows, data_bytes, plain};
 use crate::answer::Verdict;
 use crate::bytes::short;
 use crate::copy::Method;
-use crate::judge::{Finding, Missing};
+use crate::judge::{Finding, Judged as _, Missing, Relation, numbers};
 
 /// Contents above this part of the file mean that it was copied.
 const COPIED_PART: u64 = 100;
 
 /// Decided by the device first: what writes the contents is no reflink, however quick.
 pub(super) fn copies_nothing(target: &TargetRows<'_>) -> Result<Finding, Missing> {
-    let reflink = target.plain(Method::Reflink)?;
-    let copy = target.plain(Method::ReadWrite)?;
-    let bytes = reflink.data_bytes()?;
-    let time = copy.time_over(&reflink)?;
+    let reflink = plain(target, Method::Reflink)?;
+    let copy = plain(target, Method::ReadWrite)?;
+    let bytes = data_bytes(&reflink)?;
+    let pair = Pair::of(target, [copy, reflink])?;
     let copied = bytes > reflink.case().size_bytes / COPIED_PART;
     let verdict = if copied {
         Verdict::Refuted
     } else {
-        time.longer()
+        pair.time.is(Relation::LONGER)
     };
     let mut because = format!(
         "{}; the device took {} of contents for the reflink",
-        compared([&copy, &reflink], &time),
+        pair.words(COMPARED),
         short(bytes)
     );
-    if let Ok(bytes) = copy.data_bytes() {
+    if let Ok(bytes) = data_bytes(&copy) {
         because = format!("{because} and {} for the copy", short(bytes));
     }
     let mut rows = vec![copy, reflink];
-    let shares = [Method::CopyFileRange, Method::Cp].map(|method| target.plain(method));
+    let shares = [Method::CopyFileRange, Method::Cp].map(|method| plain(target, method));
     for row in shares.into_iter().flatten() {
-        if row
-            .data_bytes()
-            .is_ok_and(|bytes| bytes <= row.case().size_bytes / COPIED_PART)
-        {
-            because = format!("{because}; {} shares blocks as well", row.name());
+        if data_bytes(&row).is_ok_and(|bytes| bytes <= row.case().size_bytes / COPIED_PART) {
+            because = format!("{because}; {} shares blocks as well", row.row.name());
             rows.push(row);
         }
     }
@@ -50,23 +46,26 @@ pub(super) fn copies_nothing(target: &TargetRows<'_>) -> Result<Finding, Missing
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Made, SIZE_BYTES, around, judge, noisy};
+    use super::super::fixture::{SIZE_BYTES, judge, made};
     use super::*;
+    use crate::copy::Case;
+    use crate::judge::fixture::{around, noisy};
+    use crate::lab::Row;
 
-    fn pair(reflink: Made) -> Vec<Made> {
-        let copy = Made::new(Method::ReadWrite)
+    fn pair(reflink: Row<Case>) -> Vec<Row<Case>> {
+        let copy = made(Method::ReadWrite)
             .timed(&around(60.0))
             .writing(0, SIZE_BYTES);
         vec![reflink, copy]
     }
 
-    fn reflink(times_ms: &[f64]) -> Made {
-        Made::new(Method::Reflink).timed(times_ms)
+    fn reflink(times_ms: &[f64]) -> Row<Case> {
+        made(Method::Reflink).timed(times_ms)
     }
 
     #[test]
     fn no_data_and_less_time_hold() {
-        let finding = judge(copies_nothing, pair(reflink(&around(1.0)).writing(0, 0))).unwrap();
+        let finding = judge("a reflink", pair(reflink(&around(1.0)).writing(0, 0))).unwrap();
         assert_eq!(finding.verdict, Verdict::Holds);
         assert!(
             finding
@@ -80,14 +79,14 @@ mod tests {
     #[test]
     fn data_refutes_whatever_the_times_say() {
         let made = reflink(&around(1.0)).writing(0, SIZE_BYTES);
-        let finding = judge(copies_nothing, pair(made)).unwrap();
+        let finding = judge("a reflink", pair(made)).unwrap();
         assert_eq!(finding.verdict, Verdict::Refuted);
     }
 
     #[test]
     fn more_time_refutes_and_noise_leaves_it_open() {
         let verdict = |times: &[f64]| {
-            judge(copies_nothing, pair(reflink(times).writing(0, 0)))
+            judge("a reflink", pair(reflink(times).writing(0, 0)))
                 .unwrap()
                 .verdict
         };
@@ -100,7 +99,7 @@ mod tests {
         let lossy = reflink(&around(1.0)).writing(0, 0).losing(3);
         for made in [lossy, reflink(&around(1.0))] {
             assert!(matches!(
-                judge(copies_nothing, pair(made)),
+                judge("a reflink", pair(made)),
                 Err(Missing::Evidence(_))
             ));
         }
@@ -108,9 +107,9 @@ mod tests {
 
     #[test]
     fn who_else_shares_is_named() {
-        let mut made = pair(reflink(&around(1.0)).writing(0, 0));
-        made.push(Made::new(Method::Cp).timed(&around(2.0)).writing(0, 0));
-        let finding = judge(copies_nothing, made).unwrap();
+        let mut rows = pair(reflink(&around(1.0)).writing(0, 0));
+        rows.push(made(Method::Cp).timed(&around(2.0)).writing(0, 0));
+        let finding = judge("a reflink", rows).unwrap();
         assert_eq!(finding.rows, [2, 1, 3]);
         assert!(finding.because.ends_with("; cp shares blocks as well"));
     }

@@ -1,10 +1,10 @@
 //! The second read of the same file.
 
-use super::view::{Numbered, TargetRows};
+use super::{Numbered, TargetRows, in_state};
 use crate::answer::Verdict;
 use crate::bytes::short;
 use crate::judge::figures::duration;
-use crate::judge::{Compared, Finding, Missing};
+use crate::judge::{Compared, Finding, Missing, Relation};
 use crate::page_cache::{Reader, SeriesRead, State};
 
 /// First and second read of the largest file of a state.
@@ -16,20 +16,13 @@ struct Twice<'a> {
 }
 
 fn twice<'a>(target: &TargetRows<'a>, state: State) -> Result<Twice<'a>, Missing> {
-    let rows = target.in_state(state)?;
+    let rows = in_state(target, state)?.into_iter();
     let row = rows
-        .into_iter()
-        .filter(|row| row.row.row.case.reader == Reader::Read && row.row.series.len() > 1)
-        .max_by_key(|row| row.row.row.case.size_bytes);
-    let row = row.ok_or_else(|| {
-        Missing::Rows(format!(
-            "no {} file was read twice on {}",
-            state.as_str(),
-            target.name
-        ))
-    })?;
+        .filter(|row| row.case().reader == Reader::Read && row.row.series.len() > 1)
+        .max_by_key(|row| row.case().size_bytes)
+        .ok_or(Missing::Rows)?;
     let [first, second, ..] = row.row.series.as_slice() else {
-        return Err(Missing::Rows(format!("row {} was read once", row.number)));
+        return Err(Missing::Rows);
     };
     let first_over_second = Compared::of(
         (row.number, &first.timing.samples_s),
@@ -74,12 +67,12 @@ impl Twice<'_> {
 /// Faster, with all of the file resident before it and nothing fetched.
 pub(super) fn the_cache_explains_it(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let twice = twice(target, State::Cold)?;
-    let cached = twice.second.resident_before_bytes >= twice.row.row.row.case.size_bytes;
+    let cached = twice.second.resident_before_bytes >= twice.row.case().size_bytes;
     let fetched = twice
         .second
         .storage_read_bytes
         .is_none_or(|bytes| bytes > 0);
-    let (verdict, but) = match twice.first_over_second.longer() {
+    let (verdict, but) = match twice.first_over_second.is(Relation::LONGER) {
         Verdict::Holds if !cached => (
             Verdict::Refuted,
             "; it is faster with a part of the file resident only",
@@ -102,8 +95,8 @@ pub(super) fn the_cache_explains_it(target: &TargetRows<'_>) -> Result<Finding, 
 pub(super) fn without_the_cache(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let twice = twice(target, State::Direct)?;
     let verdict = match (
-        twice.first_over_second.longer(),
-        twice.first_over_second.same(),
+        twice.first_over_second.is(Relation::LONGER),
+        twice.first_over_second.is(Relation::Same),
     ) {
         (_, Verdict::Holds) | (Verdict::Refuted, _) => Verdict::Refuted,
         (verdict, _) => verdict,
@@ -117,14 +110,21 @@ pub(super) fn without_the_cache(target: &TargetRows<'_>) -> Result<Finding, Miss
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{FAST, Made, SLOW, SLOW_TOO, WIDE, judge};
+    use super::super::fixture::{judge, made};
     use super::*;
+    use crate::judge::fixture::{FAST, SLOW, SLOW_TOO, WIDE};
+    use crate::page_cache::PageCacheRow;
 
     const GIB: u64 = 1 << 30;
 
-    fn series(state: State, second: &[f64], resident: u64, storage: Option<u64>) -> Vec<Made> {
+    fn series(
+        state: State,
+        second: &[f64],
+        resident: u64,
+        storage: Option<u64>,
+    ) -> Vec<PageCacheRow> {
         vec![
-            Made::new(state, Reader::Read, GIB)
+            made(state, Reader::Read, GIB)
                 .timed(&SLOW)
                 .then(&SLOW, 0, Some(GIB))
                 .then(second, resident, storage),
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn the_cache_must_hold_the_file_and_nothing_be_fetched() {
         let found = judge(
-            the_cache_explains_it,
+            "because the first",
             series(State::Cold, &FAST, GIB, Some(0)),
         )
         .unwrap();
@@ -154,7 +154,7 @@ mod tests {
             (&FAST, GIB, None, Verdict::Inconclusive),
         ] {
             let made = series(State::Cold, second, resident, storage);
-            let found = judge(the_cache_explains_it, made).unwrap();
+            let found = judge("because the first", made).unwrap();
             assert_eq!(found.verdict, due, "{}", found.because);
         }
     }
@@ -168,14 +168,14 @@ mod tests {
             (&WIDE, Verdict::Inconclusive),
         ] {
             let made = series(State::Direct, second, 0, Some(GIB));
-            let found = judge(without_the_cache, made).unwrap();
+            let found = judge("bypasses the cache", made).unwrap();
             assert_eq!(found.verdict, due, "{}", found.because);
         }
     }
 
     #[test]
     fn a_file_read_once_says_nothing() {
-        let once = vec![Made::new(State::Cold, Reader::Read, GIB).timed(&SLOW)];
-        assert!(judge(the_cache_explains_it, once).is_err());
+        let once = vec![made(State::Cold, Reader::Read, GIB).timed(&SLOW)];
+        assert!(judge("because the first", once).is_err());
     }
 }

@@ -9,69 +9,89 @@ mod memory;
 mod parse;
 mod residency;
 mod sizes;
-mod view;
 
 #[cfg(test)]
 pub(super) mod fixture;
 
-use super::PageCacheResult;
+use super::{PageCacheResult, PageCacheRow, Parse, Reader, State};
 use crate::answer::Answer;
-use crate::judge::{self, Finding, Missing};
-use view::TargetRows;
+use crate::judge::{self, Also, By, Claim, Missing, Pick, Relation, Times};
 
-/// Judges one claim on one target.
-type Judge = fn(&TargetRows<'_>) -> Result<Finding, Missing>;
+type TargetRows<'a> = judge::TargetRows<'a, PageCacheRow, PageCacheResult>;
+type Numbered<'a> = judge::Numbered<'a, PageCacheRow>;
+type Pair<'a, 'b> = judge::Pair<'a, 'b, PageCacheRow, PageCacheResult>;
+
+/// Reading all of a cached file into a new buffer.
+const WARM_READ: (State, Reader, Parse) = (State::Warm, Reader::Read, Parse::None);
 
 /// The claims, in the order they are printed.
-const CLAIMS: [(&str, Judge); 12] = [
-    (
-        "a file that is cached is read faster than one that is not",
-        sizes::warm_is_faster,
-    ),
-    (
-        "for a large file it no longer matters whether it is cached",
-        sizes::stops_mattering,
-    ),
-    (
-        "most of the time of a warm read of a large file goes into page faults of its new buffer",
-        memory::faults_are_most,
-    ),
-    (
-        "a warm read into a buffer that is used again is a copy at the speed of memory",
-        memory::reused_is_a_copy,
-    ),
-    (
-        "mapping a large cached file is faster than reading it into a new buffer",
-        memory::mapping_is_faster,
-    ),
-    (
-        "the second read is faster because the first left the file in the cache",
-        again::the_cache_explains_it,
-    ),
-    (
-        "a read that bypasses the cache is faster the second time",
-        again::without_the_cache,
-    ),
-    (
-        "reading a file once leaves all of it in the cache",
-        residency::all_is_cached,
-    ),
-    (
-        "RWF_DONTCACHE leaves nothing of the file in the cache",
-        residency::dontcache_leaves_nothing,
-    ),
-    (
-        "what is called cold came from the device, what is called warm did not",
-        residency::cold_is_from_the_device,
-    ),
-    (
-        "for a program that parses JSON the cache hardly matters",
-        parse::json_hides_the_cache,
-    ),
-    (
-        "for a program that only adds the bytes up the cache matters",
-        parse::cheap_work_shows_it,
-    ),
+const CLAIMS: [Claim<PageCacheRow, PageCacheResult>; 12] = [
+    Claim {
+        text: "a file that is cached is read faster than one that is not",
+        by: By::Rows(sizes::warm_is_faster),
+    },
+    Claim {
+        text: "for a large file it no longer matters whether it is cached",
+        by: By::Rows(sizes::stops_mattering),
+    },
+    Claim {
+        text: "most of the time of a warm read of a large file goes into page faults of its new \
+               buffer",
+        by: By::Times(Times {
+            // What it takes longer than into a buffer that is used again, its faults took:
+            // most of it when it takes more than twice as long.
+            rows: Pick::Largest([WARM_READ, (State::Warm, Reader::ReadReused, Parse::None)]),
+            relation: Relation::Above(2.0),
+            words: "{size0}: read {time0}, read_reused {time1}, {times}",
+            also: &[Also::Both(|pair| Some(memory::of_the_new_buffer(pair)))],
+        }),
+    },
+    Claim {
+        text: "a warm read into a buffer that is used again is a copy at the speed of memory",
+        by: By::Rows(memory::reused_is_a_copy),
+    },
+    Claim {
+        text: "mapping a large cached file is faster than reading it into a new buffer",
+        by: By::Times(Times {
+            // A mapping clears no pages and copies nothing.
+            rows: Pick::Largest([WARM_READ, (State::Warm, Reader::Mmap, Parse::None)]),
+            relation: Relation::LONGER,
+            words: "{size0}: read {time0}, mmap {time1} with every byte added up, {times}",
+            also: &[memory::MINOR_FAULTS],
+        }),
+    },
+    Claim {
+        text: "the second read is faster because the first left the file in the cache",
+        by: By::Rows(again::the_cache_explains_it),
+    },
+    Claim {
+        text: "a read that bypasses the cache is faster the second time",
+        by: By::Rows(again::without_the_cache),
+    },
+    Claim {
+        text: "reading a file once leaves all of it in the cache",
+        by: By::Rows(residency::all_is_cached),
+    },
+    Claim {
+        text: "RWF_DONTCACHE leaves nothing of the file in the cache",
+        by: By::Rows(residency::dontcache_leaves_nothing),
+    },
+    Claim {
+        text: "what is called cold came from the device, what is called warm did not",
+        by: By::Rows(residency::cold_is_from_the_device),
+    },
+    Claim {
+        text: "for a program that parses JSON the cache hardly matters",
+        // Faster when cold: the cache does not help either.
+        by: By::Rows(|target| parse::matters(target, Parse::Json, Relation::SameOrLess)),
+    },
+    Claim {
+        text: "for a program that only adds the bytes up the cache matters",
+        // The other end: work as cheap as can be.
+        by: By::Rows(|target| {
+            parse::matters(target, Parse::Checksum, Relation::Above(judge::SAME_WITHIN))
+        }),
+    },
 ];
 
 /// Judges the experiment's claims on its rows.
@@ -79,26 +99,42 @@ const CLAIMS: [(&str, Judge); 12] = [
 /// A claim about rows that were not measured on any target is not made: who asks for
 /// one state gets no verdicts that compare it with another.
 pub fn answers(result: &PageCacheResult) -> Vec<Answer> {
-    judge::answers(&CLAIMS, &TargetRows::of(result), |target| target.name)
+    judge::answers(&CLAIMS, targets(result))
+}
+
+fn targets(result: &PageCacheResult) -> Vec<TargetRows<'_>> {
+    TargetRows::of(result, &result.targets, result.numbered(), [].into_iter())
+}
+
+/// Rows of a state without parser, of any reader and size; never empty.
+fn in_state<'a>(target: &TargetRows<'a>, state: State) -> Result<Vec<Numbered<'a>>, Missing> {
+    let asked = || {
+        let rows = target.rows.iter().copied();
+        rows.filter(|row| row.row.asked_state == state && row.case().parse == Parse::None)
+    };
+    let right: Vec<Numbered<'a>> = asked().filter(|row| row.row.is_as_asked()).collect();
+    if right.is_empty() {
+        return Err(asked().find_map(|row| row.unfit()).unwrap_or(Missing::Rows));
+    }
+    Ok(right)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::fixture::{Made, result};
+    use super::fixture::{made, result};
     use super::*;
-    use crate::page_cache::{Reader, State};
 
     #[test]
     fn nothing_is_claimed_about_rows_that_were_not_measured() {
         assert!(answers(&result(Vec::new())).is_empty());
-        let warm = Made::new(State::Warm, Reader::Read, 4096).timed(&[5.0; 5]);
+        let warm = made(State::Warm, Reader::Read, 4096).timed(&[5.0; 5]);
         assert!(answers(&result(vec![warm])).is_empty());
     }
 
     #[test]
     fn a_cold_row_that_was_not_cold_decides_nothing() {
-        let warm = Made::new(State::Warm, Reader::Read, 4096).timed(&[5.0; 5]);
-        let held = Made::new(State::Warm, Reader::Read, 4096)
+        let warm = made(State::Warm, Reader::Read, 4096).timed(&[5.0; 5]);
+        let held = made(State::Warm, Reader::Read, 4096)
             .timed(&[50.0, 51.0, 52.0, 53.0, 54.0])
             .asked(State::Cold, "mapped by process 7");
         let answers = answers(&result(vec![warm, held]));

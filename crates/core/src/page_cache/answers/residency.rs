@@ -1,10 +1,10 @@
 //! What is in the cache, and what came from the device.
 
-use super::view::{Numbered, TargetRows, numbers};
+use super::{Numbered, TargetRows, in_state};
 use crate::answer::Verdict;
 use crate::bytes::short;
 use crate::judge::figures::rate;
-use crate::judge::{Finding, Missing};
+use crate::judge::{Finding, Missing, numbers};
 use crate::page_cache::{PageCacheRow, Reader, State};
 
 /// Share of the bytes read that must have come from the device for a cold read.
@@ -13,7 +13,7 @@ const FROM_DEVICE_SHARE: f64 = 0.95;
 
 /// Rows with the share of the file that was resident afterwards, or why it is not known.
 fn after<'a>(target: &TargetRows<'a>, state: State) -> Result<Vec<(Numbered<'a>, f64)>, Missing> {
-    let rows = target.in_state(state)?.into_iter();
+    let rows = in_state(target, state)?.into_iter();
     let known: Vec<(Numbered<'a>, f64)> = rows
         .filter_map(|row| Some((row, row.row.figures.resident_after_share?)))
         .collect();
@@ -33,7 +33,7 @@ fn least_and_most(known: &[(Numbered<'_>, f64)]) -> String {
             "{} % of {} after {}",
             rate(share * 100.0),
             row.size(),
-            row.row.row.case.reader.as_str()
+            row.case().reader.as_str()
         )
     };
     let order = |a: &&(Numbered<'_>, f64), b: &&(Numbered<'_>, f64)| f64::total_cmp(&a.1, &b.1);
@@ -51,10 +51,9 @@ fn least_and_most(known: &[(Numbered<'_>, f64)]) -> String {
 pub(super) fn all_is_cached(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let mut known = after(target, State::Cold)?;
     // Random reads were not asked for the whole file.
-    known.retain(|(row, _)| row.row.row.case.reader != Reader::PreadRandom);
+    known.retain(|(row, _)| row.case().reader != Reader::PreadRandom);
     if known.is_empty() {
-        let why = format!("no whole file was read from cold on {}", target.name);
-        return Err(Missing::Rows(why));
+        return Err(Missing::Rows);
     }
     Ok(Finding {
         verdict: Verdict::from_fact(known.iter().all(|(_, share)| *share >= 1.0)),
@@ -81,18 +80,10 @@ fn fetched(row: &PageCacheRow) -> Option<u64> {
 
 /// Cold rows against the bytes from storage, and warm ones.
 pub(super) fn cold_is_from_the_device(target: &TargetRows<'_>) -> Result<Finding, Missing> {
-    let cold = target.in_state(State::Cold)?;
-    let warm = target.in_state(State::Warm).unwrap_or_default();
-    let lossy = cold
-        .iter()
-        .chain(&warm)
-        .find(|row| row.row.row.evidence.lost_events > 0);
-    if let Some(lossy) = lossy {
-        let lost = lossy.row.row.evidence.lost_events;
-        return Err(Missing::Evidence(format!(
-            "{lost} events were lost in row {}",
-            lossy.number
-        )));
+    let cold = in_state(target, State::Cold)?;
+    let warm = in_state(target, State::Warm).unwrap_or_default();
+    for row in cold.iter().chain(&warm) {
+        row.whole()?;
     }
     let known = |rows: &[Numbered<'_>]| -> Result<Vec<(usize, u64, u64)>, Missing> {
         let bytes = rows.iter().map(|row| {
@@ -144,19 +135,19 @@ pub(super) fn cold_is_from_the_device(target: &TargetRows<'_>) -> Result<Finding
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Made, judge};
+    use super::super::fixture::{judge, made};
     use super::*;
 
     const MIB: u64 = 1 << 20;
 
-    fn cold(reader: Reader) -> Made {
-        Made::new(State::Cold, reader, MIB)
+    fn cold(reader: Reader) -> PageCacheRow {
+        made(State::Cold, reader, MIB)
     }
 
     #[test]
     fn all_of_the_file_after_a_cold_read() {
         let whole = vec![cold(Reader::Read).resident(0, MIB)];
-        let found = judge(all_is_cached, whole).unwrap();
+        let found = judge("leaves all of it", whole).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);
         assert_eq!(
             found.because,
@@ -167,43 +158,37 @@ mod tests {
             cold(Reader::Mmap).resident(0, MIB / 2),
             cold(Reader::PreadRandom).resident(0, 4096),
         ];
-        let found = judge(all_is_cached, part).unwrap();
+        let found = judge("leaves all of it", part).unwrap();
         assert_eq!((found.verdict, found.rows), (Verdict::Refuted, vec![1, 2]));
-        assert!(judge(all_is_cached, vec![cold(Reader::Read)]).is_err());
+        assert!(judge("leaves all of it", vec![cold(Reader::Read)]).is_err());
     }
 
     #[test]
     fn nothing_after_dontcache() {
-        let made = |after| vec![Made::new(State::Dontcache, Reader::Read, MIB).resident(0, after)];
-        let verdict = |after| {
-            judge(dontcache_leaves_nothing, made(after))
-                .unwrap()
-                .verdict
-        };
+        let rows = |after| vec![made(State::Dontcache, Reader::Read, MIB).resident(0, after)];
+        let verdict = |after| judge("RWF_DONTCACHE", rows(after)).unwrap().verdict;
         assert_eq!(verdict(0), Verdict::Holds);
         assert_eq!(verdict(4096), Verdict::Refuted);
     }
 
     #[test]
     fn cold_rows_fetch_what_they_read_and_warm_ones_nothing() {
-        let made = |cold_bytes, warm_bytes| {
+        let rows = |cold_bytes, warm_bytes| {
             vec![
                 cold(Reader::Read).fetching(cold_bytes),
-                Made::new(State::Warm, Reader::Read, MIB).fetching(warm_bytes),
+                made(State::Warm, Reader::Read, MIB).fetching(warm_bytes),
             ]
         };
-        let found = judge(cold_is_from_the_device, made(MIB, 0)).unwrap();
+        let found = judge("called cold", rows(MIB, 0)).unwrap();
         assert_eq!((found.verdict, found.rows), (Verdict::Holds, vec![1, 2]));
         for (cold_bytes, warm_bytes, wrong) in [(0, 0, 1), (MIB / 2, 0, 1), (MIB, 4096, 2)] {
-            let found = judge(cold_is_from_the_device, made(cold_bytes, warm_bytes)).unwrap();
+            let found = judge("called cold", rows(cold_bytes, warm_bytes)).unwrap();
             assert_eq!((found.verdict, found.rows), (Verdict::Refuted, vec![wrong]));
         }
-        assert!(judge(cold_is_from_the_device, vec![cold(Reader::Read)]).is_err());
+        assert!(judge("called cold", vec![cold(Reader::Read)]).is_err());
         let lossy = vec![cold(Reader::Read).fetching(MIB).losing(3)];
         assert_eq!(
-            judge(cold_is_from_the_device, lossy)
-                .unwrap_err()
-                .into_why(),
+            judge("called cold", lossy).unwrap_err().into_why(),
             "3 events were lost in row 1"
         );
     }
@@ -213,11 +198,11 @@ mod tests {
         let made = vec![
             cold(Reader::Read).charged(MIB),
             // Somebody else's requests on the same disk.
-            Made::new(State::Warm, Reader::Read, MIB)
+            made(State::Warm, Reader::Read, MIB)
                 .fetching(4096)
                 .charged(0),
         ];
-        let found = judge(cold_is_from_the_device, made).unwrap();
+        let found = judge("called cold", made).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);
     }
 }

@@ -1,45 +1,27 @@
 //! Warm against cold, by size.
 
-use super::view::{Numbered, TargetRows, numbers};
+use super::{Pair, TargetRows, WARM_READ};
 use crate::answer::Verdict;
-use crate::judge::figures::{duration, number};
-use crate::judge::{Compared, Finding, Missing};
-use crate::page_cache::{Reader, State};
+use crate::judge::figures::number;
+use crate::judge::{Finding, Missing, Relation, numbers};
+use crate::page_cache::{Parse, Reader, State};
 
-/// Cold and warm `read` of one size.
-struct Pair<'a> {
-    rows: [Numbered<'a>; 2],
-    cold_over_warm: Compared,
-}
-
-fn pairs<'a>(target: &TargetRows<'a>) -> Result<Vec<Pair<'a>>, Missing> {
-    let pairs = target.pairs((State::Cold, Reader::Read), (State::Warm, Reader::Read))?;
-    let compared = pairs.into_iter().map(|rows| {
-        let cold_over_warm = rows[0].time_over(&rows[1])?;
-        Ok(Pair {
-            rows,
-            cold_over_warm,
-        })
-    });
-    compared.collect()
+/// Cold and warm `read` of each size.
+fn pairs<'a, 'b>(target: &'b TargetRows<'a>) -> Result<Vec<Pair<'a, 'b>>, Missing> {
+    let cold = (State::Cold, Reader::Read, Parse::None);
+    let pairs = target.each_size([cold, WARM_READ])?.into_iter();
+    pairs.map(|rows| Pair::of(target, rows)).collect()
 }
 
 /// `1 MiB 1.75 ms cold, 240 µs warm, 7.29 times (95 %: 7.01–7.51)`.
-fn figures(pair: &Pair<'_>) -> String {
-    let [cold_s, warm_s] = pair.cold_over_warm.median_s;
-    format!(
-        "{} {} cold, {} warm, {}",
-        pair.rows[0].size(),
-        duration(cold_s),
-        duration(warm_s),
-        pair.cold_over_warm.times()
-    )
+fn figures(pair: &Pair<'_, '_>) -> String {
+    pair.words("{size0} {time0} cold, {time1} warm, {times}")
 }
 
 /// At every size that was measured.
 pub(super) fn warm_is_faster(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let pairs = pairs(target)?;
-    let verdicts = || pairs.iter().map(|pair| pair.cold_over_warm.longer());
+    let verdicts = || pairs.iter().map(|pair| pair.time.is(Relation::LONGER));
     let verdict = if verdicts().all(|verdict| verdict == Verdict::Holds) {
         Verdict::Holds
     } else if verdicts().any(|verdict| verdict == Verdict::Refuted) {
@@ -59,22 +41,21 @@ pub(super) fn warm_is_faster(target: &TargetRows<'_>) -> Result<Finding, Missing
 pub(super) fn stops_mattering(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let pairs = pairs(target)?;
     let [_, .., largest] = pairs.as_slice() else {
-        let why = format!("only one size was measured on {}", target.name);
-        return Err(Missing::Rows(why));
+        return Err(Missing::Rows);
     };
-    let same = |pair: &&Pair<'_>| pair.cold_over_warm.same() == Verdict::Holds;
+    let same = |pair: &&Pair<'_, '_>| pair.time.is(Relation::Same) == Verdict::Holds;
     // The smallest of the sizes from which on all are the same.
     let from = pairs.iter().rev().take_while(same).last();
     let most = pairs
         .iter()
-        .max_by(|a, b| f64::total_cmp(&a.cold_over_warm.times, &b.cold_over_warm.times));
+        .max_by(|a, b| f64::total_cmp(&a.time.times, &b.time.times));
     let most = most.unwrap_or(largest);
     let peak = format!(
         "the cache saves most at {}: {} times",
         most.rows[0].size(),
-        number(most.cold_over_warm.times)
+        number(most.time.times)
     );
-    let (verdict, end) = match (from, largest.cold_over_warm.same()) {
+    let (verdict, end) = match (from, largest.time.is(Relation::Same)) {
         (Some(pair), _) => (
             Verdict::Holds,
             format!("from {} on both take the same", pair.rows[0].size()),
@@ -97,22 +78,24 @@ pub(super) fn stops_mattering(target: &TargetRows<'_>) -> Result<Finding, Missin
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{FAST, Made, SLOW, SLOW_TOO, WIDE, judge};
+    use super::super::fixture::{judge, made};
     use super::*;
+    use crate::judge::fixture::{FAST, SLOW, SLOW_TOO, WIDE};
+    use crate::page_cache::PageCacheRow;
 
     const KIB: u64 = 1 << 10;
     const GIB: u64 = 1 << 30;
 
-    fn pair(size: u64, cold: &[f64], warm: &[f64]) -> Vec<Made> {
+    fn pair(size: u64, cold: &[f64], warm: &[f64]) -> Vec<PageCacheRow> {
         vec![
-            Made::new(State::Cold, Reader::Read, size).timed(cold),
-            Made::new(State::Warm, Reader::Read, size).timed(warm),
+            made(State::Cold, Reader::Read, size).timed(cold),
+            made(State::Warm, Reader::Read, size).timed(warm),
         ]
     }
 
     #[test]
     fn warm_against_cold() {
-        let found = judge(warm_is_faster, pair(KIB, &SLOW, &FAST)).unwrap();
+        let found = judge("is read faster", pair(KIB, &SLOW, &FAST)).unwrap();
         assert_eq!((found.verdict, found.rows), (Verdict::Holds, vec![1, 2]));
         assert!(
             found
@@ -125,7 +108,7 @@ mod tests {
             (&FAST, &SLOW, Verdict::Refuted),
             (&SLOW, &SLOW_TOO, Verdict::Inconclusive),
         ] {
-            let found = judge(warm_is_faster, pair(KIB, cold, warm)).unwrap();
+            let found = judge("is read faster", pair(KIB, cold, warm)).unwrap();
             assert_eq!(found.verdict, due);
         }
     }
@@ -133,7 +116,7 @@ mod tests {
     #[test]
     fn one_size_that_disagrees_is_enough_to_doubt() {
         let made = [pair(KIB, &SLOW, &FAST), pair(GIB, &SLOW, &SLOW_TOO)].concat();
-        let found = judge(warm_is_faster, made).unwrap();
+        let found = judge("is read faster", made).unwrap();
         assert_eq!(found.verdict, Verdict::Inconclusive);
         assert_eq!(found.rows, [1, 2, 3, 4]);
     }
@@ -146,7 +129,7 @@ mod tests {
             pair(GIB, &SLOW, &SLOW_TOO),
         ]
         .concat();
-        let found = judge(stops_mattering, made).unwrap();
+        let found = judge("no longer matters", made).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);
         assert!(
             found.because.contains("from 512 MiB on both take the same")
@@ -161,13 +144,13 @@ mod tests {
             (&WIDE, &SLOW, Verdict::Inconclusive),
         ] {
             let made = [pair(KIB, &SLOW, &FAST), pair(GIB, cold, warm)].concat();
-            assert_eq!(judge(stops_mattering, made).unwrap().verdict, due);
+            assert_eq!(judge("no longer matters", made).unwrap().verdict, due);
         }
     }
 
     #[test]
     fn one_size_shows_no_trend() {
-        let why = judge(stops_mattering, pair(KIB, &SLOW, &FAST)).unwrap_err();
-        assert_eq!(why.into_why(), "only one size was measured on host");
+        let said = judge("no longer matters", pair(KIB, &SLOW, &FAST));
+        assert_eq!(said, Err(Missing::Rows));
     }
 }

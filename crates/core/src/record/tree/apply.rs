@@ -5,8 +5,9 @@ use std::collections::hash_map::Entry;
 use super::{Body, Impossible, Node, Refused, TOLD, Tree};
 use crate::op::FileId;
 use crate::record::contents::TooLong;
-use crate::record::paths::RENAME_EXCHANGE;
-use crate::record::{Attribute, Change, Contents, Kind, Name, Operation, Place, Time, Was};
+use crate::record::{
+    Attribute, Change, Contents, FileKind, Name, Operation, Place, RENAME_EXCHANGE, Time, Was,
+};
 
 impl Tree {
     /// Applies an operation; one that failed changes nothing.
@@ -41,7 +42,7 @@ impl Tree {
                 contents,
             } => {
                 let body = match kind {
-                    Kind::Regular => Contents::found(*size_bytes, contents.as_ref())
+                    FileKind::Regular => Contents::found(*size_bytes, contents.as_ref())
                         .map(Body::File)
                         .map_err(|TooLong| too_long())?,
                     kind => Node::empty(*kind, None).body,
@@ -73,7 +74,7 @@ impl Tree {
                 self.name(operation, name, *node)
             }
             Change::Linked { node, name } => {
-                self.known(operation, *node, Kind::Regular);
+                self.known(operation, *node, FileKind::Regular);
                 self.name(operation, name, *node)
             }
             Change::Unlinked { node, name, .. } => {
@@ -131,11 +132,11 @@ impl Tree {
 
     /// The contents of a regular file that is about to change.
     fn file(&mut self, operation: u64, id: FileId) -> Option<&mut Contents> {
-        self.known(operation, id, Kind::Regular);
+        self.known(operation, id, FileKind::Regular);
         if self
             .nodes
             .get(&id)
-            .is_some_and(|node| node.kind != Kind::Regular)
+            .is_some_and(|node| node.kind != FileKind::Regular)
         {
             self.misfit(operation, "writes to what is no regular file");
         }
@@ -148,7 +149,7 @@ impl Tree {
     }
 
     /// A node is there before it is used.
-    fn known(&mut self, operation: u64, id: FileId, kind: Kind) {
+    fn known(&mut self, operation: u64, id: FileId, kind: FileKind) {
         if let Entry::Vacant(vacant) = self.nodes.entry(id) {
             vacant.insert(Node::empty(kind, None));
             self.misfit(operation, "is on a node that was not found before");
@@ -162,7 +163,7 @@ impl Tree {
         node: Node,
         place: &Place,
     ) -> Result<(), String> {
-        let is_directory = node.kind == Kind::Directory;
+        let is_directory = node.kind == FileKind::Directory;
         let is_new = !self.nodes.contains_key(&id);
         self.nodes.entry(id).or_insert(node);
         match place {
@@ -190,7 +191,7 @@ impl Tree {
         truncated: bool,
     ) -> Result<(), String> {
         if let Some(place) = created {
-            self.begin(operation, id, Node::empty(Kind::Regular, mode))?;
+            self.begin(operation, id, Node::empty(FileKind::Regular, mode))?;
             if let Place::Name(name) = place {
                 return self.name(operation, name, id);
             }
@@ -207,7 +208,7 @@ impl Tree {
         }
         self.lose_place(id);
         let links = self.nodes.get(&id).map_or(0, |before| before.links);
-        if links > 0 && node.kind == Kind::Directory {
+        if links > 0 && node.kind == FileKind::Directory {
             return Err("a file with names would become a directory".to_owned());
         }
         self.nodes.insert(id, Node { links, ..node });
@@ -236,7 +237,7 @@ impl Tree {
         if from == to || other == Some(id) {
             return Ok(());
         }
-        self.known(operation, id, Kind::Regular);
+        self.known(operation, id, FileKind::Regular);
         self.take(from);
         if exchange {
             self.take(to);
@@ -286,7 +287,7 @@ impl Tree {
             Attribute::Owner { user, group } => {
                 own.user = user.or(own.user);
                 own.group = group.or(own.group);
-                if node.kind != Kind::Directory {
+                if node.kind != FileKind::Directory {
                     own.mode = own.mode.map(without_privileges);
                 }
             }

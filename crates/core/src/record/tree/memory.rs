@@ -1,7 +1,7 @@
 //! What a tree takes.
 
 use super::{Body, Node, Tree};
-use crate::record::{Attribute, Change, Exceeded, Place};
+use crate::record::{Attribute, Change, Exceeded};
 
 /// What an element of a map takes besides what is in it, bytes: an extent, a name, a node.
 const EXTENT: u64 = 64;
@@ -46,24 +46,16 @@ fn node_bytes(node: &Node) -> u64 {
 /// What the tree has more at most: a node, a name of it, and what they hold.
 fn added_bytes(change: &Change) -> u64 {
     let pieces = change.payload().map_or(0, |payload| payload.pieces.len());
-    let text = match change {
-        Change::Found {
-            place: Place::Name(name),
-            ..
-        }
-        | Change::Opened {
-            created: Some(Place::Name(name)),
-            ..
-        }
-        | Change::Renamed { to: name, .. }
-        | Change::Linked { name, .. } => name.name.len(),
-        Change::Made { name, target, .. } => name.name.len() + target.len(),
-        Change::Changed {
-            attribute: Attribute::Extended { name, value, .. },
-            ..
-        } => name.len() + value.as_ref().map_or(0, Vec::len),
-        _ => 0,
-    };
+    let name = change.other_name().or(change.name());
+    let text = name.map_or(0, |name| name.name.len())
+        + match change {
+            Change::Made { target, .. } => target.len(),
+            Change::Changed {
+                attribute: Attribute::Extended { name, value, .. },
+                ..
+            } => name.len() + value.as_ref().map_or(0, Vec::len),
+            _ => 0,
+        };
     // What is written cuts an extent in two.
     2 * NODE + 2 * NAME + text as u64 + (pieces as u64 + 2) * EXTENT
 }

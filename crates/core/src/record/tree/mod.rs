@@ -14,7 +14,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Contents, Exceeded, Kind, Limits, Name, Time};
+use super::{Contents, Exceeded, FileKind, Limits, Name, Time};
 use crate::op::FileId;
 
 /// Deepest directory, counted from the root; `PATH_MAX` allows for half of it.
@@ -39,7 +39,7 @@ pub struct Tree {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// What it is.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// What it says about itself.
     pub attributes: Attributes,
     /// What it holds.
@@ -173,7 +173,7 @@ impl Tree {
 }
 
 impl Node {
-    fn new(kind: Kind, mode: Option<u32>, body: Body) -> Self {
+    fn new(kind: FileKind, mode: Option<u32>, body: Body) -> Self {
         Self {
             kind,
             attributes: Attributes {
@@ -186,11 +186,11 @@ impl Node {
         }
     }
 
-    fn empty(kind: Kind, mode: Option<u32>) -> Self {
+    fn empty(kind: FileKind, mode: Option<u32>) -> Self {
         let body = match kind {
-            Kind::Regular => Body::File(Contents::default()),
-            Kind::Directory => Body::Directory(BTreeMap::new()),
-            Kind::Symlink => Body::Symlink(None),
+            FileKind::Regular => Body::File(Contents::default()),
+            FileKind::Directory => Body::Directory(BTreeMap::new()),
+            FileKind::Symlink => Body::Symlink(None),
             _ => Body::Special { device_number: 0 },
         };
         Self::new(kind, mode, body)

@@ -2,7 +2,7 @@
 
 use super::{Body, DEEPEST, Node, Tree};
 use crate::op::FileId;
-use crate::record::{Kind, Name};
+use crate::record::{FileKind, Name};
 
 impl Tree {
     /// Gives a node a name. Who had it loses it.
@@ -16,7 +16,7 @@ impl Tree {
         let is_directory = self
             .nodes
             .get(&node)
-            .is_some_and(|node| node.kind == Kind::Directory);
+            .is_some_and(|node| node.kind == FileKind::Directory);
         self.check_depth(name.parent, is_directory.then_some(node))?;
         self.lose_place(node);
         let parent = self.directory(name.parent);
@@ -70,7 +70,7 @@ impl Tree {
     fn directory(&mut self, id: FileId) -> &mut Node {
         self.nodes
             .entry(id)
-            .or_insert_with(|| Node::empty(Kind::Directory, None))
+            .or_insert_with(|| Node::empty(FileKind::Directory, None))
     }
 
     /// No directory is in itself, and none is deeper than can be.

@@ -19,7 +19,7 @@ fn name(parent: u64, name: &str) -> Name {
     Name::new(node(parent), name)
 }
 
-fn found(inode: u64, kind: Kind, place: Place) -> Change {
+fn found(inode: u64, kind: FileKind, place: Place) -> Change {
     Change::Found {
         node: node(inode),
         kind,
@@ -31,10 +31,10 @@ fn found(inode: u64, kind: Kind, place: Place) -> Change {
 }
 
 fn root() -> Change {
-    found(1, Kind::Directory, Place::Root)
+    found(1, FileKind::Directory, Place::Root)
 }
 
-fn made(inode: u64, kind: Kind, parent: u64, called: &str) -> Change {
+fn made(inode: u64, kind: FileKind, parent: u64, called: &str) -> Change {
     Change::Made {
         node: node(inode),
         kind,
@@ -134,7 +134,7 @@ fn size(tree: &Tree, inode: u64) -> u64 {
 fn directories_move_with_what_is_in_them_and_failures_change_nothing() {
     let mut tree = tree_of(vec![
         root(),
-        made(2, Kind::Directory, 1, "d"),
+        made(2, FileKind::Directory, 1, "d"),
         created(3, 2, "f"),
         created(4, 1, "d-g"),
         renamed(2, name(1, "d"), name(1, "e"), 0),
@@ -214,8 +214,8 @@ fn kinds_attributes_and_lengths_are_followed() {
     };
     let mut tree = tree_of(vec![
         root(),
-        made(2, Kind::Symlink, 1, "link"),
-        made(3, Kind::Fifo, 1, "fifo"),
+        made(2, FileKind::Symlink, 1, "link"),
+        made(3, FileKind::Pipe, 1, "fifo"),
         created(4, 1, "file"),
         wrote(4, 10, 5),
         changed(4, times),
@@ -242,7 +242,7 @@ fn access_lists_and_new_owners_change_the_mode() {
         attribute,
     };
     let mode = |last: Vec<Change>| {
-        let first = vec![root(), made(2, Kind::Regular, 1, "a")];
+        let first = vec![root(), made(2, FileKind::Regular, 1, "a")];
         let tree = tree_of([first, last].concat()).unwrap();
         tree.node(node(2)).unwrap().attributes.mode.unwrap()
     };
@@ -307,13 +307,13 @@ fn what_no_file_system_could_have_done_is_refused_by_its_number() {
     }
     let within = refused(vec![
         root(),
-        made(2, Kind::Directory, 1, "a"),
-        made(3, Kind::Directory, 2, "b"),
+        made(2, FileKind::Directory, 1, "a"),
+        made(3, FileKind::Directory, 2, "b"),
         renamed(2, name(1, "a"), name(3, "a"), 0),
     ]);
     assert!(within.contains("within itself"), "{within}");
     let mut deep = vec![root()];
-    deep.extend((2..5_000).map(|inode| made(inode, Kind::Directory, inode - 1, "d")));
+    deep.extend((2..5_000).map(|inode| made(inode, FileKind::Directory, inode - 1, "d")));
     assert!(refused(deep).contains("within more than 4096 directories"));
     let through_file = refused(vec![root(), created(2, 1, "a"), created(3, 2, "b")]);
     assert!(through_file.contains("no directory"), "{through_file}");
@@ -323,8 +323,8 @@ fn what_no_file_system_could_have_done_is_refused_by_its_number() {
 fn a_directory_has_one_name_whatever_the_log_says() {
     let tree = tree_of(vec![
         root(),
-        made(2, Kind::Directory, 1, "a"),
-        found(2, Kind::Directory, Place::Name(name(1, "mounted"))),
+        made(2, FileKind::Directory, 1, "a"),
+        found(2, FileKind::Directory, Place::Name(name(1, "mounted"))),
         Change::Linked {
             node: node(2),
             name: name(1, "b"),
@@ -337,7 +337,11 @@ fn a_directory_has_one_name_whatever_the_log_says() {
 fn any_change() -> impl Strategy<Value = Change> {
     let inode = 1_u64..8;
     let called = prop::sample::select(vec!["a", "b", "c", "..", ""]);
-    let kind = prop::sample::select(vec![Kind::Regular, Kind::Directory, Kind::Symlink]);
+    let kind = prop::sample::select(vec![
+        FileKind::Regular,
+        FileKind::Directory,
+        FileKind::Symlink,
+    ]);
     (0_u8..8, inode.clone(), inode, called.clone(), called, kind).prop_map(
         |(which, one, other, from, to, kind)| match which {
             0 => found(one, kind, Place::Name(name(other, from))),
@@ -375,7 +379,7 @@ proptest! {
             }
         }
         for (id, node) in tree.nodes() {
-            if node.kind == Kind::Directory {
+            if node.kind == FileKind::Directory {
                 prop_assert!(links.get(&id).copied().unwrap_or(0) <= 1);
             }
         }
@@ -391,7 +395,7 @@ fn what_was_before_is_part_of_the_tree() {
     };
     let kept = Change::Found {
         node: node(2),
-        kind: Kind::Regular,
+        kind: FileKind::Regular,
         place: Place::Name(name(1, "file")),
         mode: Some(0o4755),
         size_bytes: 100,
@@ -412,9 +416,9 @@ fn what_was_before_is_part_of_the_tree() {
             },
         ),
         before(2, Was::Attribute(owner)),
-        found(3, Kind::Symlink, Place::Name(name(1, "link"))),
+        found(3, FileKind::Symlink, Place::Name(name(1, "link"))),
         before(3, Was::Target(b"file".to_vec())),
-        found(4, Kind::CharacterDevice, Place::Name(name(1, "null"))),
+        found(4, FileKind::CharacterDevice, Place::Name(name(1, "null"))),
         before(4, Was::DeviceNumber(0x103)),
         before(1, Was::Listed),
         wrote(2, 5, 1),
@@ -464,6 +468,6 @@ fn what_only_another_kind_had_before_does_not_fit() {
         offset: u64::MAX,
         payload: payload(1),
     };
-    let file = found(2, Kind::Regular, Place::Name(name(1, "file")));
+    let file = found(2, FileKind::Regular, Place::Name(name(1, "file")));
     assert!(tree_of(vec![root(), file, wrong(2, too_long)]).is_err());
 }

@@ -6,100 +6,130 @@
 mod projected;
 mod rate;
 mod requests;
-mod time;
-mod view;
 
 #[cfg(test)]
 pub(super) mod fixture;
 
-use super::SyncResult;
+use super::{Call, SyncResult, SyncRow, Write};
 use crate::answer::Answer;
-use crate::judge::{self, Finding, Missing};
-use view::TargetRows;
+use crate::judge::{self, Also, By, Claim, Finding, Missing, Pick, Relation, Times};
 
-/// Judges one claim on one target.
-type Judge = fn(&TargetRows<'_>) -> Result<Finding, Missing>;
+type TargetRows<'a> = judge::TargetRows<'a, SyncRow, SyncResult>;
+type Numbered<'a> = judge::Numbered<'a, SyncRow>;
+
+/// An append of one writer, and its `fsync`.
+const APPEND: (Call, Write, u64) = (Call::Fsync, Write::Append, 1);
+
+/// What both rows ask of the device.
+const REQUESTS: Also<SyncRow, SyncResult> = Also::Each("; {0} against {1}", |row| {
+    Some(row.requests().ok()?.to_string())
+});
 
 /// The claims, in the order they are printed.
-const CLAIMS: [(&str, Judge); 12] = [
-    (
-        "one small append and its fsync make about five device requests",
-        requests::about_five,
-    ),
-    (
-        "more than 10,000 syncs a second are real here",
-        rate::ten_thousand,
-    ),
-    (
-        "the rate of syncs is steady after its warm-up",
-        rate::is_steady,
-    ),
-    (
-        "an append and its fsync cost more than an overwrite and its fsync",
-        time::append_costs_more,
-    ),
-    (
-        "preallocating the file makes an fsync cheaper than an append's",
-        time::preallocation_helps,
-    ),
-    (
-        "fdatasync is cheaper than fsync for an append",
-        time::fdatasync_of_an_append,
-    ),
-    (
-        "fdatasync is cheaper than fsync for an overwrite",
-        time::fdatasync_of_an_overwrite,
-    ),
-    (
-        "O_DSYNC asks the device for what a write and fdatasync ask",
-        requests::o_dsync_equals_fdatasync,
-    ),
-    (
-        "O_SYNC asks the device for what a write and fsync ask",
-        requests::o_sync_equals_fsync,
-    ),
-    (
-        "sync and syncfs make the device do more than fsync does",
-        requests::sync_asks_for_more,
-    ),
-    (
-        "writers that sync at the same time share transactions",
-        requests::writers_share,
-    ),
-    (
-        "requests and latencies of a device tell its rate of syncs",
-        projected::the_projection_holds,
-    ),
+const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
+    Claim {
+        text: "one small append and its fsync make about five device requests",
+        by: By::Rows(requests::about_five),
+    },
+    Claim {
+        text: "more than 10,000 syncs a second are real here",
+        by: By::Rows(rate::ten_thousand),
+    },
+    Claim {
+        text: "the rate of syncs is steady after its warm-up",
+        by: By::Rows(rate::is_steady),
+    },
+    Claim {
+        text: "an append and its fsync cost more than an overwrite and its fsync",
+        by: By::Times(Times {
+            rows: Pick::Smallest([APPEND, (Call::Fsync, Write::Overwrite, 1)]),
+            relation: Relation::LONGER,
+            words: "{size0}: append {time0}, overwrite {time1} per sync, {times}",
+            also: &[REQUESTS],
+        }),
+    },
+    Claim {
+        text: "preallocating the file makes an fsync cheaper than an append's",
+        by: By::Times(Times {
+            rows: Pick::Smallest([APPEND, (Call::Fsync, Write::Preallocated, 1)]),
+            relation: Relation::LONGER,
+            words: "{size0}: append {time0}, preallocated {time1} per sync, {times}",
+            also: &[REQUESTS],
+        }),
+    },
+    Claim {
+        text: "fdatasync is cheaper than fsync for an append",
+        by: By::Rows(|target| fdatasync_is_cheaper(target, Write::Append)),
+    },
+    Claim {
+        text: "fdatasync is cheaper than fsync for an overwrite",
+        by: By::Rows(|target| fdatasync_is_cheaper(target, Write::Overwrite)),
+    },
+    Claim {
+        text: "O_DSYNC asks the device for what a write and fdatasync ask",
+        by: By::Rows(|target| requests::equal(target, Call::ODsync, Call::Fdatasync)),
+    },
+    Claim {
+        text: "O_SYNC asks the device for what a write and fsync ask",
+        by: By::Rows(|target| requests::equal(target, Call::OSync, Call::Fsync)),
+    },
+    Claim {
+        text: "sync and syncfs make the device do more than fsync does",
+        by: By::Rows(requests::sync_asks_for_more),
+    },
+    Claim {
+        text: "writers that sync at the same time share transactions",
+        by: By::Rows(requests::writers_share),
+    },
+    Claim {
+        text: "requests and latencies of a device tell its rate of syncs",
+        by: By::Rows(projected::the_projection_holds),
+    },
 ];
 
 /// Judges the experiment's claims on its rows.
 ///
 /// A claim about rows that were not measured on any target is not made.
 pub fn answers(result: &SyncResult) -> Vec<Answer> {
-    judge::answers(&CLAIMS, &TargetRows::of(result), |target| target.name)
+    judge::answers(&CLAIMS, targets(result))
+}
+
+fn fdatasync_is_cheaper(target: &TargetRows<'_>, write: Write) -> Result<Finding, Missing> {
+    let kinds = [Call::Fsync, Call::Fdatasync].map(|call| (call, write, 1));
+    let words = "{size0}: fsync {time0}, fdatasync {time1} per sync, {times}";
+    judge::longer_by_requests(target, kinds, (words, ""), |why| match why {
+        Missing::Rows => format!("{} has no device", target.name),
+        Missing::Evidence(why) => why.clone(),
+    })
+}
+
+fn targets(result: &SyncResult) -> Vec<TargetRows<'_>> {
+    TargetRows::of(result, &result.targets, result.numbered(), [].into_iter())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::fixture::{Made, result};
+    use super::fixture::{judge, made, result};
     use super::*;
     use crate::answer::Verdict;
-    use crate::sync::{Call, Write};
+    use crate::judge::fixture::{SLOW, SLOW_TOO};
+    use crate::lab::Row;
+    use crate::sync::Case;
 
     #[test]
     fn nothing_is_claimed_about_rows_that_were_not_measured() {
         assert!(answers(&result(Vec::new())).is_empty());
-        let one = Made::new(Call::Sync, Write::Preallocated).timed(&[9.0; 5]);
+        let one = made(Call::Sync, Write::Preallocated).timed(&[9.0; 5]);
         assert!(answers(&result(vec![one])).is_empty());
     }
 
     #[test]
     fn without_device_evidence_the_times_still_answer() {
-        let made = vec![
-            Made::new(Call::Fsync, Write::Append).timed(&[70.0, 71.0, 72.0, 73.0, 74.0]),
-            Made::new(Call::Fsync, Write::Overwrite).timed(&[50.0, 51.0, 52.0, 53.0, 54.0]),
+        let rows = vec![
+            made(Call::Fsync, Write::Append).timed(&[70.0, 71.0, 72.0, 73.0, 74.0]),
+            made(Call::Fsync, Write::Overwrite).timed(&[50.0, 51.0, 52.0, 53.0, 54.0]),
         ];
-        let found = answers(&result(made));
+        let found = answers(&result(rows));
         let of = |word: &str| {
             let found = found.iter().find(|answer| answer.claim.contains(word));
             found.map(|answer| (answer.verdict, answer.because.clone()))
@@ -108,5 +138,77 @@ mod tests {
         let (verdict, because) = of("about five").unwrap();
         assert_eq!(verdict, Verdict::Inconclusive);
         assert!(because.contains("not permitted"), "{because}");
+    }
+
+    const FAST: [f64; 5] = [50.0, 50.1, 50.2, 50.3, 50.4];
+
+    fn pair(kinds: [(Call, Write); 2], times: [&[f64]; 2]) -> Vec<Row<Case>> {
+        kinds
+            .into_iter()
+            .zip(times)
+            .map(|((call, write), times)| made(call, write).timed(times))
+            .collect()
+    }
+
+    #[test]
+    fn an_append_against_what_is_there_already() {
+        for (claim, other) in [
+            ("cost more than an overwrite", Write::Overwrite),
+            ("preallocating", Write::Preallocated),
+        ] {
+            let kinds = [(Call::Fsync, Write::Append), (Call::Fsync, other)];
+            for (times, due) in [
+                ([&SLOW[..], &FAST], Verdict::Holds),
+                ([&FAST, &SLOW], Verdict::Refuted),
+                ([&SLOW, &SLOW_TOO], Verdict::Inconclusive),
+            ] {
+                let found = judge(claim, pair(kinds, times)).unwrap();
+                assert_eq!((found.verdict, found.rows), (due, vec![1, 2]));
+            }
+            let few = judge(claim, pair(kinds, [&SLOW[..3], &FAST[..3]]))
+                .unwrap_err()
+                .into_why();
+            assert!(few.starts_with("3 and 3 timing runs"), "{few}");
+        }
+    }
+
+    #[test]
+    fn figures_are_per_sync() {
+        let kinds = [
+            (Call::Fsync, Write::Append),
+            (Call::Fsync, Write::Overwrite),
+        ];
+        let found = judge("cost more than an overwrite", pair(kinds, [&SLOW, &FAST])).unwrap();
+        assert!(
+            found
+                .because
+                .contains("append 72.0 µs, overwrite 50.2 µs per sync, 1.43 times"),
+            "{}",
+            found.because
+        );
+    }
+
+    #[test]
+    fn fdatasync_is_judged_by_what_it_asks_for() {
+        let full = [1, 1, 1, 0, 2];
+        let less = [1, 0, 0, 0, 1];
+        for (fsync, fdatasync, asked, due) in [
+            (&SLOW, &FAST, Some(less), Verdict::Holds),
+            (&FAST, &SLOW, Some(less), Verdict::Refuted),
+            (&SLOW, &SLOW_TOO, Some(less), Verdict::Inconclusive),
+            (&SLOW, &SLOW_TOO, Some(full), Verdict::Refuted),
+            (&SLOW, &FAST, Some(full), Verdict::Inconclusive),
+            (&SLOW, &FAST, None, Verdict::Holds),
+            (&SLOW, &SLOW_TOO, None, Verdict::Inconclusive),
+        ] {
+            let kinds = [Call::Fsync, Call::Fdatasync].map(|call| (call, Write::Overwrite));
+            let mut rows = pair(kinds, [fsync, fdatasync]);
+            if let Some(asked) = asked {
+                rows[0] = rows[0].clone().asking(full);
+                rows[1] = rows[1].clone().asking(asked);
+            }
+            let found = judge("fsync for an overwrite", rows).unwrap();
+            assert_eq!(found.verdict, due, "{asked:?} {}", found.because);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Whether the model behind the projections meets what was measured.
 
-use super::view::TargetRows;
+use super::TargetRows;
 use crate::answer::Verdict;
 use crate::judge::figures::number;
 use crate::judge::{Finding, Missing};
@@ -14,6 +14,7 @@ pub(super) fn the_projection_holds(target: &TargetRows<'_>) -> Result<Finding, M
     let ours = |row: usize| target.rows.iter().any(|known| known.number == row);
     let mut checks: Vec<(f64, usize, f64, f64)> = target
         .result
+        .own
         .projections
         .iter()
         .filter(|projection| ours(projection.row))
@@ -21,12 +22,7 @@ pub(super) fn the_projection_holds(target: &TargetRows<'_>) -> Result<Finding, M
         .collect();
     checks.sort_by(|one, other| f64::total_cmp(&one.0.abs(), &other.0.abs()));
     let Some((error, row, projected, measured)) = checks.get(checks.len() / 2).copied() else {
-        return Err(Missing::Rows(format!("no calibration of {}", target.name)));
-    };
-    let verdict = match error.abs() {
-        size if size <= GOOD => Verdict::Holds,
-        size if size >= USELESS => Verdict::Refuted,
-        _ => Verdict::Inconclusive,
+        return Err(Missing::Rows);
     };
     let because = format!(
         "the error of row {row} is the middle one of {}: {} syncs/s projected, {} measured, {:+.0} %",
@@ -36,7 +32,7 @@ pub(super) fn the_projection_holds(target: &TargetRows<'_>) -> Result<Finding, M
         error * 100.0
     );
     Ok(Finding {
-        verdict,
+        verdict: Verdict::by(error.abs(), ..=GOOD, USELESS..),
         because,
         rows: vec![row],
     })
@@ -44,34 +40,34 @@ pub(super) fn the_projection_holds(target: &TargetRows<'_>) -> Result<Finding, M
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Made, result};
+    use super::super::fixture::{judged, made, result};
     use super::*;
     use crate::sync::{Call, Write, calibrated, projections};
 
-    fn judged(flush_us: f64) -> Result<Finding, Missing> {
-        let made = Made::new(Call::Fsync, Write::Append)
+    fn by_flush(flush_us: f64) -> Result<Finding, Missing> {
+        let row = made(Call::Fsync, Write::Append)
             .timed(&[200.0; 5])
             .asking([1, 0, 0, 0, 1]);
-        let mut result = result(vec![made]);
-        result.calibrations = vec![calibrated("host", 100e-6, (100.0 + flush_us) * 1e-6, 9)];
-        result.projections = projections(&result, &[]);
-        the_projection_holds(&TargetRows::of(&result)[0])
+        let mut result = result(vec![row]);
+        result.own.calibrations = vec![calibrated("host", 100e-6, (100.0 + flush_us) * 1e-6, 9)];
+        result.own.projections = projections(&result, &[]);
+        judged("tell its rate", &result)
     }
 
     #[test]
     fn the_error_decides() {
-        assert_eq!(judged(100.0).unwrap().verdict, Verdict::Holds);
-        assert_eq!(judged(35.0).unwrap().verdict, Verdict::Inconclusive);
-        assert_eq!(judged(1000.0).unwrap().verdict, Verdict::Refuted);
-        let found = judged(100.0).unwrap();
+        assert_eq!(by_flush(100.0).unwrap().verdict, Verdict::Holds);
+        assert_eq!(by_flush(35.0).unwrap().verdict, Verdict::Inconclusive);
+        assert_eq!(by_flush(1000.0).unwrap().verdict, Verdict::Refuted);
+        let found = by_flush(100.0).unwrap();
         assert!(found.because.ends_with("+0 %"), "{}", found.because);
     }
 
     #[test]
     fn without_calibration_nothing_is_claimed() {
-        let made = Made::new(Call::Fsync, Write::Append).timed(&[200.0; 5]);
-        let result = result(vec![made]);
-        let said = the_projection_holds(&TargetRows::of(&result)[0]);
-        assert!(matches!(said, Err(Missing::Rows(_))));
+        let row = made(Call::Fsync, Write::Append).timed(&[200.0; 5]);
+        let result = result(vec![row]);
+        let said = judged("tell its rate", &result);
+        assert!(matches!(said, Err(Missing::Rows)));
     }
 }

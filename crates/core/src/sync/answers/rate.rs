@@ -1,11 +1,11 @@
 //! Claims about the rate of syncs.
 
-use super::view::{Numbered, TargetRows};
+use super::{APPEND, Numbered, TargetRows};
 use crate::answer::Verdict;
 use crate::bytes;
 use crate::judge::figures::{duration, number, rate};
 use crate::judge::{Finding, Missing};
-use crate::sync::{Call, Write};
+use crate::sync::Call;
 
 /// The rate that the article's author could not check.
 const DOUBTED_PER_S: f64 = 10_000.0;
@@ -18,7 +18,7 @@ const NOT_FLUSHED: f64 = 0.5;
 /// doubted one and each sync emptied the device's cache, or there is none to empty.
 pub(super) fn ten_thousand(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let (fastest, (low, high)) = fastest(target)?;
-    let case = fastest.row.row.case;
+    let case = fastest.case();
     let measured = format!(
         "{} {} of {}: {} syncs/s (95 %: {}–{})",
         case.call.as_str(),
@@ -47,20 +47,14 @@ pub(super) fn ten_thousand(target: &TargetRows<'_>) -> Result<Finding, Missing> 
 /// The row of one writer with the highest rate, and the interval of that.
 fn fastest<'a>(target: &TargetRows<'a>) -> Result<(Numbered<'a>, (f64, f64)), Missing> {
     let lone = target.rows.iter().filter(|row| {
-        let case = row.row.row.case;
+        let case = row.case();
         // A sync of the whole machine is another question.
         case.writers == 1 && case.call != Call::Sync
     });
     let rows: Vec<_> = lone.copied().collect();
-    let Some(first) = rows.first() else {
-        return Err(Missing::Rows(format!(
-            "no row of one writer on {}",
-            target.name
-        )));
-    };
     // In memory a sync is nothing, and its rate tells nothing.
-    if let Err(why @ Missing::Rows(_)) = first.device() {
-        return Err(why);
+    if rows.first().is_none_or(Numbered::is_in_memory) {
+        return Err(Missing::Rows);
     }
     let timed = rows
         .iter()
@@ -77,7 +71,7 @@ fn fastest<'a>(target: &TargetRows<'a>) -> Result<(Numbered<'a>, (f64, f64)), Mi
 /// Whether each sync of a row was durable, as far as the device tells; and the words.
 fn durable(row: &Numbered<'_>) -> Result<(Option<bool>, String), Missing> {
     let device = row.device()?;
-    let flushes = row.requests()?.of("flushes");
+    let flushes = row.requests()?.by("flushes");
     let cached = |cache: &str| {
         let mut caches = row.devices().iter().map(|disk| disk.write_cache.as_deref());
         caches.any(|found| found == Some(cache))
@@ -111,11 +105,10 @@ fn durable(row: &Numbered<'_>) -> Result<(Option<bool>, String), Missing> {
 
 /// The first row of one appending writer.
 pub(super) fn is_steady(target: &TargetRows<'_>) -> Result<Finding, Missing> {
-    let [row] = target.at([(Call::Fsync, Write::Append, 1)])?;
+    let [row] = target.smallest([APPEND])?;
     let series = &row.row.series;
     let Some(found) = series.steadiness else {
-        let why = format!("row {} was watched for too few seconds", row.number);
-        return Err(Missing::Rows(why));
+        return Err(Missing::Rows);
     };
     // Adding 0 makes −0 a 0.
     let percent = |share: f64| format!("{:.0} %", (share * 100.0).round() + 0.0);
@@ -138,11 +131,14 @@ pub(super) fn is_steady(target: &TargetRows<'_>) -> Result<Finding, Missing> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Made, judge};
+    use super::super::fixture::{judge, judged, made, result};
     use super::*;
+    use crate::judge::fixture::target;
+    use crate::lab::Row;
+    use crate::sync::{Case, Second, Series, Write};
 
-    fn overwrite(times_us: &[f64], flushes: u64) -> Made {
-        Made::new(Call::Fdatasync, Write::Overwrite)
+    fn overwrite(times_us: &[f64], flushes: u64) -> Row<Case> {
+        made(Call::Fdatasync, Write::Overwrite)
             .timed(times_us)
             .asking([1, 0, 0, 0, flushes])
     }
@@ -159,40 +155,39 @@ mod tests {
             (ABOUT_TEN_THOUSAND, 1, Verdict::Inconclusive),
             (FIVE_THOUSAND, 1, Verdict::Refuted),
         ] {
-            let found = judge(ten_thousand, vec![overwrite(&times, flushes)]).unwrap();
+            let found = judge("10,000 syncs", vec![overwrite(&times, flushes)]).unwrap();
             assert_eq!(found.verdict, due, "{}", found.because);
         }
         let mut half = overwrite(&TWENTY_THOUSAND, 1);
-        half.counts().flushes = 700;
-        let found = judge(ten_thousand, vec![half]).unwrap();
+        half.device().flushes = 700;
+        let found = judge("10,000 syncs", vec![half]).unwrap();
         assert_eq!(found.verdict, Verdict::Inconclusive);
     }
 
     #[test]
     fn a_device_without_a_cache_needs_no_flush() {
-        let made = overwrite(&TWENTY_THOUSAND, 0).on_device("write through");
-        let found = judge(ten_thousand, vec![made]).unwrap();
+        let mut result = result(vec![overwrite(&TWENTY_THOUSAND, 0)]);
+        result.targets = vec![target("host", "ext4", Some("write through"))];
+        let found = judged("10,000 syncs", &result).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);
         assert!(
             found.because.contains("no volatile cache"),
             "{}",
             found.because
         );
-        let made = overwrite(&TWENTY_THOUSAND, 0).on_device("write back");
-        assert_eq!(
-            judge(ten_thousand, vec![made]).unwrap().verdict,
-            Verdict::Refuted
-        );
+        result.targets = vec![target("host", "ext4", Some("write back"))];
+        let found = judged("10,000 syncs", &result).unwrap();
+        assert_eq!(found.verdict, Verdict::Refuted);
     }
 
     #[test]
     fn without_evidence_a_high_rate_may_be_anything() {
-        let made = Made::new(Call::Fsync, Write::Append).timed(&TWENTY_THOUSAND);
-        let why = judge(ten_thousand, vec![made]).unwrap_err().into_why();
+        let high = made(Call::Fsync, Write::Append).timed(&TWENTY_THOUSAND);
+        let why = judge("10,000 syncs", vec![high]).unwrap_err().into_why();
         assert!(why.contains("not observed"), "{why}");
-        let low = Made::new(Call::Fsync, Write::Append).timed(&FIVE_THOUSAND);
+        let low = made(Call::Fsync, Write::Append).timed(&FIVE_THOUSAND);
         assert_eq!(
-            judge(ten_thousand, vec![low]).unwrap().verdict,
+            judge("10,000 syncs", vec![low]).unwrap().verdict,
             Verdict::Refuted
         );
     }
@@ -202,28 +197,34 @@ mod tests {
         let made = vec![
             overwrite(&FIVE_THOUSAND, 1),
             overwrite(&TWENTY_THOUSAND, 1).writers(4),
-            Made::new(Call::Fsync, Write::Overwrite)
+            made(Call::Fsync, Write::Overwrite)
                 .timed(&ABOUT_TEN_THOUSAND)
                 .asking([1, 0, 0, 0, 1]),
         ];
-        assert_eq!(judge(ten_thousand, made).unwrap().rows, [3]);
+        assert_eq!(judge("10,000 syncs", made).unwrap().rows, [3]);
     }
 
     #[test]
     fn steadiness_is_told_with_its_warm_up() {
-        let made = |rates: &[u64]| vec![Made::new(Call::Fsync, Write::Append).seconds(rates)];
-        let found = judge(is_steady, made(&[50, 100, 101, 99])).unwrap();
+        let steady = |rates: &[u64]| {
+            let second = |&syncs: &u64| Second {
+                lasted_s: 1.0,
+                syncs,
+                ..Second::default()
+            };
+            let mut result = result(vec![made(Call::Fsync, Write::Append)]);
+            result.rows[0].series = Series::of(rates.iter().map(second).collect());
+            judged("is steady", &result)
+        };
+        let found = steady(&[50, 100, 101, 99]).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);
         assert!(
             found.because.starts_with("1 of 4 s left out"),
             "{}",
             found.because
         );
-        let found = judge(is_steady, made(&[100, 80, 60, 40])).unwrap();
+        let found = steady(&[100, 80, 60, 40]).unwrap();
         assert_eq!(found.verdict, Verdict::Refuted);
-        assert!(matches!(
-            judge(is_steady, made(&[1, 1])),
-            Err(Missing::Rows(_))
-        ));
+        assert_eq!(steady(&[1, 1]), Err(Missing::Rows));
     }
 }

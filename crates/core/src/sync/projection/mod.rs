@@ -116,15 +116,10 @@ pub fn projections(result: &SyncResult, devices: &[Figures]) -> Vec<Projection> 
     let mut all = Vec::new();
     for target in &result.targets {
         let lone = |row: &&(usize, &SyncRow)| row.1.row.case.writers == 1;
-        let numbered = result.rows.iter().enumerate();
-        let rows: Vec<(usize, &SyncRow)> = numbered
-            .map(|(index, row)| (index + 1, row))
-            .filter(|(_, row)| row.row.target == target.name)
-            .collect();
-        let own = result
-            .calibrations
-            .iter()
-            .find(|calibration| calibration.target == target.name);
+        let of_target = |row: &(usize, &SyncRow)| row.1.row.target == target.name;
+        let rows: Vec<(usize, &SyncRow)> = result.numbered().filter(of_target).collect();
+        let mut calibrations = result.own.calibrations.iter();
+        let own = calibrations.find(|calibration| calibration.target == target.name);
         if let Some(own) = own {
             let checks = rows.iter().filter(lone);
             all.extend(checks.filter_map(|row| project(&own.figures(), *row, true)));
@@ -160,7 +155,7 @@ fn project(device: &Figures, (row, of): (usize, &SyncRow), check: bool) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use super::super::answers::fixture::{Made, result};
+    use super::super::answers::fixture::{made, result};
     use super::*;
     use crate::sync::Call;
     use proptest::prelude::*;
@@ -236,16 +231,16 @@ mod tests {
     #[test]
     fn the_measured_device_is_a_check_and_the_others_are_not() {
         let made = vec![
-            Made::new(Call::Fsync, Write::Append)
+            made(Call::Fsync, Write::Append)
                 .asking([1, 1, 1, 0, 2])
                 .timed(&[250.0; 5]),
-            Made::new(Call::Fsync, Write::Append)
+            made(Call::Fsync, Write::Append)
                 .asking([1, 0, 0, 0, 1])
                 .writers(2)
                 .timed(&[250.0; 5]),
         ];
         let mut result = result(made);
-        result.calibrations = vec![calibrated("host", 20e-6, 90e-6, 1000)];
+        result.own.calibrations = vec![calibrated("host", 20e-6, 90e-6, 1000)];
         let all = projections(&result, &[device(100.0, 350.0, None)]);
         // 3 * 20 + 2 * 70 µs = 200 µs are 5,000 a second; 4,000 were measured.
         assert_eq!(all.len(), 2, "two writers are not projected");
@@ -262,7 +257,7 @@ mod tests {
     fn requests_of_others_are_not_projected() {
         let made = |others| {
             vec![
-                Made::new(Call::Fsync, Write::Append)
+                made(Call::Fsync, Write::Append)
                     .asking([1, 1, 1, 0, 2])
                     .among(others),
             ]

@@ -1,25 +1,14 @@
 //! Directories in which names were changed.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
-use super::names::{Path, parent};
-use super::pending::{Change, Pending};
+use super::Span;
+use super::names::{Path, moved, parent};
+use super::pending::Pending;
 use crate::trace::DirectoryRow;
 
 /// Directories that are kept apart; of the others the changes are counted.
 const ROOM: usize = 8192;
-
-/// What happened to a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NameChange {
-    /// Made: a file, a directory, a link.
-    Made,
-    /// Renamed into or out of it.
-    Renamed,
-    /// Removed.
-    Removed,
-}
 
 #[derive(Debug, Default)]
 struct Directory {
@@ -61,29 +50,21 @@ impl Directories {
         self.directories.get_mut(path)
     }
 
-    /// A name in `path` was changed from `started_ns` to `ended_ns`.
+    /// A name in `path` was changed, which `count` counts.
     pub(super) fn change(
         &mut self,
         path: &[u8],
-        change: NameChange,
+        count: impl FnOnce(&mut DirectoryRow) -> &mut u64,
         device: Option<u32>,
-        (started_ns, ended_ns): (u64, u64),
+        span: Span,
     ) {
         let Some(directory) = self.get(path) else {
             return;
         };
-        match change {
-            NameChange::Made => directory.row.made += 1,
-            NameChange::Renamed => directory.row.renamed += 1,
-            NameChange::Removed => directory.row.removed += 1,
-        }
+        *count(&mut directory.row) += 1;
         directory.device = directory.device.or(device);
-        if ended_ns > directory.covered_ns {
-            directory.pending.add(Change {
-                started_ns,
-                ended_ns,
-                amount: 1,
-            });
+        if span.ended_ns > directory.covered_ns {
+            directory.pending.add(span, 1);
         }
     }
 
@@ -110,17 +91,8 @@ impl Directories {
 
     /// A directory got another name: so did all below it.
     pub(super) fn moved(&mut self, from: &[u8], to: &[u8]) {
-        let is_below = |path: &Path| path.get(from.len()).is_none_or(|&byte| byte == b'/');
-        let moved: Vec<Path> = self
-            .directories
-            .range::<[u8], _>((Bound::Included(from), Bound::Unbounded))
-            .map(|(path, _)| Path::clone(path))
-            .take_while(|path| path.starts_with(from))
-            .filter(is_below)
-            .collect();
-        for old in moved {
+        for (old, new) in moved(&self.directories, from, to) {
             if let Some(directory) = self.directories.remove(&old) {
-                let new: Path = [to, &old[from.len()..]].concat().into();
                 self.directories.insert(new, directory);
             }
         }
@@ -201,13 +173,20 @@ impl Directories {
 mod tests {
     use super::*;
 
+    fn span(started_ns: u64, ended_ns: u64) -> Span {
+        Span {
+            started_ns,
+            ended_ns,
+        }
+    }
+
     #[test]
     fn a_sync_covers_the_names_before_it() {
         let mut directories = Directories::default();
-        directories.change(b"/d", NameChange::Made, Some(1), (0, 10));
-        directories.change(b"/d", NameChange::Renamed, None, (20, 30));
+        directories.change(b"/d", |row| &mut row.made, Some(1), span(0, 10));
+        directories.change(b"/d", |row| &mut row.renamed, None, span(20, 30));
         directories.synced(b"/d", 25);
-        directories.change(b"/d", NameChange::Removed, None, (40, 50));
+        directories.change(b"/d", |row| &mut row.removed, None, span(40, 50));
         assert_eq!(directories.covered_ns(b"/d"), 25);
         let rows = directories.finish(|_| 0, |_| 0);
         let expected = DirectoryRow {
@@ -226,8 +205,8 @@ mod tests {
     #[test]
     fn a_sync_of_the_file_system_covers_its_directories_only() {
         let mut directories = Directories::default();
-        directories.change(b"/here", NameChange::Made, Some(1), (0, 10));
-        directories.change(b"/there", NameChange::Made, Some(2), (0, 10));
+        directories.change(b"/here", |row| &mut row.made, Some(1), span(0, 10));
+        directories.change(b"/there", |row| &mut row.made, Some(2), span(0, 10));
         let rows = directories.finish(|device| if device == Some(1) { 10 } else { 0 }, |_| 0);
         let unsynced: Vec<u64> = rows.iter().map(|row| row.unsynced_names).collect();
         assert_eq!(unsynced, [0, 1]);
@@ -238,7 +217,7 @@ mod tests {
         let mut directories = Directories::default();
         for number in 0..ROOM + 3 {
             let path = format!("/{number}");
-            directories.change(path.as_bytes(), NameChange::Made, None, (0, 1));
+            directories.change(path.as_bytes(), |row| &mut row.made, None, span(0, 1));
         }
         assert_eq!(directories.left_out, 3);
         assert_eq!(directories.finish(|_| 0, |_| 0).len(), ROOM);
@@ -248,7 +227,7 @@ mod tests {
     fn an_empty_directory_that_was_reported_is_named_unless_its_parent_was_synced() {
         let told = |synced: bool, reported_ns: u64| {
             let mut directories = Directories::default();
-            directories.change(b"/d", NameChange::Made, Some(1), (0, 10));
+            directories.change(b"/d", |row| &mut row.made, Some(1), span(0, 10));
             directories.made(b"/d/done", 7, 10);
             if synced {
                 directories.synced(b"/d", 20);

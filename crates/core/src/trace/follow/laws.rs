@@ -2,8 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::tests::{event, id, name, synced, wrote};
+use super::tests::{
+    closed, event, id, located, looked, mapped, name, opened, resized, synced, synced_as, wrote,
+};
 use super::*;
+use crate::record::RENAME_EXCHANGE;
+use crate::trace::NodeSeen;
 
 /// What a thread does, and how long it takes.
 #[derive(Debug, Clone)]
@@ -33,15 +37,13 @@ fn events_of(thread: usize, planned: &[Planned]) -> Vec<Event> {
         now += one.pause;
         let step = match one.what {
             0..=3 => wrote(one.file, 0, 50),
-            4 => synced(one.file, Scope::Data),
-            _ => synced(one.file, Scope::File),
+            4 => synced(one.file, Durability::Data),
+            _ => synced(one.file, Durability::File),
         };
-        events.push(Event {
-            thread: u32::try_from(thread).unwrap(),
-            started_ns: now,
-            ended_ns: now + one.took,
-            ..event(0, step)
-        });
+        let mut event = event(now, step);
+        event.call.thread = u32::try_from(thread).unwrap();
+        event.call.ended_ns = now + one.took;
+        events.push(event);
         now += one.took;
     }
     events
@@ -53,11 +55,11 @@ fn in_order(threads: &[Vec<Event>], late: bool) -> Vec<Event> {
     let mut keyed: Vec<(u64, usize, usize, Event)> = Vec::new();
     for (thread, events) in threads.iter().enumerate() {
         for (place, event) in events.iter().enumerate() {
-            let is_write = |event: &&Event| matches!(event.step, Step::Wrote { .. });
+            let is_write = |event: &&Event| matches!(event.did, Did::Wrote(_));
             let next = events[place..].iter().find(|event| !is_write(event));
             let sent = match next {
-                _ if !late => event.ended_ns,
-                Some(next) => next.ended_ns,
+                _ if !late => event.call.ended_ns,
+                Some(next) => next.call.ended_ns,
                 None => u64::MAX,
             };
             keyed.push((sent, thread, place, event.clone()));
@@ -86,55 +88,96 @@ fn without_moments(mut followed: Followed) -> Followed {
     followed
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
-    let file = (0_u64..4).prop_map(id);
-    let path = prop::sample::select(vec!["/d/old", "/d/new", "/d", "/d/x/y", "/e", "", "/"]);
-    let path = path.prop_map(|text| text.as_bytes().to_vec());
+fn any_step() -> impl Strategy<Value = Did> {
+    let file = 0_u64..4;
+    let (offset, bytes) = (0, 1);
     let scope = prop::sample::select(vec![
-        Scope::File,
-        Scope::Data,
-        Scope::Hint,
-        Scope::FileSystem,
-        Scope::Everything,
+        Durability::File,
+        Durability::Data,
+        Durability::Range { offset, bytes },
+        Durability::Hint,
+        Durability::FileSystem,
+        Durability::Everything,
     ]);
     prop_oneof![
-        (file.clone(), any::<[bool; 4]>()).prop_map(|(file, flags)| Step::Opened {
-            file,
-            created: flags[0],
-            truncated: flags[1],
-            synchronous: flags[2],
-            direct: flags[3],
-        }),
-        (file.clone(), any::<[u64; 5]>(), any::<bool>()).prop_map(|(file, n, durable)| {
-            Step::Wrote {
-                file,
+        (file.clone(), any::<[bool; 2]>())
+            .prop_map(|(file, flags)| opened(file, flags[0], flags[1])),
+        (file.clone(), any::<[u64; 4]>(), any::<bool>()).prop_map(|(file, n, durable)| {
+            Did::Wrote(Writes {
+                file: id(file),
                 count: n[0],
                 bytes: n[1],
                 from: n[2],
                 to: n[3],
-                sequential: n[4],
                 durable,
-            }
+            })
         }),
-        (prop::option::of(file.clone()), scope)
-            .prop_map(|(file, scope)| Step::Synced { file, scope }),
-        (file.clone(), any::<u64>()).prop_map(|(file, bytes)| Step::Resized { file, bytes }),
-        file.clone().prop_map(|file| Step::Allocated { file }),
-        file.clone().prop_map(|file| Step::Closed { file }),
-        file.prop_map(|file| Step::Mapped { file, bytes: 1 }),
-        (path.clone(), path.clone(), any::<bool>())
-            .prop_map(|(from, to, exchange)| Step::Renamed { from, to, exchange }),
-        (
-            prop::option::of((0_u64..4).prop_map(id)),
-            path.clone(),
-            path.clone()
-        )
-            .prop_map(|(file, from, to)| Step::Linked { file, from, to }),
-        Just(Step::Reported { count: 1 }),
-        (path.clone(), any::<bool>())
-            .prop_map(|(path, directory)| Step::Unlinked { path, directory }),
-        (path.clone(), any::<bool>()).prop_map(|(path, directory)| Step::Made { path, directory }),
-        path.prop_map(|path| Step::Looked { path }),
+        (prop::option::of(file.clone()), scope).prop_map(|(file, scope)| synced_as(file, scope)),
+        (file.clone(), any::<u64>()).prop_map(|(file, bytes)| resized(file, bytes)),
+        file.clone().prop_map(|file| {
+            Did::Changed(Change::Allocated {
+                node: id(file),
+                description: None,
+                mode: 0,
+                offset: 0,
+                bytes: 1,
+            })
+        }),
+        file.clone().prop_map(closed),
+        file.prop_map(mapped),
+        Just(Did::Reported),
+        any_path().prop_map(looked),
+        any_names(),
+    ]
+}
+
+fn any_path() -> impl Strategy<Value = &'static str> + Clone {
+    prop::sample::select(vec!["/d/old", "/d/new", "/d", "/d/x/y", "/e", "", "/"])
+}
+
+fn any_names() -> impl Strategy<Value = Did> {
+    let path = any_path();
+    prop_oneof![
+        (path.clone(), path.clone(), any::<bool>()).prop_map(|(from, to, exchange)| {
+            Did::Named(NameChange::Renamed {
+                node: None,
+                from: located(from),
+                to: located(to),
+                flags: u32::from(exchange) * RENAME_EXCHANGE,
+            })
+        }),
+        (prop::option::of(0_u64..4), path.clone(), path.clone()).prop_map(|(file, from, to)| {
+            Did::Named(NameChange::Linked {
+                node: file.map(|file| NodeSeen {
+                    id: id(file),
+                    kind: None,
+                    mode: None,
+                    size_bytes: 0,
+                }),
+                from: Some(located(from)),
+                to: located(to),
+            })
+        }),
+        (path.clone(), any::<bool>()).prop_map(|(path, directory)| {
+            Did::Named(NameChange::Unlinked {
+                node: None,
+                at: located(path),
+                directory,
+            })
+        }),
+        (path.clone(), any::<bool>()).prop_map(|(path, directory)| {
+            Did::Named(NameChange::Made {
+                node: None,
+                at: located(path),
+                kind: if directory {
+                    FileKind::Directory
+                } else {
+                    FileKind::Symlink
+                },
+                device_number: 0,
+                target: Vec::new(),
+            })
+        }),
     ]
 }
 
@@ -163,12 +206,10 @@ proptest! {
         name(&mut follower, 2, "/d/old", FileKind::Regular, 100);
         name(&mut follower, 3, "/d/new", FileKind::Regular, 0);
         for (step, started_ns, ended_ns, error) in &steps {
-            follower.event(&Event {
-                started_ns: *started_ns,
-                ended_ns: *ended_ns,
-                error: *error,
-                ..event(0, step.clone())
-            });
+            let mut event = event(*started_ns, step.clone());
+            event.call.ended_ns = *ended_ns;
+            event.call.outcome = error.map_or(Ok(0), Err);
+            follower.event(&event);
         }
         let followed = follower.finish();
         prop_assert_eq!(followed.events, steps.len() as u64);

@@ -22,15 +22,18 @@ mod whole;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::{DirectoryRow, Event, FileHistory, FileKind, NamedFile, NotFound, Scope, Step};
+use super::history::Span;
+use super::{
+    Did, DirectoryRow, Event, FileHistory, FileKind, NameChange, NamedFile, NotFound, Writes,
+};
 use crate::bytes::grouped;
-use crate::op::{FileId, Gap};
+use crate::op::{Call, FileId, Gap};
+use crate::record::{Change, Durability};
 
-use directories::{Directories, NameChange};
-use life::{Life, Writes};
+use directories::Directories;
+use life::Life;
 use mappings::Mappings;
 use names::{Name, Names, Path, is_nameless, parent};
-use rename::Kind;
 use reports::Reports;
 use whole::Whole;
 
@@ -96,22 +99,6 @@ impl LeftOut {
     }
 }
 
-/// From when to when, nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Span {
-    started_ns: u64,
-    ended_ns: u64,
-}
-
-impl Span {
-    fn of(event: &Event) -> Self {
-        Self {
-            started_ns: event.started_ns,
-            ended_ns: event.ended_ns.max(event.started_ns),
-        }
-    }
-}
-
 /// A file that has been named.
 #[derive(Debug)]
 struct Known {
@@ -171,95 +158,69 @@ impl Follower {
     /// may be swapped within milliseconds.
     pub fn event(&mut self, event: &Event) {
         self.events += 1;
-        match (&event.step, event.error) {
-            (Step::Synced { file, scope }, _) => self.synced(event, *file, *scope),
-            (Step::Looked { path }, Some(error)) if NOT_FOUND.contains(&error) => {
-                self.searched(path, error);
+        let call = &event.call;
+        match (&event.did, call.outcome.err()) {
+            (Did::Changed(Change::Synced { node, scope, .. }), _) => {
+                self.synced(call, *node, *scope);
             }
-            (Step::Renamed { from, to, exchange }, None) => {
-                let kind = match (exchange, event.call) {
-                    (true, _) => Kind::Exchanged,
-                    // What needs no flag is done by rename and renameat; the one that is
-                    // left besides RENAME_EXCHANGE is RENAME_NOREPLACE (rename(2)).
-                    (false, "renameat2") => Kind::Fresh,
-                    (false, _) => Kind::Replacing,
-                };
-                self.renamed(event, from, to, kind);
+            (Did::Changed(Change::Attempted { paths }), Some(error))
+                if NOT_FOUND.contains(&error) =>
+            {
+                if let Some(path) = paths.first() {
+                    self.searched(path, error);
+                }
             }
-            (Step::Renamed { to, .. } | Step::Linked { to, .. }, Some(error)) => {
-                self.refused(to, error);
-            }
-            (Step::Linked { file, from, to }, None) => self.linked(event, *file, from, to),
-            (Step::Unlinked { path, directory }, None) => {
-                self.unlinked(event, path, *directory);
-            }
-            (Step::Made { path, directory }, None) => self.made(event, path, *directory),
-            (Step::Reported { .. }, _) => self.reported(event),
-            (step, None) => self.changed(event, step),
-            (_, Some(_)) => {}
+            (Did::Changed(change), None) => self.changed(call, change),
+            (Did::Named(names), None) => self.named_anew(call, names),
+            (
+                Did::Named(NameChange::Renamed { to, .. } | NameChange::Linked { to, .. }),
+                Some(error),
+            ) => self.refused(&to.path, error),
+            (Did::Wrote(writes), None) if writes.count > 0 => self.wrote(call, writes),
+            (Did::Reported, _) => self.reported(call),
+            _ => {}
         }
     }
 
     /// What happened to one file.
-    fn changed(&mut self, event: &Event, step: &Step) {
-        let span = Span::of(event);
-        match *step {
-            Step::Opened { file, .. } => self.opened(event, file, step),
-            Step::Wrote {
-                file,
-                count,
-                bytes,
-                from,
-                to,
-                durable,
-                ..
-            } if count > 0 => {
-                let whole = self.whole.of(Some(file.device));
-                let writes = Writes {
-                    process: event.process,
-                    span,
-                    count,
-                    bytes,
-                    from,
-                    to,
-                    durable,
-                };
-                self.with(file, |life| life.wrote(&writes, whole));
-                self.may_be_reported(event, file);
+    fn changed(&mut self, call: &Call, change: &Change) {
+        let span = Span::of(call);
+        match *change {
+            Change::Resized { node, bytes, .. } => {
+                self.with(node, |life| life.resized(span, bytes));
             }
-            Step::Resized { file, bytes } => self.with(file, |life| life.resized(span, bytes)),
-            Step::Allocated { file } => self.with(file, |life| life.allocated(span)),
-            Step::Closed { file } => {
-                let whole = self.whole.of(Some(file.device));
-                self.with(file, |life| life.closed(span, whole));
+            Change::Allocated { node, .. } => self.with(node, |life| life.allocated(span)),
+            Change::Closed { node, .. } => {
+                let whole = self.whole.of(Some(node.device));
+                self.with(node, |life| life.closed(span, whole));
             }
-            Step::Mapped { file, .. } => {
-                self.with(file, |life| life.mapped(span, event.process));
-                self.mappings.add(event.process, file);
-                self.may_be_reported(event, file);
+            Change::Mapped { node, .. } => {
+                self.with(node, |life| life.mapped(span, call.process));
+                self.mappings.add(call.process, node);
+                self.may_be_reported(call, node);
             }
             _ => {}
         }
     }
 
-    fn opened(&mut self, event: &Event, file: FileId, step: &Step) {
-        let span = Span::of(event);
-        let Step::Opened {
-            created, truncated, ..
-        } = *step
-        else {
-            return;
-        };
+    fn wrote(&mut self, call: &Call, writes: &Writes) {
+        let whole = self.whole.of(Some(writes.file.device));
+        let by = (Span::of(call), call.process);
+        self.with(writes.file, |life| life.wrote(by, writes, whole));
+        self.may_be_reported(call, writes.file);
+    }
+
+    fn opened(&mut self, call: &Call, file: FileId, created: bool, truncated: bool) {
+        let span = Span::of(call);
         let known = self.known.get(&file);
         let path = known.map(|known| Path::clone(&known.path));
         let before = known.and_then(|known| known.before);
         let directory: Path = path.as_deref().map_or(&b""[..], parent).into();
         let is_nameless = path.as_deref().is_some_and(|path| is_nameless(path, file));
         if created && !is_nameless && path.is_some() {
-            let times = (span.started_ns, span.ended_ns);
             let device = Some(file.device);
             self.directories
-                .change(&directory, NameChange::Made, device, times);
+                .change(&directory, |row| &mut row.made, device, span);
         }
         self.with(file, |life| {
             if is_nameless {
@@ -267,13 +228,13 @@ impl Follower {
             } else if created {
                 life.created(span, directory);
                 if let Some(Name::Removed { at_ns }) = before {
-                    life.history.recreated.add(at_ns, at_ns);
+                    life.history.recreated.add(Span::at(at_ns));
                 }
             }
             life.opened(span, truncated && !created);
         });
         if created {
-            self.may_be_reported(event, file);
+            self.may_be_reported(call, file);
         }
     }
 
@@ -308,38 +269,38 @@ impl Follower {
         true
     }
 
-    fn synced(&mut self, event: &Event, file: Option<FileId>, scope: Scope) {
-        let span = Span::of(event);
+    fn synced(&mut self, call: &Call, file: Option<FileId>, scope: Durability) {
+        let span = Span::of(call);
         match (scope, file) {
-            (Scope::Hint, Some(file)) if event.error.is_none() => {
-                self.with(file, |life| {
-                    life.history.hints.add(span.started_ns, span.ended_ns);
-                });
+            (Durability::Hint, Some(file)) if call.outcome.is_ok() => {
+                self.with(file, |life| life.history.hints.add(span));
             }
-            (Scope::File | Scope::Data, Some(file)) => {
+            (Durability::File | Durability::Data, Some(file)) => {
                 let known = self.known.get(&file);
                 if let Some(known) = known.filter(|known| known.kind == FileKind::Directory) {
-                    if event.error.is_none() {
+                    if call.outcome.is_ok() {
                         self.directories.synced(&known.path, span.started_ns);
                     }
                     return;
                 }
                 let whole = self.whole.of(Some(file.device));
-                let data_only = scope == Scope::Data;
+                let data_only = scope == Durability::Data;
+                let error = call.outcome.err();
                 let mut journalled = None;
                 self.with(file, |life| {
-                    journalled = life.synced((span, event.process), data_only, event.error, whole);
+                    journalled = life.synced((span, call.process), data_only, error, whole);
                 });
                 if let Some(at_ns) = journalled {
                     let known = self.journalled.entry(file.device).or_default();
                     *known = at_ns.max(*known);
                 }
             }
-            (Scope::Data | Scope::File, None) if event.error.is_none() => {
-                self.mapping_synced(event.process);
+            // Of an msync nobody has said which file it was.
+            (Durability::Range { .. }, None) if call.outcome.is_ok() => {
+                self.mapping_synced(call.process);
             }
-            (Scope::FileSystem | Scope::Everything, _) if event.error.is_none() => {
-                let device = file.filter(|_| scope == Scope::FileSystem);
+            (Durability::FileSystem | Durability::Everything, _) if call.outcome.is_ok() => {
+                let device = file.filter(|_| scope == Durability::FileSystem);
                 self.whole.synced(device.map(|file| file.device), span);
             }
             _ => {}

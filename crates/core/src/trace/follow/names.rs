@@ -1,6 +1,7 @@
 //! Which file has which name, as far as the run showed it.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::op::FileId;
@@ -73,36 +74,39 @@ impl Names {
     /// A directory got another name: so did all below it. Gives the files that moved, with
     /// their new paths.
     pub(super) fn move_below(&mut self, from: &[u8], to: &[u8]) -> Vec<(FileId, Path)> {
-        let mut prefix = from.to_vec();
-        prefix.push(b'/');
-        let below: Vec<Path> = self
-            .by_path
-            .range::<[u8], _>((
-                std::ops::Bound::Included(prefix.as_slice()),
-                std::ops::Bound::Unbounded,
-            ))
-            .map(|(path, _)| Arc::clone(path))
-            .take_while(|path| path.starts_with(&prefix))
-            .collect();
-        let mut moved = Vec::new();
-        for old in below {
+        let mut files = Vec::new();
+        let moving = moved(&self.by_path, from, to).into_iter();
+        for (old, new) in moving.filter(|(old, _)| **old != *from) {
             let Some(name) = self.by_path.remove(&old) else {
                 continue;
             };
             self.bytes -= old.len();
-            let new: Path = [to, &old[from.len()..]].concat().into();
             self.set(&new, name);
             if let Name::File(file) = name {
-                moved.push((file, new));
+                files.push((file, new));
             }
         }
-        moved
+        files
     }
 
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
+}
+
+/// The paths of a directory and of all below it, before and after it got another name.
+pub(super) fn moved<T>(all: &BTreeMap<Path, T>, from: &[u8], to: &[u8]) -> Vec<(Path, Path)> {
+    let is_below = |path: &&Path| path.get(from.len()).is_none_or(|&byte| byte == b'/');
+    all.range::<[u8], _>((Bound::Included(from), Bound::Unbounded))
+        .map(|(path, _)| path)
+        .take_while(|path| path.starts_with(from))
+        .filter(is_below)
+        .map(|old| {
+            let new = [to, &old[from.len()..]].concat();
+            (Path::clone(old), new.into())
+        })
+        .collect()
 }
 
 /// The directory that a path is in.

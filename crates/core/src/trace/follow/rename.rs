@@ -1,10 +1,10 @@
 //! Names that are made, moved and removed.
 
-use super::directories::NameChange;
 use super::names::{Name, Path, parent};
 use super::{Follower, Span, shared};
-use crate::op::FileId;
-use crate::trace::{Event, FileKind, Target};
+use crate::op::{Call, FileId};
+use crate::record::RENAME_EXCHANGE;
+use crate::trace::{DirectoryRow, FileKind, NameChange, NameHolder};
 
 /// `EEXIST` (include/uapi/asm-generic/errno-base.h): what `RENAME_NOREPLACE` and `link` say
 /// when the name is in use.
@@ -12,7 +12,7 @@ const EXISTS: i32 = 17;
 
 /// What a rename does with the file that has the new name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+enum Kind {
     /// It is replaced.
     Replacing,
     /// There is none, or the call fails.
@@ -29,12 +29,43 @@ impl Follower {
         }
     }
 
-    pub(super) fn made(&mut self, event: &Event, path: &[u8], directory: bool) {
-        let span = Span::of(event);
+    pub(super) fn named_anew(&mut self, call: &Call, names: &NameChange) {
+        match names {
+            NameChange::Opened {
+                file,
+                created,
+                truncated,
+                ..
+            } => self.opened(call, *file, *created, *truncated),
+            NameChange::Renamed {
+                from, to, flags, ..
+            } => {
+                let kind = match call.name {
+                    _ if flags & RENAME_EXCHANGE != 0 => Kind::Exchanged,
+                    // What needs no flag is done by rename and renameat; the one that is
+                    // left besides RENAME_EXCHANGE is RENAME_NOREPLACE (rename(2)).
+                    "renameat2" => Kind::Fresh,
+                    _ => Kind::Replacing,
+                };
+                self.renamed(call, &from.path, &to.path, kind);
+            }
+            NameChange::Linked { node, from, to } => {
+                let from = from.as_ref().map_or(&b""[..], |from| &from.path);
+                self.linked(call, node.map(|node| node.id), from, &to.path);
+            }
+            NameChange::Unlinked { at, directory, .. } => self.unlinked(call, &at.path, *directory),
+            NameChange::Made { at, kind, .. } => {
+                self.made(call, &at.path, *kind == FileKind::Directory);
+            }
+        }
+    }
+
+    fn made(&mut self, call: &Call, path: &[u8], directory: bool) {
+        let span = Span::of(call);
         self.names.set(&shared(path), Name::Present);
-        self.change_name(path, NameChange::Made, None, span);
+        self.change_name(path, |row| &mut row.made, None, span);
         if directory {
-            self.directories.made(path, event.process, span.ended_ns);
+            self.directories.made(path, call.process, span.ended_ns);
         }
     }
 
@@ -44,8 +75,8 @@ impl Follower {
         }
     }
 
-    pub(super) fn linked(&mut self, event: &Event, file: Option<FileId>, from: &[u8], to: &[u8]) {
-        let span = Span::of(event);
+    fn linked(&mut self, call: &Call, file: Option<FileId>, from: &[u8], to: &[u8]) {
+        let span = Span::of(call);
         let (path, directory) = (shared(to), shared(parent(to)));
         let file = file.or_else(|| file_of(self.names.get(from)));
         self.names
@@ -55,13 +86,13 @@ impl Follower {
             if let Some(life) = self.lives.get_mut(&file) {
                 life.linked(span, &path, directory, whole);
             }
-            self.may_be_reported(event, file);
+            self.may_be_reported(call, file);
         }
-        self.change_name(to, NameChange::Made, file, span);
+        self.change_name(to, |row| &mut row.made, file, span);
     }
 
-    pub(super) fn unlinked(&mut self, event: &Event, path: &[u8], directory: bool) {
-        let span = Span::of(event);
+    fn unlinked(&mut self, call: &Call, path: &[u8], directory: bool) {
+        let span = Span::of(call);
         let file = file_of(self.names.get(path)).filter(|_| !directory);
         let is_own = file.is_some_and(|file| self.is_own(file));
         let name = if directory || is_own {
@@ -76,10 +107,10 @@ impl Follower {
             self.directories.removed(path);
         }
         if let Some(file) = file {
-            self.with(file, |life| life.removed(event, shared(parent(path))));
+            self.with(file, |life| life.removed(call, shared(parent(path))));
             self.lost_name(file);
         }
-        self.change_name(path, NameChange::Removed, file, span);
+        self.change_name(path, |row| &mut row.removed, file, span);
     }
 
     /// Whether the run itself created the file.
@@ -98,8 +129,8 @@ impl Follower {
         }
     }
 
-    pub(super) fn renamed(&mut self, event: &Event, from: &[u8], to: &[u8], kind: Kind) {
-        let span = Span::of(event);
+    fn renamed(&mut self, call: &Call, from: &[u8], to: &[u8], kind: Kind) {
+        let span = Span::of(call);
         if from == to {
             return;
         }
@@ -115,8 +146,8 @@ impl Follower {
         if kind == Kind::Exchanged {
             self.names
                 .set(&from_path, other.map_or(Name::Present, Name::File));
-            self.move_file(span, other, &from_path, (Target::Existing, None));
-            self.move_file(span, file, &to_path, (Target::Existing, None));
+            self.move_file(span, other, &from_path, (NameHolder::Existing, None));
+            self.move_file(span, file, &to_path, (NameHolder::Existing, None));
         } else {
             self.names.set(&from_path, Name::Absent);
             if let Some(other) = other {
@@ -126,11 +157,11 @@ impl Follower {
             self.move_file(span, file, &to_path, target);
         }
         if let Some(file) = file {
-            self.may_be_reported(event, file);
+            self.may_be_reported(call, file);
         }
-        self.change_name(to, NameChange::Renamed, file, span);
+        self.change_name(to, |row| &mut row.renamed, file, span);
         if parent(from) != parent(to) {
-            self.change_name(from, NameChange::Renamed, file, span);
+            self.change_name(from, |row| &mut row.renamed, file, span);
         }
     }
 
@@ -154,16 +185,16 @@ impl Follower {
     }
 
     /// What has the name `to`, as `new` says, and when the run had removed what had it.
-    fn target_of(&self, new: Option<Name>, to: &[u8], kind: Kind) -> (Target, Option<u64>) {
+    fn target_of(&self, new: Option<Name>, to: &[u8], kind: Kind) -> (NameHolder, Option<u64>) {
         match new {
-            Some(Name::File(file)) if self.is_own(file) => (Target::Own, None),
-            Some(Name::File(_) | Name::Present) => (Target::Existing, None),
-            Some(Name::Absent) => (Target::Vacant, None),
-            Some(Name::Removed { at_ns }) => (Target::Vacant, Some(at_ns)),
+            Some(Name::File(file)) if self.is_own(file) => (NameHolder::Own, None),
+            Some(Name::File(_) | Name::Present) => (NameHolder::Existing, None),
+            Some(Name::Absent) => (NameHolder::Vacant, None),
+            Some(Name::Removed { at_ns }) => (NameHolder::Vacant, Some(at_ns)),
             None if kind == Kind::Fresh || self.directories.is_own(parent(to)) => {
-                (Target::Vacant, None)
+                (NameHolder::Vacant, None)
             }
-            None => (Target::Unknown, None),
+            None => (NameHolder::Unknown, None),
         }
     }
 
@@ -172,7 +203,7 @@ impl Follower {
         span: Span,
         file: Option<FileId>,
         to: &Path,
-        (target, removed_ns): (Target, Option<u64>),
+        (target, removed_ns): (NameHolder, Option<u64>),
     ) {
         let Some(file) = file else { return };
         if let Some(known) = self.known.get_mut(&file) {
@@ -186,10 +217,15 @@ impl Follower {
         });
     }
 
-    fn change_name(&mut self, path: &[u8], change: NameChange, file: Option<FileId>, span: Span) {
+    fn change_name(
+        &mut self,
+        path: &[u8],
+        count: impl FnOnce(&mut DirectoryRow) -> &mut u64,
+        file: Option<FileId>,
+        span: Span,
+    ) {
         let device = file.map(|file| file.device);
-        let times = (span.started_ns, span.ended_ns);
-        self.directories.change(parent(path), change, device, times);
+        self.directories.change(parent(path), count, device, span);
     }
 }
 

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Follower, Span};
-use crate::op::FileId;
-use crate::trace::Event;
+use crate::op::{Call, FileId};
 
 /// Files of one process that are remembered between two reports: who changes more of them before
 /// it says a word does not speak of each.
@@ -60,18 +59,18 @@ impl Reports {
 
 impl Follower {
     /// What a process did to a file is what it may speak of next, or has spoken of already.
-    pub(super) fn may_be_reported(&mut self, event: &Event, file: FileId) {
-        let span = Span::of(event);
-        if self.reports.changed(event.process, file, span) {
-            let last_ns = self.reports.last_ns(event.process);
+    pub(super) fn may_be_reported(&mut self, call: &Call, file: FileId) {
+        let span = Span::of(call);
+        if self.reports.changed(call.process, file, span) {
+            let last_ns = self.reports.last_ns(call.process);
             self.tell(file, last_ns, span);
         }
     }
 
     /// Standard output or a socket was written to.
-    pub(super) fn reported(&mut self, event: &Event) {
-        let span = Span::of(event);
-        for file in self.reports.reported(event.process, span) {
+    pub(super) fn reported(&mut self, call: &Call) {
+        let span = Span::of(call);
+        for file in self.reports.reported(call.process, span) {
             self.tell(file, span.ended_ns, span);
         }
     }

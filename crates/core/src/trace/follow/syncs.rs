@@ -163,9 +163,9 @@ fn count(seen: &Seen, history: &mut FileHistory, add: bool) {
         Verdict::Steady | Verdict::Untouched | Verdict::Unclear => return,
     };
     if add {
-        happened.add(seen.span.started_ns, seen.span.ended_ns);
+        happened.add(seen.span);
     } else {
-        happened.take_back(seen.span.started_ns, seen.span.ended_ns);
+        happened.take_back(seen.span);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Histories of runs, written down event by event.
 
 use super::*;
-use crate::trace::{Naming, Target};
+use crate::record::Description;
+use crate::trace::{Located, NameHolder, Naming};
 
 pub(super) fn id(inode: u64) -> FileId {
     FileId {
@@ -28,66 +29,114 @@ pub(super) fn name(
     });
 }
 
-/// An event of thread 1 that took from `at` to `at + 1`.
-pub(super) fn event(at: u64, step: Step) -> Event {
-    Event {
+/// A call of thread 1 that took from `at` to `at + 1`.
+pub(super) fn event(at: u64, did: Did) -> Event {
+    let call = Call {
         process: 1,
         thread: 1,
         started_ns: at,
         ended_ns: at + 1,
-        call: "call",
-        step,
-        error: None,
+        name: "call",
+        outcome: Ok(0),
+    };
+    let open = None;
+    Event { call, open, did }
+}
+
+pub(super) fn failed(at: u64, did: Did, error: i32) -> Event {
+    let mut event = event(at, did);
+    event.call.outcome = Err(error);
+    event
+}
+
+pub(super) fn located(path: &str) -> Located {
+    Located {
+        path: path.into(),
+        directory: None,
     }
 }
 
-fn opened(inode: u64, created: bool, truncated: bool) -> Step {
-    Step::Opened {
+pub(super) fn opened(inode: u64, created: bool, truncated: bool) -> Did {
+    Did::Named(NameChange::Opened {
         file: id(inode),
+        at: None,
+        mode: 0,
         created,
         truncated,
-        synchronous: false,
-        direct: false,
-    }
+    })
 }
 
-pub(super) fn wrote(inode: u64, from: u64, bytes: u64) -> Step {
-    Step::Wrote {
+pub(super) fn wrote(inode: u64, from: u64, bytes: u64) -> Did {
+    Did::Wrote(Writes {
         file: id(inode),
         count: 1,
         bytes,
         from,
         to: from + bytes,
-        sequential: 0,
         durable: false,
-    }
+    })
 }
 
-pub(super) fn synced(inode: u64, scope: Scope) -> Step {
-    Step::Synced {
-        file: Some(id(inode)),
+pub(super) fn synced(inode: u64, scope: Durability) -> Did {
+    synced_as(Some(inode), scope)
+}
+
+pub(super) fn synced_as(inode: Option<u64>, scope: Durability) -> Did {
+    Did::Changed(Change::Synced {
+        node: inode.map(id),
+        description: None,
         scope,
-    }
+    })
 }
 
-fn renamed(from: &str, to: &str) -> Step {
-    Step::Renamed {
-        from: from.as_bytes().to_vec(),
-        to: to.as_bytes().to_vec(),
-        exchange: false,
-    }
+pub(super) fn renamed(from: &str, to: &str) -> Did {
+    Did::Named(NameChange::Renamed {
+        node: None,
+        from: located(from),
+        to: located(to),
+        flags: 0,
+    })
 }
 
-fn unlinked(path: &str) -> Step {
-    Step::Unlinked {
-        path: path.as_bytes().to_vec(),
+pub(super) fn unlinked(path: &str) -> Did {
+    Did::Named(NameChange::Unlinked {
+        node: None,
+        at: located(path),
         directory: false,
-    }
+    })
+}
+
+pub(super) fn closed(inode: u64) -> Did {
+    Did::Changed(Change::Closed {
+        node: id(inode),
+        description: Description(0),
+    })
+}
+
+pub(super) fn resized(inode: u64, bytes: u64) -> Did {
+    Did::Changed(Change::Resized {
+        node: id(inode),
+        description: None,
+        bytes,
+    })
+}
+
+pub(super) fn mapped(inode: u64) -> Did {
+    Did::Changed(Change::Mapped {
+        node: id(inode),
+        offset: 0,
+        bytes: 4096,
+    })
+}
+
+pub(super) fn looked(path: &str) -> Did {
+    let paths = vec![path.into()];
+    Did::Changed(Change::Attempted { paths })
 }
 
 /// A follower that knows the directory `/d` (1), the old file `/d/old` (2, 100 bytes) and
 /// the new one `/d/new` (3); it is then shown the steps, ten nanoseconds apart.
-fn follow(steps: &[Step]) -> Followed {
+fn follow(steps: &[Did]) -> Followed {
     let mut follower = Follower::default();
     name(&mut follower, 1, "/d", FileKind::Directory, 4096);
     name(&mut follower, 2, "/d/old", FileKind::Regular, 100);
@@ -103,9 +152,9 @@ fn what_was_written_before_the_sync_is_durable() {
     let followed = follow(&[
         opened(3, true, false),
         wrote(3, 0, 10),
-        synced(3, Scope::File),
+        synced(3, Durability::File),
         wrote(3, 10, 5),
-        Step::Closed { file: id(3) },
+        closed(3),
     ]);
     let history = &followed.files[&id(3)];
     assert!(history.created && !history.uncertain);
@@ -149,7 +198,7 @@ fn a_rename_of_contents_that_are_not_durable_is_seen() {
     ]);
     let history = &faulty.files[&id(3)];
     assert_eq!(history.renamed_unsynced.first_ns, [30]);
-    assert_eq!(history.renamed_over, Some(Target::Existing));
+    assert_eq!(history.renamed_over, Some(NameHolder::Existing));
     assert_eq!(history.name_unsynced, Some(Naming::Renamed));
     assert_eq!(faulty.renamed_to[&id(3)], b"/d/old");
     assert_eq!(faulty.directories[0].renamed, 1);
@@ -158,9 +207,9 @@ fn a_rename_of_contents_that_are_not_durable_is_seen() {
     let right = follow(&[
         opened(3, true, false),
         wrote(3, 0, 10),
-        synced(3, Scope::Data),
+        synced(3, Durability::Data),
         renamed("/d/new", "/d/old"),
-        synced(1, Scope::File),
+        synced(1, Durability::File),
     ]);
     let history = &right.files[&id(3)];
     assert!(!history.renamed_unsynced.is_any());
@@ -171,39 +220,27 @@ fn a_rename_of_contents_that_are_not_durable_is_seen() {
 
 #[test]
 fn the_target_of_a_rename_is_known_when_the_run_showed_it() {
-    let by = |call, before: Option<Step>, error: Option<i32>, to: &str| {
+    let by = |call, before: Option<Event>, to: &str| {
         let mut follower = Follower::default();
         name(&mut follower, 3, "/d/new", FileKind::Regular, 0);
-        if let Some(step) = before {
-            follower.event(&Event {
-                error,
-                ..event(1, step)
-            });
+        if let Some(event) = before {
+            follower.event(&event);
         }
         follower.event(&event(10, wrote(3, 0, 10)));
-        follower.event(&Event {
-            call,
-            ..event(20, renamed("/d/new", to))
-        });
+        let mut rename = event(20, renamed("/d/new", to));
+        rename.call.name = call;
+        follower.event(&rename);
         follower.finish().files[&id(3)].renamed_over
     };
-    let over = |before, error, to| by("rename", before, error, to);
-    let looked = |path: &str| Step::Looked {
-        path: path.as_bytes().to_vec(),
-    };
-    assert_eq!(over(None, None, "/d/x"), Some(Target::Unknown));
-    assert_eq!(
-        over(Some(looked("/d/x")), Some(2), "/d/x"),
-        Some(Target::Vacant)
-    );
+    let over = |before, to| by("rename", before, to);
+    assert_eq!(over(None, "/d/x"), Some(NameHolder::Unknown));
+    let looked = failed(1, looked("/d/x"), 2);
+    assert_eq!(over(Some(looked), "/d/x"), Some(NameHolder::Vacant));
     // RENAME_NOREPLACE succeeded.
-    assert_eq!(by("renameat2", None, None, "/d/x"), Some(Target::Vacant));
+    assert_eq!(by("renameat2", None, "/d/x"), Some(NameHolder::Vacant));
     // It was refused.
-    let refused = renamed("/d/new", "/d/x");
-    assert_eq!(
-        over(Some(refused), Some(17), "/d/x"),
-        Some(Target::Existing)
-    );
+    let refused = failed(1, renamed("/d/new", "/d/x"), 17);
+    assert_eq!(over(Some(refused), "/d/x"), Some(NameHolder::Existing));
 }
 
 #[test]
@@ -212,7 +249,7 @@ fn an_old_file_that_is_removed_too_early_is_seen() {
         opened(3, true, false),
         wrote(3, 0, 10),
         unlinked("/d/old"),
-        synced(3, Scope::File),
+        synced(3, Durability::File),
         renamed("/d/new", "/d/old"),
     ]);
     let history = &early.files[&id(3)];
@@ -222,7 +259,7 @@ fn an_old_file_that_is_removed_too_early_is_seen() {
     let late = follow(&[
         opened(3, true, false),
         wrote(3, 0, 10),
-        synced(3, Scope::File),
+        synced(3, Durability::File),
         unlinked("/d/old"),
         renamed("/d/new", "/d/old"),
     ]);
@@ -250,10 +287,7 @@ fn contents_that_are_cut_off_and_written_again_are_seen() {
     let followed = follow(&[
         opened(2, false, true),
         wrote(2, 0, 10),
-        Step::Resized {
-            file: id(2),
-            bytes: 0,
-        },
+        resized(2, 0),
         opened(3, true, true),
         wrote(3, 0, 10),
     ]);
@@ -267,16 +301,13 @@ fn contents_that_are_cut_off_and_written_again_are_seen() {
 fn writes_after_a_failed_sync_are_counted_until_the_file_is_opened_again() {
     let mut follower = Follower::default();
     name(&mut follower, 3, "/d/new", FileKind::Regular, 0);
-    let fail = |at, error| Event {
-        error: Some(error),
-        ..event(at, synced(3, Scope::File))
-    };
+    let fail = |at, error| failed(at, synced(3, Durability::File), error);
     follower.event(&event(10, wrote(3, 0, 10)));
     follower.event(&fail(20, 22)); // EINVAL: not a failure of the storage
     follower.event(&event(30, wrote(3, 10, 10)));
     follower.event(&fail(40, 5));
     follower.event(&event(50, wrote(3, 20, 10)));
-    follower.event(&event(60, synced(3, Scope::File)));
+    follower.event(&event(60, synced(3, Durability::File)));
     follower.event(&event(70, opened(3, false, false)));
     follower.event(&event(80, wrote(3, 30, 10)));
     let history = follower.finish().files.remove(&id(3)).unwrap();
@@ -288,11 +319,8 @@ fn writes_after_a_failed_sync_are_counted_until_the_file_is_opened_again() {
 
 #[test]
 fn syncs_of_everything_cover_files_and_names() {
-    let everything = Step::Synced {
-        file: None,
-        scope: Scope::Everything,
-    };
-    for whole in [synced(3, Scope::FileSystem), everything] {
+    let everything = synced_as(None, Durability::Everything);
+    for whole in [synced(3, Durability::FileSystem), everything] {
         let followed = follow(&[
             opened(3, true, false),
             wrote(3, 0, 10),
@@ -308,15 +336,14 @@ fn syncs_of_everything_cover_files_and_names() {
 
 #[test]
 fn hints_make_nothing_durable_and_msync_does() {
-    let mapping = Step::Mapped {
-        file: id(2),
-        bytes: 4096,
-    };
-    let msync = Step::Synced {
-        file: None,
-        scope: Scope::Data,
-    };
-    let followed = follow(&[wrote(3, 0, 10), synced(3, Scope::Hint), mapping.clone()]);
+    let mapping = mapped(2);
+    let (offset, bytes) = (0, 4096);
+    let msync = synced_as(None, Durability::Range { offset, bytes });
+    let followed = follow(&[
+        wrote(3, 0, 10),
+        synced(3, Durability::Hint),
+        mapping.clone(),
+    ]);
     let history = &followed.files[&id(3)];
     assert_eq!((history.hints.count, history.unsynced_bytes), (1, 10));
     assert!(!followed.files[&id(2)].mapping_synced);
@@ -326,34 +353,14 @@ fn hints_make_nothing_durable_and_msync_does() {
 
 #[test]
 fn writes_through_a_synchronous_descriptor_are_durable() {
-    let open = Step::Opened {
-        file: id(3),
-        created: true,
-        truncated: false,
-        synchronous: true,
-        direct: false,
-    };
-    let Step::Wrote {
-        file,
-        count,
-        bytes,
-        from,
-        to,
-        sequential,
-        ..
-    } = wrote(3, 0, 10)
-    else {
+    let open = opened(3, true, false);
+    let Did::Wrote(writes) = wrote(3, 0, 10) else {
         unreachable!()
     };
-    let durable = Step::Wrote {
-        file,
-        count,
-        bytes,
-        from,
-        to,
-        sequential,
+    let durable = Did::Wrote(Writes {
         durable: true,
-    };
+        ..writes
+    });
     let steps = [open, durable, renamed("/d/new", "/d/old")];
     let history = &follow(&steps).files[&id(3)];
     assert!(history.synchronous && !history.synced_since_named);

@@ -10,9 +10,9 @@ mod thread;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::{Direction, Event, Follower, NamedFile, Seen, Step, Threads, direction};
+use super::{Did, Direction, Event, Follower, NamedFile, Seen, Threads, direction};
 use crate::evidence::SyscallRow;
-use crate::op::FileId;
+use crate::op::{Call, FileId};
 use moments::Clock;
 use row::Sum;
 use thread::Thread;
@@ -32,39 +32,25 @@ pub struct Transfer {
 /// One call from its entry to its exit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// Process (thread group).
-    pub process: u32,
-    /// Thread.
-    pub thread: u32,
+    /// The call.
+    pub call: Call,
     /// The system call's number.
     pub number: u32,
-    /// Its name.
-    pub name: &'static str,
     /// The file it acted on.
     pub file: Option<FileId>,
     /// The file it read from, when `file` is the one it wrote to.
     pub source: Option<FileId>,
-    /// Entry, nanoseconds of `CLOCK_MONOTONIC`.
-    pub started_ns: u64,
-    /// Exit, same clock.
-    pub ended_ns: u64,
-    /// What it returned, or the `errno`.
-    pub outcome: Result<u64, i32>,
     /// `None` for calls that do not return the bytes they moved.
     pub transfer: Option<Transfer>,
-    /// What it did to files, if it is a step of the history. Runs of writes are made here.
-    pub step: Option<Step>,
+    /// What the history has of it. Runs of writes are made here.
+    pub did: Option<Did>,
 }
 
 impl Ended {
-    fn took_ns(&self) -> u64 {
-        self.ended_ns.saturating_sub(self.started_ns)
-    }
-
     /// 0 when what it returned is no number of bytes.
     fn moved_bytes(&self) -> u64 {
-        let moves = direction(self.name).is_some();
-        self.outcome.ok().filter(|_| moves).unwrap_or(0)
+        let moves = direction(self.call.name).is_some();
+        self.call.outcome.ok().filter(|_| moves).unwrap_or(0)
     }
 }
 
@@ -168,10 +154,11 @@ impl Tally {
 
     /// A call has ended.
     pub fn call(&mut self, ended: Ended) {
+        let call = &ended.call;
         let thread = self
             .threads
-            .entry(ended.thread)
-            .or_insert_with(|| Thread::new(ended.thread, ended.process, 0, ended.started_ns));
+            .entry(call.thread)
+            .or_insert_with(|| Thread::new(call.thread, call.process, 0, call.started_ns));
         let file = ended.file.and_then(|file| self.names.get(&file));
         self.moments.call(&ended, file);
         let previous_end = thread.account(&ended);
@@ -187,10 +174,10 @@ impl Tally {
         let transfer = ended
             .transfer
             .and_then(|transfer| transfer.offset)
-            .filter(|_| ended.outcome.is_ok());
+            .filter(|_| ended.call.outcome.is_ok());
         let shaped = transfer.map(|offset| (offset, previous_end));
         self.add(key, &ended, shaped);
-        if ended.source.is_some() && ended.outcome.is_ok() {
+        if ended.source.is_some() && ended.call.outcome.is_ok() {
             let key = Key {
                 file: ended.source,
                 is_source: true,
@@ -216,19 +203,13 @@ impl Tally {
     }
 
     fn follow(&mut self, ended: Ended) {
-        let Some(step) = ended.step else {
+        let Some(did) = ended.did else {
             return;
         };
-        self.end_run(ended.thread);
-        self.follower.event(&Event {
-            process: ended.process,
-            thread: ended.thread,
-            started_ns: ended.started_ns,
-            ended_ns: ended.ended_ns,
-            call: ended.name,
-            step,
-            error: ended.outcome.err(),
-        });
+        self.end_run(ended.call.thread);
+        let call = ended.call;
+        let open = None;
+        self.follower.event(&Event { call, open, did });
     }
 
     fn end_run(&mut self, thread: u32) {
@@ -245,7 +226,7 @@ impl Tally {
         }
         let sum = match self.sums.entry(key) {
             Entry::Occupied(sum) => sum.into_mut(),
-            Entry::Vacant(room) => room.insert(Sum::new(ended.name)),
+            Entry::Vacant(room) => room.insert(Sum::new(ended.call.name)),
         };
         sum.add(ended);
         if let Some((offset, previous_end)) = shaped {

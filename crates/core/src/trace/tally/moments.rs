@@ -22,7 +22,7 @@ impl Clock {
 
     /// A call on `file` has ended.
     pub(super) fn call(&mut self, ended: &Ended, file: Option<&NamedFile>) {
-        let Some(purpose) = Purpose::of(ended.name) else {
+        let Some(purpose) = Purpose::of(ended.call.name) else {
             return;
         };
         let stored = file.is_some_and(|file| {
@@ -32,9 +32,9 @@ impl Clock {
         if purpose.moves() && !stored {
             return;
         }
-        self.begin(ended.started_ns);
-        let started_ns = self.started_ns.unwrap_or(ended.started_ns);
-        let moment = moment_of(ended.ended_ns.saturating_sub(started_ns));
+        self.begin(ended.call.started_ns);
+        let started_ns = self.started_ns.unwrap_or(ended.call.started_ns);
+        let moment = moment_of(ended.call.ended_ns.saturating_sub(started_ns));
         let sum = self.sums.entry((moment, purpose)).or_insert(CallMoment {
             moment,
             purpose,
@@ -43,7 +43,7 @@ impl Clock {
             time_ns: 0,
         });
         sum.count += 1;
-        sum.time_ns = sum.time_ns.saturating_add(ended.took_ns());
+        sum.time_ns = sum.time_ns.saturating_add(ended.call.took_ns());
         if purpose.moves() {
             sum.bytes = sum.bytes.saturating_add(ended.moved_bytes());
         }

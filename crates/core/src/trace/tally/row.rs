@@ -34,9 +34,9 @@ impl Sum {
     }
 
     pub(super) fn add(&mut self, ended: &Ended) {
-        let took_ns = ended.took_ns();
+        let took_ns = ended.call.took_ns();
         self.count += 1;
-        self.errors += u64::from(ended.outcome.is_err());
+        self.errors += u64::from(ended.call.outcome.is_err());
         self.returned = self.returned.saturating_add(ended.moved_bytes());
         self.time_ns = self.time_ns.saturating_add(took_ns);
         let power = took_ns.checked_ilog2().unwrap_or(0) as usize;

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::trace::FileKind;
+use crate::record::{Change, Durability};
+use crate::trace::{FileKind, Writes};
 
 const FILE: FileId = FileId {
     device: 1 << 20,
@@ -11,36 +12,39 @@ const FILE: FileId = FileId {
 
 fn write(at_ns: u64, offset: u64, bytes: u64) -> Ended {
     Ended {
-        process: 10,
-        thread: 11,
+        call: Call {
+            process: 10,
+            thread: 11,
+            started_ns: at_ns,
+            ended_ns: at_ns + 100,
+            name: "write",
+            outcome: Ok(bytes),
+        },
         number: 1,
-        name: "write",
         file: Some(FILE),
         source: None,
-        started_ns: at_ns,
-        ended_ns: at_ns + 100,
-        outcome: Ok(bytes),
         transfer: Some(Transfer {
             direction: Direction::Write,
             offset: Some(offset),
             durable: false,
         }),
-        step: None,
+        did: None,
     }
 }
 
 fn sync(at_ns: u64) -> Ended {
-    Ended {
+    let mut sync = Ended {
         number: 74,
-        name: "fsync",
-        outcome: Ok(0),
         transfer: None,
-        step: Some(Step::Synced {
-            file: Some(FILE),
-            scope: crate::trace::Scope::File,
-        }),
+        did: Some(Did::Changed(Change::Synced {
+            node: Some(FILE),
+            description: None,
+            scope: Durability::File,
+        })),
         ..write(at_ns, 0, 0)
-    }
+    };
+    sync.call.name = "fsync";
+    sync
 }
 
 fn row<'a>(tallied: &'a Tallied, name: &str) -> &'a SyscallRow {
@@ -56,11 +60,10 @@ fn counts_errors_bytes_and_times() {
     let mut tally = Tally::new(100);
     tally.begin_task(11, 10, 9, 5);
     tally.call(write(1_000, 0, 10));
-    tally.call(Ended {
-        outcome: Err(28),
-        ended_ns: 2_000 + 1_024,
-        ..write(2_000, 10, 0)
-    });
+    let mut failed = write(2_000, 10, 0);
+    failed.call.outcome = Err(28);
+    failed.call.ended_ns = 2_000 + 1_024;
+    tally.call(failed);
     let used = Used {
         name: b"w".to_vec(),
         on_cpu_ns: 7,
@@ -92,10 +95,8 @@ fn a_transfer_is_judged_by_the_one_before_it_in_the_same_thread() {
     tally.call(write(0, 0, 10));
     tally.call(write(1, 10, 5));
     tally.call(write(2, 3, 5));
-    let elsewhere = Ended {
-        thread: 12,
-        ..write(3, 8, 2)
-    };
+    let mut elsewhere = write(3, 8, 2);
+    elsewhere.call.thread = 12;
     tally.call(elsewhere);
     let tallied = tally.finish();
     let shape = row(&tallied, "write").shape.as_ref().unwrap();
@@ -157,9 +158,8 @@ fn a_transfer_without_offset_has_no_shape_and_is_in_no_run() {
 fn what_is_read_from_has_a_row_of_its_own() {
     let source = FileId { inode: 41, ..FILE };
     let mut tally = Tally::new(100);
-    let copy = Ended {
+    let mut copy = Ended {
         number: 326,
-        name: "copy_file_range",
         source: Some(source),
         transfer: Some(Transfer {
             direction: Direction::Write,
@@ -168,11 +168,10 @@ fn what_is_read_from_has_a_row_of_its_own() {
         }),
         ..write(0, 0, 4096)
     };
+    copy.call.name = "copy_file_range";
     tally.call(copy.clone());
-    tally.call(Ended {
-        outcome: Err(22),
-        ..copy
-    });
+    copy.call.outcome = Err(22);
+    tally.call(copy);
     let tallied = tally.finish();
     let of_source: Vec<_> = tallied.rows.iter().filter(|row| row.is_source).collect();
     assert_eq!(of_source.len(), 1);
@@ -200,21 +199,23 @@ fn writes_that_follow_each_other_are_one_run_that_a_step_ends() {
     assert_eq!(
         thread.end_run(),
         Some(Event {
-            process: 10,
-            thread: 11,
-            started_ns: 100,
-            ended_ns: 400,
-            call: "write",
-            step: Step::Wrote {
+            call: Call {
+                process: 10,
+                thread: 11,
+                started_ns: 100,
+                ended_ns: 400,
+                name: "write",
+                outcome: Ok(10),
+            },
+            open: None,
+            did: Did::Wrote(Writes {
                 file: FILE,
                 count: 3,
                 bytes: 25,
                 from: 0,
                 to: 70,
-                sequential: 1,
                 durable: false,
-            },
-            error: None,
+            }),
         })
     );
     assert_eq!(thread.end_run(), None);
@@ -239,19 +240,17 @@ fn another_file_or_call_ends_the_run() {
     };
     let ended = thread.lengthen_run(&to_other).unwrap();
     assert!(matches!(
-        ended.step,
-        Step::Wrote {
+        ended.did,
+        Did::Wrote(Writes {
             file: FILE,
             count: 1,
             ..
-        }
+        })
     ));
-    let by_other = Ended {
-        name: "pwrite64",
-        ..to_other
-    };
+    let mut by_other = to_other;
+    by_other.call.name = "pwrite64";
     let ended = thread.lengthen_run(&by_other).unwrap();
-    assert_eq!(ended.call, "write");
+    assert_eq!(ended.call.name, "write");
 }
 
 #[test]
@@ -319,12 +318,11 @@ proptest! {
         for (at, (inode, thread, size, fails)) in (0_u64..).zip(&calls) {
             let outcome = if *fails { Err(5) } else { Ok(*size) };
             bytes += outcome.unwrap_or(0);
-            tally.call(Ended {
-                thread: u32::try_from(*thread).unwrap(),
-                file: Some(FileId { inode: *inode, ..FILE }),
-                outcome,
-                ..write(at, at, 0)
-            });
+            let mut ended = write(at, at, 0);
+            ended.call.thread = u32::try_from(*thread).unwrap();
+            ended.call.outcome = outcome;
+            ended.file = Some(FileId { inode: *inode, ..FILE });
+            tally.call(ended);
         }
         let tallied = tally.finish();
         let sum = |of: fn(&SyscallRow) -> u64| tallied.rows.iter().map(of).sum::<u64>();

@@ -1,8 +1,8 @@
 //! What is remembered of a thread: where its transfers ended, and its run of writes.
 
 use super::Ended;
-use crate::op::FileId;
-use crate::trace::{Direction, Event, Step, Task};
+use crate::op::{Call, FileId};
+use crate::trace::{Did, Direction, Event, Task, Writes};
 
 /// Pairs of call and file whose last transfer is remembered for each thread; a further one takes
 /// the place of the one used longest ago. The kernel side has as many (`SLOTS`, `bpf/maps.h`).
@@ -37,17 +37,8 @@ struct Slot {
 /// Writes that follow each other in one file.
 #[derive(Debug)]
 struct Run {
-    call: &'static str,
-    file: FileId,
-    started_ns: u64,
-    ended_ns: u64,
-    count: u64,
-    bytes: u64,
-    from: u64,
-    to: u64,
-    end: u64,
-    sequential: u64,
-    durable: bool,
+    call: Call,
+    writes: Writes,
 }
 
 /// One thread that is observed.
@@ -79,9 +70,9 @@ impl Thread {
         let previous_end = self.slot(ended.number, ended.file).end;
         self.task.calls += 1;
         if ended.file.is_some() {
-            self.task.time_ns = self.task.time_ns.saturating_add(ended.took_ns());
+            self.task.time_ns = self.task.time_ns.saturating_add(ended.call.took_ns());
         }
-        let Ok(bytes) = ended.outcome else {
+        let Ok(bytes) = ended.call.outcome else {
             return previous_end;
         };
         if let Some(transfer) = ended.transfer {
@@ -132,58 +123,31 @@ impl Thread {
     /// Lengthens the run of writes by this call. Returns the run that it ends, if the call
     /// writes to another file, or by another name.
     pub(super) fn lengthen_run(&mut self, ended: &Ended) -> Option<Event> {
-        let (offset, bytes, file, durable) = written(ended)?;
-        let goes_on = self
-            .run
-            .as_ref()
-            .is_some_and(|run| (run.file, run.call, run.durable) == (file, ended.name, durable));
+        let one = written(ended)?;
+        let goes_on = self.run.as_ref().is_some_and(|run| {
+            (run.writes.file, run.call.name, run.writes.durable)
+                == (one.file, ended.call.name, one.durable)
+        });
         let before = if goes_on { None } else { self.end_run() };
-        let end = offset.saturating_add(bytes);
-        if let Some(run) = &mut self.run {
-            run.ended_ns = ended.ended_ns;
-            run.count += 1;
-            run.bytes = run.bytes.saturating_add(bytes);
-            run.from = run.from.min(offset);
-            run.to = run.to.max(end);
-            run.sequential += u64::from(offset == run.end);
-            run.end = end;
+        if let Some(Run { call, writes }) = &mut self.run {
+            call.ended_ns = ended.call.ended_ns;
+            writes.count += 1;
+            writes.bytes = writes.bytes.saturating_add(one.bytes);
+            writes.from = writes.from.min(one.from);
+            writes.to = writes.to.max(one.to);
         } else {
-            self.run = Some(Run {
-                call: ended.name,
-                file,
-                started_ns: ended.started_ns,
-                ended_ns: ended.ended_ns,
-                count: 1,
-                bytes,
-                from: offset,
-                to: end,
-                end,
-                sequential: 0,
-                durable,
-            });
+            let call = ended.call;
+            self.run = Some(Run { call, writes: one });
         }
         before
     }
 
     /// The run of writes, which is over.
     pub(super) fn end_run(&mut self) -> Option<Event> {
-        let run = self.run.take()?;
-        Some(Event {
-            process: self.task.process,
-            thread: self.task.thread,
-            started_ns: run.started_ns,
-            ended_ns: run.ended_ns,
-            call: run.call,
-            step: Step::Wrote {
-                file: run.file,
-                count: run.count,
-                bytes: run.bytes,
-                from: run.from,
-                to: run.to,
-                sequential: run.sequential,
-                durable: run.durable,
-            },
-            error: None,
+        self.run.take().map(|Run { call, writes }| Event {
+            call,
+            open: None,
+            did: Did::Wrote(writes),
         })
     }
 
@@ -196,10 +160,18 @@ impl Thread {
     }
 }
 
-/// Offset, bytes and file of a write that belongs to a run, and whether it is durable by itself.
-fn written(ended: &Ended) -> Option<(u64, u64, FileId, bool)> {
+/// A write that belongs to a run.
+fn written(ended: &Ended) -> Option<Writes> {
     let transfer = ended.transfer?;
-    let bytes = ended.outcome.ok().filter(|bytes| *bytes > 0)?;
+    let bytes = ended.call.outcome.ok().filter(|bytes| *bytes > 0)?;
     (transfer.direction == Direction::Write).then_some(())?;
-    Some((transfer.offset?, bytes, ended.file?, transfer.durable))
+    let from = transfer.offset?;
+    Some(Writes {
+        file: ended.file?,
+        count: 1,
+        bytes,
+        from,
+        to: from.saturating_add(bytes),
+        durable: transfer.durable,
+    })
 }

@@ -35,8 +35,8 @@ pub(super) fn announce(
             .filter(is_own)
             .map(|(target, pace)| (target, *pace))
             .collect();
-        let expected = one.expected(run, &own);
-        each.push(format!("{} {}", one.name().as_str(), range(expected)));
+        let expected = one.experiment.expected(run, &own);
+        each.push(format!("{} {}", one.name.as_str(), range(expected)));
         all = [all, expected].into_iter().sum();
     }
     if run.effort == Effort::Thorough || all.most_s >= WORTH_SAYING_S {

@@ -183,7 +183,8 @@ fn measure(
             .as_mut()
             .map(|observer| &mut **observer as &mut dyn Observer);
         let targets = choice.targets_of(one, targets);
-        match one.run(settings, &targets, observer, &mut bar, &stop) {
+        let experiment = &one.experiment;
+        match experiment.run(settings, &targets, observer, &mut bar, &stop) {
             Ok(mut experiment) => {
                 experiment.missing_mut().extend(choice.gaps_of(one));
                 experiments.push(experiment);

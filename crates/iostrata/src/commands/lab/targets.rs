@@ -5,7 +5,7 @@ use std::path::Path;
 use iostrata_core::Gap;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{
-    self, Guard, Image, ImageKind, Images, Plan, Prepared, ScratchError, TMPFS, Tmpfs,
+    self, Guard, Image, ImageKind, Images, Plan, Prepared, ScratchError, TMPFS,
 };
 use iostrata_lab::session::Effort;
 use iostrata_lab::target::Target;
@@ -73,10 +73,10 @@ impl Choice {
         let usual = |kind: &ImageKind| {
             planned
                 .iter()
-                .any(|one| one.usual_images(self.effort).contains(kind))
+                .any(|one| one.experiment.usual_images(self.effort).contains(kind))
         };
         self.kinds = ImageKind::ALL.into_iter().filter(usual).collect();
-        self.tmpfs = planned.iter().any(Planned::usual_tmpfs);
+        self.tmpfs = planned.iter().any(|one| one.experiment.usual_tmpfs());
         if self.kinds.is_empty() && !self.tmpfs {
             return;
         }
@@ -184,9 +184,10 @@ impl Choice {
     ) -> Result<Prepared, ScratchError> {
         // The largest counts: each experiment removes its files.
         let largest = |bytes: &mut dyn Iterator<Item = u64>| bytes.max().unwrap_or(0);
-        let needed_bytes = largest(&mut planned.iter().map(Planned::needed_bytes));
+        let needed = |one: &Planned| one.experiment.needed_bytes();
+        let needed_bytes = largest(&mut planned.iter().map(needed));
         let on_images = planned.iter().filter(|one| self.measures_images(one));
-        let on_images = largest(&mut on_images.map(Planned::needed_bytes));
+        let on_images = largest(&mut on_images.map(needed));
         // Half as much again for what a file system keeps beside the contents. btrfs gives the
         // space of removed files back only with its next commit, and cuts it into chunks.
         let beside = if self.kinds.contains(&ImageKind::Btrfs) {
@@ -225,12 +226,12 @@ impl Choice {
 
     /// Whether an experiment usually measures the target of this name.
     fn is_usual(&self, planned: &Planned, name: &str) -> bool {
-        let mut kinds = planned.usual_images(self.effort).iter();
-        kinds.any(|kind| kind.name() == name) || (name == TMPFS && planned.usual_tmpfs())
+        let mut kinds = planned.experiment.usual_images(self.effort).iter();
+        kinds.any(|kind| kind.name() == name) || (name == TMPFS && planned.experiment.usual_tmpfs())
     }
 
     fn measures_images(&self, planned: &Planned) -> bool {
-        !self.usual || !planned.usual_images(self.effort).is_empty()
+        !self.usual || !planned.experiment.usual_images(self.effort).is_empty()
     }
 
     /// The targets, host first.
@@ -243,7 +244,7 @@ impl Choice {
             targets.push(image(made)?);
         }
         if let Some(tmpfs) = prepared.tmpfs() {
-            targets.push(memory(tmpfs)?);
+            targets.push(target(TMPFS, tmpfs.path(), true)?);
         }
         Ok(targets)
     }
@@ -257,27 +258,10 @@ struct LeftOut {
 }
 
 fn host(dir: &Path) -> Result<Target, Failure> {
-    let under = stack::inspect(dir, &Roots::default())?;
-    let device = under
-        .devices()
-        .first()
-        .map(|device| Path::new("/dev").join(&device.name));
-    Ok(Target {
-        name: "host".to_owned(),
-        dir: dir.to_owned(),
-        image: false,
-        backing_cached: false,
-        disks: under.charged_disks(),
-        device_path: device,
-        storage: under.target(shown(dir)),
-    })
-}
-
-/// The absolute path, for people.
-fn shown(dir: &Path) -> String {
-    let absolute = std::fs::canonicalize(dir);
-    let shown = absolute.as_deref().unwrap_or(dir);
-    shown.to_string_lossy().into_owned()
+    let mut target = target("host", dir, false)?;
+    let device = target.storage.devices.first();
+    target.device_path = device.map(|device| Path::new("/dev").join(&device.name));
+    Ok(target)
 }
 
 fn image(image: &Image) -> Result<Target, Failure> {
@@ -285,27 +269,26 @@ fn image(image: &Image) -> Result<Target, Failure> {
     let dir = image.path().join("data");
     std::fs::create_dir(&dir)
         .map_err(|error| Failure::Cannot(format!("cannot make {}: {error}", dir.display())))?;
-    let under = stack::inspect(&dir, &Roots::default())?;
     Ok(Target {
-        name: image.kind().name().to_owned(),
-        image: true,
         backing_cached: image.backing_cached(),
-        disks: under.charged_disks(),
         device_path: Some(image.device().path().to_owned()),
-        storage: under.target(shown(&dir)),
-        dir,
+        ..target(image.kind().name(), &dir, true)?
     })
 }
 
-fn memory(tmpfs: &Tmpfs) -> Result<Target, Failure> {
-    let under = stack::inspect(tmpfs.path(), &Roots::default())?;
+/// A directory with what is under it.
+fn target(name: &str, dir: &Path, image: bool) -> Result<Target, Failure> {
+    let under = stack::inspect(dir, &Roots::default())?;
+    // The absolute path, for people.
+    let absolute = std::fs::canonicalize(dir);
+    let shown = absolute.as_deref().unwrap_or(dir);
     Ok(Target {
-        name: TMPFS.to_owned(),
-        image: true,
+        name: name.to_owned(),
+        dir: dir.to_owned(),
+        image,
         backing_cached: false,
         disks: under.charged_disks(),
         device_path: None,
-        storage: under.target(shown(tmpfs.path())),
-        dir: tmpfs.path().to_owned(),
+        storage: under.target(shown.to_string_lossy().into_owned()),
     })
 }

@@ -24,7 +24,7 @@ use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::machine;
 use iostrata_tracer::permission::{caller, filtered};
 use iostrata_tracer::program::StartError;
-use iostrata_tracer::ptrace::front::{self, Side, Told};
+use iostrata_tracer::ptrace::front::{self, Answer, Side};
 use iostrata_tracer::record::Unfinished;
 use iostrata_tracer::signals::Held;
 
@@ -99,8 +99,8 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
             // One that comes now would change how the program ended.
             held.keep();
             return match told {
-                Told::Code(code) => Ok(ExitCode::from(code)),
-                Told::Killed(signal) => Err(failed::killed_behind(signal)),
+                Answer::Code(code) => Ok(ExitCode::from(code)),
+                Answer::Killed(signal) => Err(failed::killed_behind(signal)),
             };
         }
         Some(Side::Behind(behind)) => Some(behind),

@@ -2,44 +2,36 @@
 //! calls of tiny programs.
 
 mod language;
-mod tool;
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
-use iostrata_core::Gap;
 use iostrata_core::buffering::{RuntimeBuffer, RuntimeCall, calls_on};
 use iostrata_core::observe::Stream;
 
-use crate::engine::{EngineError, ExecJob, observed_file};
+use crate::engine::{ExecJob, observed_file};
 use crate::error::LabError;
 use crate::session::{Effort, RunFile, Session};
-use language::Api;
-pub(super) use language::Language;
-use tool::{Trouble, first_line, output};
+use crate::tool::{self, Trouble, first_line, or_gap};
+pub(super) use language::LANGUAGES;
+use language::Language;
 
-/// The table, and the runtimes that are not in it.
-#[derive(Debug, Default)]
-pub(super) struct Table {
-    pub(super) rows: Vec<RuntimeBuffer>,
-    pub(super) missing: Vec<Gap>,
-}
-
-/// Runs the programs of every runtime that is installed.
-pub(super) fn table(session: &mut Session<'_>) -> Result<Table, LabError> {
+/// Runs the programs of every runtime that is installed; the others are missing.
+pub(super) fn fill(
+    table: &mut Vec<RuntimeBuffer>,
+    session: &mut Session<'_>,
+) -> Result<(), LabError> {
     if session.observer.is_none() {
-        let why = session.run.unobserved_because.clone();
-        return Ok(Table {
-            rows: vec![],
-            missing: vec![Gap::new("buffers of language runtimes", why)],
-        });
+        let gap = session.unseen("buffers of language runtimes");
+        session.missing.push(gap);
+        return Ok(());
     }
-    let mut table = Table::default();
-    for language in Language::ALL {
+    for language in &LANGUAGES {
         session
             .ledger
-            .step(&format!("looking at the buffers of {}", language.name()));
+            .step(&format!("looking at the buffers of {}", language.name));
         let rows = if session.run.effort == Effort::Quick && language.is_slow() {
             Err(Trouble::Unusable(
                 "takes seconds to build and start; left out of a quick run".into(),
@@ -47,33 +39,35 @@ pub(super) fn table(session: &mut Session<'_>) -> Result<Table, LabError> {
         } else {
             rows(session, language)
         };
-        match rows {
-            Ok(rows) => table.rows.extend(rows),
-            Err(Trouble::Unusable(why)) => table.missing.push(Gap::new(language.name(), why)),
-            Err(Trouble::Stop(error)) => return Err(error.into()),
+        match or_gap(rows, language.name)? {
+            Ok(rows) => table.extend(rows),
+            Err(gap) => session.missing.push(gap),
         }
     }
-    Ok(table)
+    Ok(())
 }
 
 /// A program that is ready to be run.
 struct Prepared {
-    language: Language,
+    language: &'static Language,
     version: String,
     dir: PathBuf,
 }
 
-fn rows(session: &mut Session<'_>, language: Language) -> Result<Vec<RuntimeBuffer>, Trouble> {
+fn rows(
+    session: &mut Session<'_>,
+    language: &'static Language,
+) -> Result<Vec<RuntimeBuffer>, Trouble> {
     let prepared = prepare(session, language)?;
     language
-        .apis()
+        .apis
         .iter()
         .map(|api| row(session, &prepared, *api))
         .collect()
 }
 
-fn prepare(session: &Session<'_>, language: Language) -> Result<Prepared, Trouble> {
-    let (file, text) = language.source();
+fn prepare(session: &Session<'_>, language: &'static Language) -> Result<Prepared, Trouble> {
+    let (file, text) = language.source;
     let dir = session.run.scratch.join(file.replace('.', "-"));
     let make = || {
         fs::create_dir_all(&dir)?;
@@ -81,16 +75,18 @@ fn prepare(session: &Session<'_>, language: Language) -> Result<Prepared, Troubl
     };
     make()
         .map_err(|error| Trouble::Unusable(format!("cannot write {}: {error}", dir.display())))?;
+    let run = |command: &[OsString], environment: Vec<(OsString, OsString)>| {
+        let (program, arguments) = command
+            .split_first()
+            .ok_or_else(|| Trouble::Unusable("no program".to_owned()))?;
+        let mut command = Command::new(program);
+        tool::run(command.args(arguments).envs(environment), session.stop)
+    };
     if let Some(compile) = language.compile(&dir) {
-        output(
-            &compile,
-            &language.compile_environment(&dir),
-            &dir,
-            session.stop,
-        )?;
+        run(&compile, language.compile_environment(&dir))?;
     }
     let ask = [language.start(&dir), vec!["version".into(), "-".into()]].concat();
-    let version = output(&ask, &[], &dir, session.stop)?;
+    let version = run(&ask, Vec::new())?.trim().to_owned();
     Ok(Prepared {
         language,
         version,
@@ -98,7 +94,11 @@ fn prepare(session: &Session<'_>, language: Language) -> Result<Prepared, Troubl
     })
 }
 
-fn row(session: &mut Session<'_>, prepared: &Prepared, api: Api) -> Result<RuntimeBuffer, Trouble> {
+fn row(
+    session: &mut Session<'_>,
+    prepared: &Prepared,
+    api: (&str, &str),
+) -> Result<RuntimeBuffer, Trouble> {
     let mut lost = 0;
     let mut run = |program: &str| -> Result<Vec<RuntimeCall>, Trouble> {
         let (calls, lost_here) = calls(session, prepared, api, program)?;
@@ -114,9 +114,9 @@ fn row(session: &mut Session<'_>, prepared: &Prepared, api: Api) -> Result<Runti
         Vec::new()
     };
     let name = (
-        prepared.language.name().to_owned(),
+        prepared.language.name.to_owned(),
         prepared.version.clone(),
-        api.name.to_owned(),
+        api.0.to_owned(),
     );
     let mut row = RuntimeBuffer::from_calls(name, three, ten, &fill);
     if lost > 0 {
@@ -132,12 +132,12 @@ fn row(session: &mut Session<'_>, prepared: &Prepared, api: Api) -> Result<Runti
 fn calls(
     session: &mut Session<'_>,
     prepared: &Prepared,
-    api: Api,
+    api: (&str, &str),
     program: &str,
 ) -> Result<(Vec<RuntimeCall>, u64), Trouble> {
     let file = RunFile::new(&prepared.dir, "file");
     let stderr = prepared.dir.join("stderr");
-    let arguments: [OsString; 3] = [program.into(), file.path().into(), api.argument.into()];
+    let arguments: [OsString; 3] = [program.into(), file.path().into(), api.1.into()];
     let argv = [prepared.language.start(&prepared.dir), arguments.to_vec()].concat();
     let job = ExecJob {
         argv,
@@ -145,23 +145,21 @@ fn calls(
         stderr: stderr.clone().into(),
     };
     let mut workload = session.start(&job)?;
-    let process = workload.pid();
-    let watched = session.observed(
-        process,
-        Stream {
-            calls: true,
-            requests: false,
-        },
-        |session| {
-            let status = workload.go_exec(session.stop)?;
-            Ok((status, observed_file(file.path())))
-        },
-        &|| Ok(()),
-    );
+    let pid = workload.pid();
+    let stream = Stream {
+        calls: true,
+        requests: false,
+    };
+    let watched = session.observed(pid, stream, None, |session, _| {
+        let status = workload.go_exec(session.stop)?;
+        Ok((status, observed_file(file.path())))
+    });
     let ((status, identity), observation) = watched.map_err(trouble)?;
     let failed = |why: String| Trouble::Unusable(format!("its program failed: {why}"));
     if !status.success() {
-        return Err(failed(format!("{status}{}", first_line(&stderr))));
+        let said = fs::read(&stderr).unwrap_or_default();
+        let said = first_line(&String::from_utf8_lossy(&said));
+        return Err(failed(format!("{status}{said}")));
     }
     let identity = identity.map_err(|error| failed(error.to_string()))?;
     file.remove().map_err(trouble)?;
@@ -176,16 +174,10 @@ fn calls(
     Ok((calls, observation.raw.losses.total()))
 }
 
-impl From<EngineError> for Trouble {
-    fn from(error: EngineError) -> Self {
-        Self::Stop(error)
-    }
-}
-
 /// An engine's failure ends the run, one of the observer or the kernel only this runtime.
 fn trouble(error: LabError) -> Trouble {
     match error {
-        LabError::Engine(error) => Trouble::Stop(error),
+        LabError::Engine(error) => error.into(),
         other => Trouble::Unusable(other.to_string()),
     }
 }

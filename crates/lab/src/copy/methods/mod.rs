@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use iostrata_core::copy::{Case, Destination, Method};
 use nix::fcntl::OFlag;
@@ -19,7 +19,8 @@ use crate::engine::{Failure, Job, Stopwatch, Task, Work};
 
 pub(super) use program::start_and_end;
 
-/// A file to copy, and where to.
+/// A file to copy, and where to. Nothing is opened before it begins: a copy goes from path to
+/// path, as that of `cp` does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CopyJob {
     /// How.
@@ -30,18 +31,10 @@ pub struct CopyJob {
     pub to: OsString,
 }
 
-/// A copy that has not begun. Nothing is opened before: a copy goes from path to path, as
-/// that of `cp` does.
-pub(crate) struct CopyTask {
-    case: Case,
-    from: PathBuf,
-    to: PathBuf,
-}
-
-impl CopyTask {
+impl CopyJob {
     fn copy(&self) -> Result<(), Failure> {
         if self.case.method == Method::Cp {
-            return program::copy(&self.case, &self.from, &self.to);
+            return program::copy(&self.case, Path::new(&self.from), Path::new(&self.to));
         }
         self.by_method().map_err(|error| {
             let doing = format!(
@@ -58,13 +51,13 @@ impl CopyTask {
         let case = &self.case;
         let plain = |copy: fn(&File, &File, &Case) -> io::Result<()>| {
             let from = File::open(&self.from)?;
-            let to = create(&self.to, case, OFlag::empty())?;
+            let to = create(Path::new(&self.to), case, OFlag::empty())?;
             copy(&from, &to, case)?;
             finish(&to, case)
         };
         match case.method {
             Method::FgetcFputc | Method::GetcUnlocked => {
-                buffered::characters(&self.from, &self.to, case)
+                buffered::characters(Path::new(&self.from), Path::new(&self.to), case)
             }
             Method::ReadWrite => plain(buffered::read_write),
             Method::ReadvWritev => plain(buffered::readv_writev),
@@ -76,8 +69,8 @@ impl CopyTask {
             Method::Reflink => plain(kernel::reflink),
             Method::IoUring => plain(memory::io_uring),
             Method::Direct => {
-                let from = open_direct(&self.from)?;
-                let to = create(&self.to, case, OFlag::O_DIRECT)?;
+                let from = open_direct(Path::new(&self.from))?;
+                let to = create(Path::new(&self.to), case, OFlag::O_DIRECT)?;
                 buffered::direct(&from, &to, case)?;
                 finish(&to, case)
             }
@@ -91,16 +84,11 @@ impl Job for CopyJob {
     type Report = Work;
 }
 
-impl Task for CopyTask {
-    type Job = CopyJob;
+impl Task for CopyJob {
+    type Job = Self;
 
-    /// Takes the job.
-    fn prepare(job: CopyJob) -> Result<Self, Failure> {
-        Ok(Self {
-            case: job.case,
-            from: job.from.into(),
-            to: job.to.into(),
-        })
+    fn prepare(job: Self) -> Result<Self, Failure> {
+        Ok(job)
     }
 
     /// Copies, timed from the first open to the last close.

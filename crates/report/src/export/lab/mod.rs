@@ -1,163 +1,112 @@
 //! Tables of lab results.
 
-mod figures;
 mod samples;
 
 use std::rc::Rc;
 
 use iostrata_core::answer::Answer;
-use iostrata_core::atime::AtimeRow;
-use iostrata_core::evidence::{CallCount, Evidence};
-use iostrata_core::lab::{Experiment, Interference, LabResult, MeasuredTarget, Row};
-use iostrata_core::timing::Timing;
-use serde::Serialize;
+use iostrata_core::evidence::CallCount;
+use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget};
+use iostrata_core::sync::SyncRow;
 use serde_json::{Map, Value};
 
-use super::column::{Columns, json_name};
-use super::evidence::{evidence, timing};
 use super::results::target;
 use super::table::Table;
+use crate::fields::evidence::{evidence, timing};
+use crate::fields::{self, Fields, json_name};
+use crate::lab::{Facts, Whole};
 
 /// Lab results with their numbers.
 pub type Numbered<'a> = [(u64, &'a LabResult)];
 
 /// What every row of every experiment has.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct LabRow<'a> {
     pub(super) result: u64,
     pub(super) experiment: &'static str,
-    /// From 1, as verdicts cite it.
-    pub(super) row: u64,
     /// The case's keys as in the JSON.
     pub(super) case: Rc<Map<String, Value>>,
-    pub(super) target: &'a str,
-    pub(super) timing: Option<&'a Timing>,
-    pub(super) evidence: &'a Evidence,
-    interference: &'a Interference,
-    notes: &'a [String],
-    whole: Whole<'a>,
-}
-
-/// A row with what only its experiment has.
-#[derive(Debug, Clone, Copy)]
-enum Whole<'a> {
-    Buffering(&'a iostrata_core::buffering::BufferingRow),
-    PageCache(&'a iostrata_core::page_cache::PageCacheRow),
-    Sync(&'a iostrata_core::sync::SyncRow),
-    Atime(&'a AtimeRow),
-    Copy(&'a iostrata_core::copy::CopyRow),
+    pub(super) facts: Facts<'a>,
 }
 
 /// All tables of lab results.
 pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
-    let all = || {
-        results
-            .iter()
-            .flat_map(|(number, result)| rows(*number, result))
-    };
-    let mut tables = vec![
+    let all = all(results).flat_map(|(result, one)| rows(result, one));
+    let calls_of = all.clone();
+    vec![
         targets(results),
-        Table::new("rows", columns(), all()),
-        calls(all()),
+        Table::new("rows", columns(), all),
+        calls(calls_of),
         samples::timings(results),
         samples::samples(results),
         answers(results),
-    ];
-    tables.extend(figures::tables(results));
-    tables
-}
-
-/// The name of an experiment, as in the JSON.
-pub(super) fn name(experiment: &Experiment) -> &'static str {
-    match experiment {
-        Experiment::Buffering(_) => "buffering",
-        Experiment::PageCache(_) => "page-cache",
-        Experiment::Sync(_) => "sync",
-        Experiment::Atime(_) => "atime",
-        Experiment::Copy(_) => "copy",
-    }
-}
-
-/// The rows of a result in their order.
-pub(super) fn rows(result: u64, lab: &LabResult) -> Vec<LabRow<'_>> {
-    let experiments = lab.experiments.iter();
-    experiments
-        .flat_map(|one| of_experiment(result, one))
-        .collect()
-}
-
-fn of_experiment(result: u64, experiment: &Experiment) -> Vec<LabRow<'_>> {
-    let mut rows: Vec<LabRow<'_>> = match experiment {
-        Experiment::Buffering(one) => {
-            let rows = one.rows.iter();
-            rows.map(|row| LabRow::new(&row.row, Whole::Buffering(row)))
-                .collect()
-        }
-        Experiment::PageCache(one) => {
-            let rows = one.rows.iter();
-            rows.map(|row| LabRow::new(&row.row, Whole::PageCache(row)))
-                .collect()
-        }
-        Experiment::Sync(one) => {
-            let rows = one.rows.iter();
-            rows.map(|row| LabRow::new(&row.row, Whole::Sync(row)))
-                .collect()
-        }
-        Experiment::Atime(one) => {
-            let rows = one.rows.iter().map(|row| match row {
-                AtimeRow::Touch(touch) => LabRow::new(&touch.row, Whole::Atime(row)),
-                AtimeRow::Loop(cost) => LabRow::new(&cost.row, Whole::Atime(row)),
-            });
-            rows.collect()
-        }
-        Experiment::Copy(one) => {
-            let rows = one.rows.iter();
-            rows.map(|row| LabRow::new(&row.row, Whole::Copy(row)))
-                .collect()
-        }
-    };
-    for (row, number) in rows.iter_mut().zip(1..) {
-        row.result = result;
-        row.experiment = name(experiment);
-        row.row = number;
-    }
-    rows
-}
-
-impl<'a> LabRow<'a> {
-    /// A row without its place, which the caller knows.
-    fn new<C: Serialize>(row: &'a Row<C>, whole: Whole<'a>) -> Self {
-        Self {
-            result: 0,
-            experiment: "",
-            row: 0,
-            case: match serde_json::to_value(&row.case) {
-                Ok(Value::Object(case)) => Rc::new(case),
-                _ => Rc::default(),
+        table(
+            "buffering",
+            results,
+            fields::lab::buffering(),
+            |one| match one {
+                Experiment::Buffering(result) => &result.rows,
+                _ => &[],
             },
-            target: &row.target,
-            timing: row.timing.as_ref(),
-            evidence: &row.evidence,
-            interference: &row.interference,
-            notes: &row.notes,
-            whole,
-        }
-    }
+        ),
+        table(
+            "page_cache",
+            results,
+            fields::lab::page_cache(),
+            |one| match one {
+                Experiment::PageCache(result) => &result.rows,
+                _ => &[],
+            },
+        ),
+        table("sync", results, fields::lab::sync(), synced),
+        table("atime", results, fields::lab::atime(), |one| match one {
+            Experiment::Atime(result) => &result.rows,
+            _ => &[],
+        }),
+        table("copy", results, fields::lab::copy(), |one| match one {
+            Experiment::Copy(result) => &result.rows,
+            _ => &[],
+        }),
+        parts("sync_latencies", results, fields::lab::bucket(), |row| {
+            &row.latency_s.buckets
+        }),
+        parts("sync_seconds", results, fields::lab::second(), |row| {
+            &row.series.seconds
+        }),
+    ]
+}
+
+/// Every experiment, with the number of its result.
+fn all<'a>(results: &'a Numbered<'a>) -> impl Iterator<Item = (u64, &'a Experiment)> + Clone {
+    let results = results.iter();
+    results.flat_map(|(number, result)| result.experiments.iter().map(|one| (*number, one)))
+}
+
+/// The rows of an experiment in their order.
+pub(super) fn rows(result: u64, experiment: &Experiment) -> Vec<LabRow<'_>> {
+    let whole = Whole::of(experiment);
+    let rows = whole.rows.iter().map(|facts| LabRow {
+        result,
+        experiment: whole.name,
+        case: Rc::new(facts.case()),
+        facts: *facts,
+    });
+    rows.collect()
 }
 
 /// The place of a row and its case: what every table of rows begins with.
-fn keys<'a>() -> Columns<'a, LabRow<'a>> {
-    Columns::<LabRow<'a>>::new()
+fn keys<'a>() -> Fields<'a, LabRow<'a>> {
+    Fields::<LabRow<'a>>::new()
         .count("result", |row| row.result)
         .within("", case(), |row| Some(row.clone()))
 }
 
 /// The same without the result.
-fn case<'a>() -> Columns<'a, LabRow<'a>> {
-    let mut columns = Columns::<LabRow<'a>>::new()
+fn case<'a>() -> Fields<'a, LabRow<'a>> {
+    let mut columns = Fields::<LabRow<'a>>::new()
         .text("experiment", |row| row.experiment)
-        .count("row", |row| row.row)
-        .text("target", |row| row.target);
+        .count("row", |row| row.facts.number as u64)
+        .text("target", |row| row.facts.target);
     for key in TEXT_KEYS {
         columns = columns.made_text(key, move |row| {
             Some(row.case.get(key)?.as_str()?.to_owned())
@@ -190,20 +139,25 @@ const TEXT_KEYS: [&str; 14] = [
 /// Keys of cases that are numbers.
 const COUNT_KEYS: [&str; 5] = ["size_bytes", "buffer_bytes", "count", "writers", "reads"];
 
-fn columns<'a>() -> Columns<'a, LabRow<'a>> {
-    keys()
+fn columns<'a>() -> Fields<'a, LabRow<'a>> {
+    keys().within("", facts(), |row| Some(row.facts))
+}
+
+fn facts<'a>() -> Fields<'a, Facts<'a>> {
+    Fields::<Facts<'a>>::new()
         .within("", timing(), |row| row.timing)
         .within("", evidence(), |row| Some(row.evidence))
         .real("steal_s", |row| row.interference.steal_s)
         .real("other_cpu_s", |row| row.interference.other_cpu_s)
         .count("other_requests", |row| row.interference.other_requests)
         .made_text("notes", |row| json_name(&row.notes))
+        .made_text("id", |row| Some(row.id()))
 }
 
 /// The calls of each row's observed run.
 fn calls<'a>(rows: impl Iterator<Item = LabRow<'a>> + 'a) -> Table<'a> {
     type CallOf<'a> = (LabRow<'a>, &'a str, CallCount);
-    let columns = Columns::<CallOf<'a>>::new()
+    let columns = Fields::<CallOf<'a>>::new()
         .within("", keys(), |(row, _, _)| Some(row.clone()))
         .text("name", |(_, name, _)| name)
         .count("calls", |(_, _, call)| call.count)
@@ -211,7 +165,7 @@ fn calls<'a>(rows: impl Iterator<Item = LabRow<'a>> + 'a) -> Table<'a> {
         .count("bytes", |(_, _, call)| call.bytes)
         .real("time_s", |(_, _, call)| call.time_s);
     let calls = rows.flat_map(|row| {
-        let calls = row.evidence.syscalls.iter().flatten();
+        let calls = row.facts.evidence.syscalls.iter().flatten();
         calls
             .map(move |(name, call)| (row.clone(), name.as_str(), *call))
             .collect::<Vec<_>>()
@@ -222,24 +176,15 @@ fn calls<'a>(rows: impl Iterator<Item = LabRow<'a>> + 'a) -> Table<'a> {
 /// The file systems that were measured.
 fn targets<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type TargetOf<'a> = (u64, &'static str, &'a MeasuredTarget);
-    let columns = Columns::<TargetOf<'a>>::new()
+    let columns = Fields::<TargetOf<'a>>::new()
         .count("result", |row| row.0)
         .text("experiment", |row| row.1)
         .text("target", |row| &row.2.name)
         .flag("image", |row| row.2.image)
         .within("", target(), |row| Some(&row.2.storage));
-    let rows = results.iter().flat_map(|(number, result)| {
-        result.experiments.iter().flat_map(|experiment| {
-            let targets = match experiment {
-                Experiment::Buffering(one) => &one.targets,
-                Experiment::PageCache(one) => &one.targets,
-                Experiment::Sync(one) => &one.targets,
-                Experiment::Atime(one) => &one.targets,
-                Experiment::Copy(one) => &one.targets,
-            };
-            let targets = targets.iter();
-            targets.map(|target| (*number, name(experiment), target))
-        })
+    let rows = all(results).flat_map(|(number, experiment)| {
+        let Whole { name, targets, .. } = Whole::of(experiment);
+        targets.iter().map(move |target| (number, name, target))
     });
     Table::new("targets", columns, rows)
 }
@@ -247,26 +192,68 @@ fn targets<'a>(results: &'a Numbered<'a>) -> Table<'a> {
 /// Claims and what the rows say of them.
 fn answers<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type AnswerOf<'a> = (u64, &'static str, u64, &'a Answer);
-    let columns = Columns::<AnswerOf<'a>>::new()
+    let columns = Fields::<AnswerOf<'a>>::new()
         .count("result", |row| row.0)
         .text("experiment", |row| row.1)
         .count("answer", |row| row.2)
         .text("claim", |row| &row.3.claim)
         .text("verdict", |row| row.3.verdict.as_str())
         .text("because", |row| &row.3.because)
-        .made_text("rows", |row| serde_json::to_string(&row.3.rows).ok());
-    let rows = results.iter().flat_map(|(number, result)| {
-        result.experiments.iter().flat_map(|experiment| {
-            let answers = match experiment {
-                Experiment::Buffering(one) => &one.answers,
-                Experiment::PageCache(one) => &one.answers,
-                Experiment::Sync(one) => &one.answers,
-                Experiment::Atime(one) => &one.answers,
-                Experiment::Copy(one) => &one.answers,
-            };
-            let answers = answers.iter().zip(1..);
-            answers.map(|(answer, place)| (*number, name(experiment), place, answer))
-        })
+        .made_text("rows", |row| serde_json::to_string(&row.3.rows).ok())
+        .made_text("row_ids", |row| serde_json::to_string(&row.3.row_ids).ok());
+    let rows = all(results).flat_map(|(number, experiment)| {
+        let Whole { name, answers, .. } = Whole::of(experiment);
+        let answers = answers.iter().zip(1..);
+        answers.map(move |(answer, place)| (number, name, place, answer))
     });
     Table::new("answers", columns, rows)
+}
+
+/// What only the rows of one experiment have. `pick` gives those, and none of another one.
+fn table<'a, T: 'a>(
+    name: &'static str,
+    results: &'a Numbered<'a>,
+    figures: Fields<'a, &'a T>,
+    pick: fn(&'a Experiment) -> &'a [T],
+) -> Table<'a> {
+    let columns = Fields::<(LabRow<'a>, &'a T)>::new()
+        .within("", keys(), |(row, _)| Some(row.clone()))
+        .within("", figures, |(_, whole)| Some(*whole));
+    Table::new(name, columns, picked(results, pick))
+}
+
+fn picked<'a, T>(
+    results: &'a Numbered<'a>,
+    pick: fn(&'a Experiment) -> &'a [T],
+) -> impl Iterator<Item = (LabRow<'a>, &'a T)> {
+    all(results).flat_map(move |(number, experiment)| match pick(experiment) {
+        [] => Vec::new(),
+        own => rows(number, experiment).into_iter().zip(own).collect(),
+    })
+}
+
+fn synced(experiment: &Experiment) -> &[SyncRow] {
+    match experiment {
+        Experiment::Sync(result) => &result.rows,
+        _ => &[],
+    }
+}
+
+/// A table of the parts of each row of `sync`.
+fn parts<'a, T: 'a>(
+    name: &'static str,
+    results: &'a Numbered<'a>,
+    part: Fields<'a, &'a T>,
+    pick: fn(&'a SyncRow) -> &'a [T],
+) -> Table<'a> {
+    type PartOf<'a, T> = (LabRow<'a>, u64, &'a T);
+    let columns = Fields::<PartOf<'a, T>>::new()
+        .within("", keys(), |(row, _, _)| Some(row.clone()))
+        .count("part", |(_, place, _)| *place)
+        .within("", part, |(_, _, part)| Some(*part));
+    let parts = picked(results, synced).flat_map(move |(row, sync)| {
+        let parts = pick(sync).iter().zip(1..);
+        parts.map(move |(part, place)| (row.clone(), place, part))
+    });
+    Table::new(name, columns, parts)
 }

@@ -2,35 +2,10 @@
 
 use std::fmt::Write as _;
 
+use crate::fields::{Fields, Metric, Value};
+
 /// A label's name and value.
 pub(super) type Label<'l> = (&'l str, &'l str);
-
-/// A value: counts are exact, whatever their size.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Number {
-    Count(u64),
-    Signed(i64),
-    Real(f64),
-}
-
-impl From<u64> for Number {
-    fn from(count: u64) -> Self {
-        Self::Count(count)
-    }
-}
-
-impl From<i32> for Number {
-    fn from(number: i32) -> Self {
-        Self::Signed(number.into())
-    }
-}
-
-impl From<f64> for Number {
-    fn from(real: f64) -> Self {
-        // The sum of nothing is -0.0.
-        Self::Real(real + 0.0)
-    }
-}
 
 /// All metrics, in the order in which they came first.
 #[derive(Debug, Default)]
@@ -45,14 +20,21 @@ struct Family {
 }
 
 impl Families {
-    /// Adds a sample of the metric `iostrata_NAME`; `None` adds nothing.
-    pub(super) fn add<N: Into<Number>>(
-        &mut self,
-        (name, help): (&'static str, &'static str),
-        labels: &[Label<'_>],
-        value: Option<N>,
-    ) {
-        let Some(value) = value else { return };
+    /// Adds every metric that the fields of a row have.
+    pub(super) fn add_row<R>(&mut self, labels: &[Label<'_>], fields: &Fields<'_, R>, row: &R) {
+        for (metric, value) in fields.metrics(row) {
+            self.add(metric, labels, &value);
+        }
+    }
+
+    /// Adds a sample of the metric `iostrata_NAME`; what is unknown adds nothing.
+    pub(super) fn add(&mut self, (name, help): Metric, labels: &[Label<'_>], value: &Value<'_>) {
+        let number = match value {
+            Value::Count(Some(count)) => count.to_string(),
+            Value::Signed(Some(number)) => number.to_string(),
+            Value::Real(Some(real)) => real.to_string(),
+            _ => return,
+        };
         let known = self.0.iter().position(|family| family.name == name);
         let place = known.unwrap_or_else(|| {
             self.0.push(Family {
@@ -69,11 +51,7 @@ impl Families {
             let comma = if position == 0 { "" } else { "," };
             _ = write!(samples, "{comma}{label}=\"{}\"", escaped(text));
         }
-        _ = match value.into() {
-            Number::Count(count) => writeln!(samples, "}} {count}"),
-            Number::Signed(number) => writeln!(samples, "}} {number}"),
-            Number::Real(real) => writeln!(samples, "}} {real}"),
-        };
+        _ = writeln!(samples, "}} {number}");
     }
 
     /// The text.
@@ -106,11 +84,15 @@ mod tests {
         families.add(
             ("a_bytes", "First"),
             &[("path", "a\"b\\c\nd")],
-            Some(u64::MAX),
+            &Value::Count(Some(u64::MAX)),
         );
-        families.add(("b_seconds", "Second"), &[], Some(0.1));
-        families.add(("a_bytes", "First"), &[("path", "e"), ("x", "")], Some(-1));
-        families.add(("c", "Unknown"), &[], None::<u64>);
+        families.add(("b_seconds", "Second"), &[], &Value::Real(Some(0.1)));
+        families.add(
+            ("a_bytes", "First"),
+            &[("path", "e"), ("x", "")],
+            &Value::Signed(Some(-1)),
+        );
+        families.add(("c", "Unknown"), &[], &Value::Count(None));
         assert_eq!(
             families.text(),
             "# HELP iostrata_a_bytes First\n# TYPE iostrata_a_bytes gauge\n\

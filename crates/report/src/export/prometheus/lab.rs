@@ -1,10 +1,11 @@
 //! Metrics of a lab result.
 
-use iostrata_core::lab::{Experiment, LabResult};
-use serde_json::Value;
+use iostrata_core::lab::LabResult;
+use serde_json::Value as Json;
 
-use super::super::lab::{LabRow, name, rows};
 use super::families::{Families, Label};
+use crate::fields::{Fields, Value};
+use crate::lab::{Facts, Whole};
 
 pub(super) fn add(families: &mut Families, result: &str, lab: &LabResult) {
     let environment = &lab.environment;
@@ -14,103 +15,90 @@ pub(super) fn add(families: &mut Families, result: &str, lab: &LabResult) {
         ("iostrata_version", environment.iostrata_version.as_str()),
     ];
     let info = ("lab_info", "Where the lab was run");
-    families.add(info, &about, Some(1_u64));
-    for row in rows(0, lab) {
-        add_row(families, result, &row);
+    families.add(info, &about, &Value::Count(Some(1)));
+    let wholes: Vec<Whole<'_>> = lab.experiments.iter().map(Whole::of).collect();
+    let fields = fields();
+    for whole in &wholes {
+        for row in &whole.rows {
+            add_row(families, &fields, (result, whole.name), row);
+        }
     }
-    for experiment in &lab.experiments {
-        answers(families, result, experiment);
+    for whole in &wholes {
+        answers(families, result, whole);
     }
 }
 
-fn add_row(families: &mut Families, result: &str, row: &LabRow<'_>) {
-    let number = row.row.to_string();
+fn fields<'a>() -> Fields<'a, Facts<'a>> {
+    Fields::<Facts<'a>>::new()
+        .real("", |row| Some(row.timing?.median_s))
+        .metric("lab_median_seconds", "Median time of a run of the case")
+        .real("", |row| Some(row.timing?.low_s))
+        .metric(
+            "lab_low_seconds",
+            "Lower end of the 95 % interval of the median",
+        )
+        .real("", |row| Some(row.timing?.high_s))
+        .metric(
+            "lab_high_seconds",
+            "Upper end of the 95 % interval of the median",
+        )
+        .count("", |row| Some(row.timing?.samples_s.len() as u64))
+        .metric("lab_runs", "Runs that were timed")
+        .count("", |row| Some(row.evidence.device.as_ref()?.writes().bytes))
+        .metric(
+            "lab_device_written_bytes",
+            "Bytes that devices wrote in the observed run",
+        )
+        .count("", |row| Some(row.evidence.device.as_ref()?.flushes))
+        .metric(
+            "lab_device_flushes",
+            "Flushes that devices were asked for in the observed run",
+        )
+        .count("", |row| row.evidence.lost_events)
+        .metric(
+            "lab_lost_events",
+            "Events that were lost in the observed run",
+        )
+}
+
+fn add_row<'a>(
+    families: &mut Families,
+    fields: &Fields<'a, Facts<'a>>,
+    (result, experiment): (&str, &str),
+    row: &Facts<'a>,
+) {
+    let number = row.number.to_string();
     let mut labels: Vec<Label<'_>> = vec![
         ("result", result),
-        ("experiment", row.experiment),
+        ("experiment", experiment),
         ("row", &number),
         ("target", row.target),
     ];
-    let keys = row.case.iter().filter_map(|(key, value)| {
+    let case = row.case();
+    let keys = case.iter().filter_map(|(key, value)| {
         let text = match value {
-            Value::Null => return None,
-            Value::String(text) => text.clone(),
+            Json::Null => return None,
+            Json::String(text) => text.clone(),
             other => other.to_string(),
         };
         Some((key.as_str(), text))
     });
     let keys: Vec<(&str, String)> = keys.collect();
     labels.extend(keys.iter().map(|(key, text)| (*key, text.as_str())));
-    let timing = row.timing;
-    let mut seconds = |name, value| families.add(name, &labels, value);
-    seconds(
-        ("lab_median_seconds", "Median time of a run of the case"),
-        timing.map(|timing| timing.median_s),
-    );
-    seconds(
-        (
-            "lab_low_seconds",
-            "Lower end of the 95 % interval of the median",
-        ),
-        timing.map(|timing| timing.low_s),
-    );
-    seconds(
-        (
-            "lab_high_seconds",
-            "Upper end of the 95 % interval of the median",
-        ),
-        timing.map(|timing| timing.high_s),
-    );
-    let device = row.evidence.device.as_ref();
-    let mut count = |name, value: Option<u64>| families.add(name, &labels, value);
-    count(
-        ("lab_runs", "Runs that were timed"),
-        timing.map(|timing| timing.samples_s.len() as u64),
-    );
-    count(
-        (
-            "lab_device_written_bytes",
-            "Bytes that devices wrote in the observed run",
-        ),
-        device.map(|device| device.writes().bytes),
-    );
-    count(
-        (
-            "lab_device_flushes",
-            "Flushes that devices were asked for in the observed run",
-        ),
-        device.map(|device| device.flushes),
-    );
-    count(
-        (
-            "lab_lost_events",
-            "Events that were lost in the observed run",
-        ),
-        Some(row.evidence.lost_events),
-    );
+    families.add_row(&labels, fields, row);
 }
 
-fn answers(families: &mut Families, result: &str, experiment: &Experiment) {
-    let answers = match experiment {
-        Experiment::Buffering(one) => &one.answers,
-        Experiment::PageCache(one) => &one.answers,
-        Experiment::Sync(one) => &one.answers,
-        Experiment::Atime(one) => &one.answers,
-        Experiment::Copy(one) => &one.answers,
-    };
-    for (answer, place) in answers.iter().zip(1..) {
+fn answers(families: &mut Families, result: &str, whole: &Whole<'_>) {
+    for (answer, place) in whole.answers.iter().zip(1..) {
         let number = u64::to_string(&place);
         let labels = [
             ("result", result),
-            ("experiment", name(experiment)),
+            ("experiment", whole.name),
             ("answer", &number),
             ("claim", &answer.claim),
             ("verdict", answer.verdict.as_str()),
         ];
-        families.add(
-            ("lab_answer", "What the rows say of a claim"),
-            &labels,
-            Some(1_u64),
-        );
+        let metric = ("lab_answer", "What the rows say of a claim");
+        families.add(metric, &labels, &Value::Count(Some(1)));
     }
 }

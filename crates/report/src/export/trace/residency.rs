@@ -4,8 +4,8 @@ use iostrata_core::cache::ResidencyMap;
 use iostrata_core::trace::FileRow;
 
 use super::Numbered;
-use crate::export::column::Columns;
 use crate::export::table::Table;
+use crate::fields::Fields;
 
 /// A range of a map: result, file, its map, and which range.
 type Range<'a> = (u64, u64, &'a FileRow, &'a ResidencyMap, usize);
@@ -13,7 +13,7 @@ type Range<'a> = (u64, u64, &'a FileRow, &'a ResidencyMap, usize);
 /// One row for each range of each map.
 pub(super) fn residency<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     let known = |bytes: Option<&Vec<u64>>, range: usize| bytes?.get(range).copied();
-    let columns = Columns::<Range<'a>>::new()
+    let columns = Fields::<Range<'a>>::new()
         .count("result", |row| row.0)
         .count("file", |row| row.1)
         .text("path", |row| &row.2.path)

@@ -4,13 +4,13 @@ use iostrata_core::trace::timeline::Timeline;
 use iostrata_core::trace::{CallRow, TraceResult};
 
 use super::Numbered;
-use crate::export::column::{Columns, json_name};
 use crate::export::table::Table;
+use crate::fields::{Fields, json_name};
 
 /// Calls by the power of two of the nanoseconds they took; those without any are left out.
 pub(super) fn call_times<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Took<'a> = (u64, &'a CallRow, u32, u64);
-    let columns = Columns::<Took<'a>>::new()
+    let columns = Fields::<Took<'a>>::new()
         .count("result", |row| row.0)
         .text("name", |row| &row.1.name)
         .count("at_least_ns", |row| 1_u64.checked_shl(row.2))
@@ -39,7 +39,7 @@ struct Counted {
 /// Buckets in which something was; all others are left out.
 pub(super) fn timeline<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Bucket<'a> = (u64, &'a Timeline, Counted);
-    let columns = Columns::<Bucket<'a>>::new()
+    let columns = Fields::<Bucket<'a>>::new()
         .count("result", |row| row.0)
         .text("what", |row| row.2.what)
         .made_text("kind", |row| row.2.kind.clone())
@@ -62,41 +62,27 @@ pub(super) fn timeline<'a>(results: &'a Numbered<'a>) -> Table<'a> {
 
 fn counted(line: &Timeline) -> Vec<Counted> {
     let mut all = Vec::new();
-    for series in &line.calls {
-        let rest = series.bytes.iter().zip(&series.time_s);
-        for (bucket, (count, (bytes, time_s))) in series.counts.iter().zip(rest).enumerate() {
-            all.push(Counted {
-                what: "call",
-                kind: json_name(&series.group),
-                bucket,
-                count: *count,
-                bytes: Some(*bytes),
-                time_s: Some(*time_s),
-            });
-        }
-    }
-    for series in line.requests.iter().flatten() {
-        for (bucket, (count, bytes)) in series.counts.iter().zip(&series.bytes).enumerate() {
-            all.push(Counted {
-                what: "request",
-                kind: json_name(&series.cause),
-                bucket,
-                count: *count,
-                bytes: Some(*bytes),
-                time_s: None,
-            });
-        }
-    }
-    for (bucket, count) in line.flushes.iter().flatten().enumerate() {
-        all.push(Counted {
-            what: "flush",
-            kind: None,
+    let mut add = |what, kind: Option<String>, counts: &[u64], bytes: &[u64], times_s: &[f64]| {
+        let happened = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        all.extend(happened.map(|(bucket, count)| Counted {
+            what,
+            kind: kind.clone(),
             bucket,
             count: *count,
-            bytes: None,
-            time_s: None,
-        });
+            bytes: bytes.get(bucket).copied(),
+            time_s: times_s.get(bucket).copied(),
+        }));
+    };
+    for series in &line.calls {
+        let kind = json_name(&series.group);
+        add("call", kind, &series.counts, &series.bytes, &series.time_s);
     }
-    all.retain(|one| one.count > 0);
+    for series in line.requests.iter().flatten() {
+        let kind = json_name(&series.cause);
+        add("request", kind, &series.counts, &series.bytes, &[]);
+    }
+    if let Some(flushes) = &line.flushes {
+        add("flush", None, flushes, &[], &[]);
+    }
     all
 }

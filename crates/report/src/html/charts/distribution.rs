@@ -143,12 +143,10 @@ fn draw_lane(svg: &mut Svg, scale: &LogScale, lane: &Lane, top: f64, noun: &str)
             duration(bar.upto_s),
         );
         svg.mark(&words, |svg| {
-            let area = Area {
-                x: from,
-                y: ground - height,
-                width: (to - from - 0.6).max(0.8),
-                height,
-            };
+            let area = Area::at(
+                (from, ground - height),
+                ((to - from - 0.6).max(0.8), height),
+            );
             svg.rect("bar", area);
         });
     }

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::svg::{Area, Svg, letters};
-use crate::format::{NOT_APPLICABLE, NOT_SEEN, beginning, number};
+use crate::format::{beginning, number};
 use crate::html::markup::Markup;
+use crate::view::cell::Cell;
 use crate::view::table::{Column, Table};
 
 /// Height of the largest stratum of a way.
@@ -41,7 +42,7 @@ pub(super) struct Stratum {
     /// Its name.
     pub(super) name: &'static str,
     /// What it took, in words.
-    pub(super) words: String,
+    pub(super) words: Cell,
     /// `None` when it was not seen.
     pub(super) parts: Option<Vec<Part>>,
 }
@@ -140,7 +141,8 @@ fn draw_way(svg: &mut Svg, way: &Way, top: f64) -> usize {
         let below = match arrow.times {
             Times::None => 4.0,
             times => {
-                svg.text("times middle", (label_at, middle + 1.0), &times_text(times));
+                let text = times_text(times);
+                svg.text("times middle", (label_at, middle + 1.0), text.as_str());
                 16.0
             }
         };
@@ -180,30 +182,29 @@ fn draw_notes(svg: &mut Svg, stratum: &Stratum, (x, top): (f64, f64)) -> usize {
     lines
 }
 
-fn times_text(times: Times) -> String {
+fn times_text(times: Times) -> Cell {
     match times {
-        Times::Are(times) => format!("×{}", number(times)),
-        Times::Unknown => NOT_SEEN.to_owned(),
-        Times::None => NOT_APPLICABLE.to_owned(),
+        Times::Are(times) => format!("×{}", number(times)).into(),
+        Times::Unknown => Cell::NotSeen,
+        Times::None => Cell::NotApplicable,
     }
 }
 
 /// Every stratum and its parts, a row each.
 pub(super) fn table(ways: &[Way]) -> Table {
-    let mut rows: Vec<[String; 5]> = Vec::new();
+    let mut rows: Vec<[Cell; 5]> = Vec::new();
     for way in ways {
         for (position, stratum) in way.strata.iter().enumerate() {
             let parts = stratum.parts.iter().flatten();
             let parts: Vec<&str> = parts.map(|part| part.words.as_str()).collect();
             let before = position.checked_sub(1);
             let arrow = before.and_then(|before| way.arrows.get(before));
-            let times = arrow.map_or(Times::None, |arrow| arrow.times);
             rows.push([
-                stratum.name.to_owned(),
-                way.title.clone(),
+                stratum.name.into(),
+                way.title.as_str().into(),
                 stratum.words.clone(),
-                times_text(times),
-                parts.join("; "),
+                times_text(arrow.map_or(Times::None, |arrow| arrow.times)),
+                parts.join("; ").into(),
             ]);
         }
     }
@@ -227,14 +228,13 @@ fn draw_stratum(
 ) {
     let (anchor, at) = leaning(svg, x);
     svg.text(&format!("label {anchor}"), (at, top + 34.0), stratum.name);
-    svg.text(&format!("value {anchor}"), (at, top + 50.0), &stratum.words);
+    svg.text(
+        &format!("value {anchor}"),
+        (at, top + 50.0),
+        stratum.words.as_str(),
+    );
     let Some(parts) = &stratum.parts else {
-        let area = Area {
-            x,
-            y: middle - TALLEST / 4.0,
-            width: BAR,
-            height: TALLEST / 2.0,
-        };
+        let area = Area::at((x, middle - TALLEST / 4.0), (BAR, TALLEST / 2.0));
         svg.mark(&format!("{}: not seen", stratum.name), |svg| {
             svg.rect("unseen", area);
             svg.text("value middle", (x + BAR / 2.0, middle + 5.0), "?");
@@ -244,12 +244,7 @@ fn draw_stratum(
     let whole: f64 = parts.iter().map(|part| height(part.bytes)).sum();
     let mut y = middle - whole / 2.0;
     for part in parts {
-        let area = Area {
-            x,
-            y,
-            width: BAR,
-            height: height(part.bytes),
-        };
+        let area = Area::at((x, y), (BAR, height(part.bytes)));
         let words = format!("{} · {}", stratum.name, part.words);
         svg.mark(&words, |svg| {
             svg.rect(&format!("part {}", part.class), area);

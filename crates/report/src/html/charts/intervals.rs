@@ -249,12 +249,10 @@ fn draw_line(svg: &mut Svg, scale: &LogScale, line: &Line, (y, height): (f64, f6
         let y = first + position as f64 * step;
         let (low, high) = (scale.at(point.interval.0), scale.at(point.interval.1));
         svg.mark(&point.words, |svg| {
-            let reach = Area {
-                x: low - 6.0,
-                y: y - step / 2.0 - 2.0,
-                width: high - low + 12.0,
-                height: step + 4.0,
-            };
+            let reach = Area::at(
+                (low - 6.0, y - step / 2.0 - 2.0),
+                (high - low + 12.0, step + 4.0),
+            );
             svg.rect("reach", reach);
             svg.line(&format!("interval s{}", point.series), (low, y), (high, y));
             dot(svg, point.series, (scale.at(point.value), y));
@@ -268,15 +266,7 @@ fn dot(svg: &mut Svg, series: usize, (x, y): (f64, f64)) {
     match series % 4 {
         0 => svg.circle(&class, (x, y), 4.0),
         1 => svg.circle(&format!("{class} hollow"), (x, y), 3.6),
-        2 => svg.rect(
-            &class,
-            Area {
-                x: x - 3.5,
-                y: y - 3.5,
-                width: 7.0,
-                height: 7.0,
-            },
-        ),
+        2 => svg.rect(&class, Area::at((x - 3.5, y - 3.5), (7.0, 7.0))),
         _ => svg.path(
             &class,
             &format!("M{x:.1} {:.1}l4.5 4.5l-4.5 4.5l-4.5 -4.5z", y - 4.5),

@@ -5,34 +5,34 @@ use iostrata_core::copy::{CopyResult, CopyRow, Destination};
 use iostrata_core::lab::Row;
 use iostrata_core::page_cache::{PageCacheResult, PageCacheRow, Parse, State};
 use iostrata_core::sync::{Second, SyncResult, SyncRow};
-use iostrata_core::timing::Timing;
 use iostrata_core::{bytes, duration};
 
 use super::distribution::{self, Distributions};
 use super::intervals::{Entry, Intervals, Limit, Point, Unit, grouped};
 use super::lanes::{Lane, Lanes};
+use crate::fields::lab::drawn;
 use crate::format::{self, counted, number};
+use crate::lab::Named as _;
 
 /// Bars of a distribution for each tenfold of time.
 const BARS_PER_DECADE: u32 = 20;
 
-/// `row 3 · fsync on host: 288 ms (95 %: 21.5 ms–783 ms)`.
-fn timed(number: usize, name: &str, timing: &Timing) -> String {
-    format!(
-        "row {number} · {name}: {} (95 %: {}–{})",
-        duration(timing.median_s),
-        duration(timing.low_s),
-        duration(timing.high_s)
-    )
-}
-
+/// The median and its interval, in words: `row 3 · fsync on host: 288 ms (95 %: 21.5 ms–783 ms)`.
 fn point<C>(number: usize, series: usize, name: &str, row: &Row<C>) -> Option<Point> {
     let timing = row.timing.as_ref()?;
+    let (value, interval) = (timing.median_s, (timing.low_s, timing.high_s));
+    let words = format!(
+        "row {number} · {name} on {}: {} (95 %: {}–{})",
+        row.target,
+        duration(value),
+        duration(interval.0),
+        duration(interval.1)
+    );
     Some(Point {
         series,
-        value: timing.median_s,
-        interval: (timing.low_s, timing.high_s),
-        words: timed(number, &format!("{name} on {}", row.target), timing),
+        value,
+        interval,
+        words,
     })
 }
 
@@ -54,17 +54,10 @@ fn times(series: Vec<&'static str>, entries: Vec<Entry>) -> Intervals {
 /// Time of all records, by what is done to make them visible or durable.
 pub(super) fn buffering(result: &BufferingResult) -> Intervals {
     let entry = |(number, row): (usize, &BufferingRow)| {
-        let case = &row.row.case;
-        let size = bytes::exact(case.size_bytes);
-        let label = case.mode.as_str().to_owned();
         Some(Entry {
-            group: format!(
-                "{} × {size} on {}",
-                bytes::grouped(case.count),
-                row.row.target
-            ),
-            point: point(number, 0, &label, &row.row)?,
-            label,
+            group: format!("{} on {}", row.title(), row.row.target),
+            point: point(number, 0, &row.name(), &row.row)?,
+            label: row.name(),
             limit: None,
         })
     };
@@ -79,7 +72,7 @@ pub(super) fn page_cache(result: &PageCacheResult) -> Intervals {
         let case = &row.row.case;
         let state = case.state;
         let series = State::ALL.iter().position(|other| *other == state)?;
-        let mut group = bytes::exact(case.size_bytes);
+        let mut group = row.title();
         if case.parse != Parse::None {
             group = format!("{group}, {}", case.parse.as_str());
         }
@@ -104,7 +97,7 @@ pub(super) fn page_cache(result: &PageCacheResult) -> Intervals {
 /// Time of a copy, by method, beside the slowest step that it cannot leave out.
 pub(super) fn copy(result: &CopyResult) -> Intervals {
     let entry = |(number, row): (usize, &CopyRow)| {
-        let label = copy_name(row);
+        let label = row.name();
         let shared = row.figures.is_shared == Some(true);
         let mut point = point(number, usize::from(shared), &label, &row.row)?;
         if shared {
@@ -140,16 +133,6 @@ pub(super) fn copy(result: &CopyResult) -> Intervals {
     }
 }
 
-fn copy_name(row: &CopyRow) -> String {
-    let case = &row.row.case;
-    let method = case.method.as_str();
-    match case.buffer_bytes {
-        Some(_) if case.has_whole_buffer() => format!("{method} whole file"),
-        Some(size) => format!("{method} {}", bytes::exact(size)),
-        None => method.to_owned(),
-    }
-}
-
 fn copy_group(row: &CopyRow) -> String {
     let case = &row.row.case;
     let over = match case.destination {
@@ -157,12 +140,7 @@ fn copy_group(row: &CopyRow) -> String {
         Destination::Existing => ", over an existing file",
     };
     let durable = if case.durable { ", durable" } else { "" };
-    format!(
-        "{}, {} source{over}{durable}, on {}",
-        bytes::exact(case.size_bytes),
-        case.source.as_str(),
-        row.row.target
-    )
+    format!("{}{over}{durable}, on {}", row.title(), row.row.target)
 }
 
 /// `fsync append 1 KiB`, `fsync append 1 KiB, 4 writers`.
@@ -266,23 +244,16 @@ pub(super) fn sync_seconds(result: &SyncResult) -> Vec<Seconds> {
 
 fn seconds_of(number: usize, row: &SyncRow) -> Seconds {
     let seconds = &row.series.seconds;
-    let rates = |label: &str, class, pick: fn(&Second) -> Option<u64>| Lane {
-        title: None,
-        label: format!("{label}/s"),
-        class,
-        values: seconds
-            .iter()
-            .map(|second| pick(second).map(|count| second.per_s(count)))
-            .collect(),
+    let lane = |(what, pick): (&'static str, fn(&_) -> Option<u64>)| {
+        let class = if what == "syncs" { "calls" } else { what };
+        let rate = |second| pick(second).map(|count| Second::per_s(second, count));
+        Lane::new(
+            &format!("{what}/s"),
+            class,
+            seconds.iter().map(rate).collect(),
+        )
     };
-    let mut lanes = vec![
-        rates("syncs", "calls", |second| Some(second.syncs)),
-        rates("data", "data", |second| second.data),
-        rates("journal", "journal", |second| second.journal),
-        rates("commit", "commit", |second| second.commit),
-        rates("metadata", "metadata", |second| second.metadata),
-        rates("flushes", "flushes", |second| second.flushes),
-    ];
+    let mut lanes: Vec<Lane> = drawn(seconds).into_iter().map(lane).collect();
     lanes[0].title = Some("syncs");
     lanes[1].title = Some("device requests");
     let steady = row.series.steadiness.map(|found| {

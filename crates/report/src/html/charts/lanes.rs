@@ -8,6 +8,7 @@ use super::scale::even_ticks;
 use super::svg::{Area, Svg, length, text_width};
 use crate::format::number;
 use crate::html::markup::Markup;
+use crate::view::cell::Cell;
 use crate::view::table::{Column, Table};
 
 /// Height of a lane, and the gap below it.
@@ -46,6 +47,15 @@ pub(super) struct Lanes {
 }
 
 impl Lane {
+    pub(super) fn new(label: &str, class: &'static str, values: Vec<Option<f64>>) -> Self {
+        Self {
+            title: None,
+            label: label.to_owned(),
+            class,
+            values,
+        }
+    }
+
     fn most(&self) -> f64 {
         let values = self.values.iter().flatten().copied();
         values.filter(|value| value.is_finite()).fold(0.0, f64::max)
@@ -97,12 +107,7 @@ impl Lanes {
                 svg.text("group", (0.0, y + 15.0), title);
                 y += TITLE;
             }
-            let area = Area {
-                x: left,
-                y,
-                width: plot,
-                height: LANE,
-            };
+            let area = Area::at((left, y), (plot, LANE));
             let most = if self.one_scale {
                 self.most()
             } else {
@@ -134,8 +139,8 @@ impl Lanes {
     }
 }
 
-fn cell(value: Option<f64>) -> String {
-    crate::format::or_not_seen(value, |value| {
+fn cell(value: Option<f64>) -> Cell {
+    Cell::seen(value, |value| {
         if value.fract() == 0.0 {
             number_whole(value)
         } else {
@@ -260,7 +265,7 @@ mod tests {
             .map(|column| {
                 (
                     column.head.as_str(),
-                    column.cells.iter().map(String::as_str).collect(),
+                    column.cells.iter().map(Cell::as_str).collect(),
                 )
             })
             .collect();

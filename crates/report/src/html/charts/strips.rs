@@ -6,8 +6,9 @@ use iostrata_core::bytes;
 use iostrata_core::cache::{MapRange, ResidencyMap};
 
 use super::svg::{Area, Svg, letters, text_width};
-use crate::format::{ending, or_not_seen, printable};
+use crate::format::{ending, printable};
 use crate::html::markup::Markup;
+use crate::view::cell::Cell;
 use crate::view::table::{Column, Table};
 
 /// Height of a strip.
@@ -107,12 +108,7 @@ pub(super) fn draw(strips: &[Strip], class: &str, width: f64) -> Option<Markup> 
         ("writeback", "of it in write-back"),
         ("ground-lane", "not there"),
     ] {
-        let sample = Area {
-            x,
-            y: 3.0,
-            width: 12.0,
-            height: 12.0,
-        };
+        let sample = Area::at((x, 3.0), (12.0, 12.0));
         svg.rect(class, sample);
         svg.text("tick", (x + 17.0, 13.0), name);
         x += text_width(name) + 26.0;
@@ -132,12 +128,7 @@ fn draw_strip(svg: &mut Svg, strip: &Strip, top: f64) {
         &ending(&strip.path, letters(room)),
     );
     svg.text("tick end", (svg.width, top + 14.0), &size);
-    let whole = Area {
-        x: 0.0,
-        y: top + 22.0,
-        width: svg.width,
-        height: STRIP,
-    };
+    let whole = Area::at((0.0, top + 22.0), (svg.width, STRIP));
     svg.rect("ground-lane", whole);
     let scale = svg.width / strip.map.size_bytes.max(1) as f64;
     let path = printable(&strip.path);
@@ -151,12 +142,7 @@ fn draw_strip(svg: &mut Svg, strip: &Strip, top: f64) {
                 } else {
                     0.0
                 };
-                Area {
-                    x: from,
-                    y: whole.y + STRIP - height,
-                    width: to - from,
-                    height,
-                }
+                Area::at((from, whole.y + STRIP - height), (to - from, height))
             };
             svg.rect("reach", part(1.0));
             let shares = [
@@ -187,7 +173,7 @@ pub(super) fn table(strips: &[Strip]) -> Table {
     let share = |head: &str, pick: fn(&MapRange) -> Option<f64>| {
         let cells = rows
             .iter()
-            .map(|(_, run)| or_not_seen(pick(&run.like), percent));
+            .map(|(_, run)| Cell::seen(pick(&run.like), percent));
         Column::number(head, cells)
     };
     let columns = vec![

@@ -48,6 +48,17 @@ pub(super) struct Area {
     pub(super) height: f64,
 }
 
+impl Area {
+    pub(super) fn at((x, y): (f64, f64), (width, height): (f64, f64)) -> Self {
+        Self {
+            x,
+            y,
+            width,
+            height,
+        }
+    }
+}
+
 impl Svg {
     pub(super) fn new(width: f64) -> Self {
         Self {

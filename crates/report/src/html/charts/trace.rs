@@ -9,7 +9,8 @@ use super::distribution::{self, Distributions};
 use super::flow::{Arrow, Part, Stratum, Times, Way};
 use super::lanes::{Lane, Lanes};
 use super::strips::Strip;
-use crate::format::{between, counted, or_not_seen, size};
+use crate::format::{between, counted, size};
+use crate::view::cell::Cell;
 use crate::view::trace::{device_read, device_written, of_calls};
 
 /// Bytes down and up through the strata; a way on which nothing went is left out.
@@ -50,7 +51,7 @@ fn written(result: &TraceResult) -> Way {
         title: "Written, bytes go down".to_owned(),
         strata: vec![
             Stratum {
-                words: of_calls(result, bytes.written_bytes),
+                words: of_calls(result, bytes.written_bytes).into(),
                 ..stratum("application", Some(bytes.written_bytes), "calls", "written")
             },
             cached,
@@ -110,11 +111,11 @@ fn read(result: &TraceResult) -> Way {
             device,
             Stratum {
                 name: "page cache",
-                words: or_not_seen(asked, |pages| format!("{} asked for", counted_pages(pages))),
+                words: Cell::seen(asked, |pages| format!("{} asked for", counted_pages(pages))),
                 parts,
             },
             Stratum {
-                words: of_calls(result, bytes.read_bytes),
+                words: of_calls(result, bytes.read_bytes).into(),
                 ..stratum("application", Some(bytes.read_bytes), "calls", "read")
             },
         ],
@@ -164,7 +165,7 @@ fn stratum(
     };
     Stratum {
         name,
-        words: or_not_seen(bytes, size),
+        words: Cell::seen(bytes, size),
         parts: bytes.map(|bytes| vec![part(bytes)]),
     }
 }
@@ -234,39 +235,28 @@ pub(super) fn over_time(timeline: &Timeline) -> Lanes {
     let counts = |counts: &[u64]| counts.iter().map(|count| Some(*count as f64)).collect();
     let mut lanes = Vec::new();
     for calls in &timeline.calls {
-        lanes.push(Lane {
-            title: lanes.is_empty().then_some("calls on files"),
-            label: purpose(calls.group).to_owned(),
-            class: "calls",
-            values: counts(&calls.counts),
-        });
+        lanes.push(Lane::new(
+            purpose(calls.group),
+            "calls",
+            counts(&calls.counts),
+        ));
+    }
+    if let Some(first) = lanes.first_mut() {
+        first.title = Some("calls on files");
     }
     let buckets = lanes.iter().map(|lane| lane.values.len()).max();
     let before = lanes.len();
-    match &timeline.requests {
-        Some(requests) => lanes.extend(requests.iter().map(|requests| {
+    if let Some(requests) = &timeline.requests {
+        lanes.extend(requests.iter().map(|requests| {
             let (label, class) = cause(requests.cause);
-            Lane {
-                title: None,
-                label: label.to_owned(),
-                class,
-                values: counts(&requests.counts),
-            }
-        })),
-        None => lanes.push(Lane {
-            title: None,
-            label: "requests".to_owned(),
-            class: "unknown",
-            values: vec![None; buckets.unwrap_or(0)],
-        }),
+            Lane::new(label, class, counts(&requests.counts))
+        }));
+    } else {
+        let values = vec![None; buckets.unwrap_or(0)];
+        lanes.push(Lane::new("requests", "unknown", values));
     }
     if let Some(flushes) = &timeline.flushes {
-        lanes.push(Lane {
-            title: None,
-            label: "flushes".to_owned(),
-            class: "flushes",
-            values: counts(flushes),
-        });
+        lanes.push(Lane::new("flushes", "flushes", counts(flushes)));
     }
     if let Some(first) = lanes.get_mut(before) {
         first.title = Some(if timeline.shared {

@@ -1,9 +1,9 @@
 //! The table of files.
 
-use iostrata_core::bytes::grouped;
 use iostrata_core::cache::{Action, CacheFile, CacheResult, Cached, Outcome};
 
-use crate::format::{NOT_APPLICABLE, NOT_SEEN, number, or_not_seen, size};
+use crate::format::{number, size};
+use crate::view::cell::Cell;
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -52,18 +52,8 @@ pub(super) fn draw(page: &mut Page, result: &CacheResult, most: usize) {
     }
     let left_out = Table::new(0, columns).draw(page);
     let hidden = result.files.len() - shown.len();
-    if hidden > 0 {
-        let text = format!("and {} more; --all-rows shows all", grouped(hidden as u64));
-        page.paragraph(0, &text);
-    }
-    if !left_out.no_room.is_empty() {
-        let heads = left_out.no_room.join(", ");
-        let text = format!(
-            "no room at {} columns for: {heads}; a wider terminal or --json shows them",
-            page.width()
-        );
-        page.paragraph(0, &text);
-    }
+    page.and_more(0, hidden, "", "--all-rows shows all");
+    page.no_room(&left_out.no_room);
 }
 
 fn counts(
@@ -74,17 +64,17 @@ fn counts(
 ) -> Column {
     let cells = files
         .iter()
-        .map(|file| or_not_seen(when(file).and_then(&what), size));
+        .map(|file| Cell::seen(when(file).and_then(&what), size));
     Column::number(head, cells)
 }
 
-fn share(file: &CacheFile, page_bytes: u64) -> String {
+fn share(file: &CacheFile, page_bytes: u64) -> Cell {
     let Some(now) = file.now() else {
-        return NOT_SEEN.to_owned();
+        return Cell::NotSeen;
     };
     match file.whole_bytes(page_bytes) {
-        0 => NOT_APPLICABLE.to_owned(),
-        whole => number(now.resident_bytes as f64 / whole as f64 * 100.0),
+        0 => Cell::NotApplicable,
+        whole => number(now.resident_bytes as f64 / whole as f64 * 100.0).into(),
     }
 }
 

@@ -4,8 +4,10 @@ use iostrata_core::cache::{
     Action, CacheFile, CacheResult, Cached, Hold, HoldKind, Outcome, Process, ResidencyMap, SCHEMA,
     Skipped, Source, totals,
 };
-use iostrata_core::environment::{Backend, Environment, Target};
+use iostrata_core::environment::Backend;
 use iostrata_core::op::Gap;
+
+use crate::fixture;
 
 pub(super) const PAGE: u64 = 4096;
 
@@ -38,24 +40,12 @@ pub(super) fn file(path: &str, size_bytes: u64, before: Option<Cached>) -> Cache
 }
 
 pub(super) fn result(action: Action, files: Vec<CacheFile>) -> CacheResult {
+    let target = fixture::storage("/data", "rw", Vec::new());
+    let mut environment = fixture::environment("6.18.1", 8, target);
+    environment.backend = Backend::None;
     CacheResult {
         schema: SCHEMA.to_owned(),
-        environment: Environment {
-            kernel: "6.18.1".to_owned(),
-            cpus: 2,
-            memory_bytes: 8 << 30,
-            virtualization: None,
-            target: Target {
-                path: "/data".to_owned(),
-                filesystem: "ext4".to_owned(),
-                mount_options: "rw".to_owned(),
-                journal: Some(true),
-                devices: Vec::new(),
-            },
-            backend: Backend::None,
-            iostrata_version: "0.1.0".to_owned(),
-            ways: Vec::new(),
-        },
+        environment,
         action,
         paths: vec!["/data".to_owned()],
         page_bytes: PAGE,

@@ -1,6 +1,5 @@
 //! Where in a file its resident pages are: a strip of characters.
 
-use iostrata_core::bytes::grouped;
 use iostrata_core::cache::{CacheResult, MapRange, ResidencyMap};
 
 use crate::format::{ending, size};
@@ -34,13 +33,7 @@ pub(super) fn draw(page: &mut Page, result: &CacheResult, most: usize) {
         strip(page, map);
     }
     let hidden = maps.len().saturating_sub(most);
-    if hidden > 0 {
-        let text = format!(
-            "and {} more maps; --all-rows shows all",
-            grouped(hidden as u64)
-        );
-        page.paragraph(2, &text);
-    }
+    page.and_more(2, hidden, " maps", "--all-rows shows all");
 }
 
 /// Lines of the strip, each with where in the file it begins.

@@ -1,6 +1,5 @@
 //! Why files are not as asked, or not known.
 
-use iostrata_core::bytes::grouped;
 use iostrata_core::cache::{CacheFile, CacheResult, Hold};
 
 use crate::format::{ending, size};
@@ -40,10 +39,7 @@ pub(super) fn draw(page: &mut Page, result: &CacheResult, most: usize) {
         }
     }
     let hidden = files.len().saturating_sub(most);
-    if hidden > 0 {
-        let text = format!("and {} more; --all-rows shows all", grouped(hidden as u64));
-        page.paragraph(2, &text);
-    }
+    page.and_more(2, hidden, "", "--all-rows shows all");
 }
 
 /// `12.0 MiB mapped by process 4211 (python3)`.

@@ -1,14 +1,13 @@
 //! The rows of two lab results.
 
-use iostrata_core::compare::{Comparison, Row};
+use iostrata_core::compare::{Comparison, Row, Whole};
 
 use super::{counts, more};
-use crate::compared::{
-    Listed, busy, factor, interval, or_dash, row_counts, row_name, rows, seconds, visible,
-};
+use crate::compared::{Listed, row_counts, row_name, rows};
+use crate::fields::compare::{BOTH, PAGE, PAIRS, ROUNDS, row, whole};
 use crate::format::counted;
 use crate::view::page::Page;
-use crate::view::table::{Column, Table};
+use crate::view::table::Table;
 
 pub(super) fn draw(page: &mut Page, comparison: &Comparison, all: bool) {
     experiments(page, comparison);
@@ -45,47 +44,18 @@ pub(super) fn draw(page: &mut Page, comparison: &Comparison, all: bool) {
 }
 
 fn experiments(page: &mut Page, comparison: &Comparison) {
-    let wholes = || comparison.lab.iter().flat_map(|lab| &lab.experiments);
-    let time = |text: fn(&_) -> String| wholes().map(move |one| or_dash(one.time.as_ref(), text));
+    let wholes = comparison.lab.iter().flat_map(|lab| &lab.experiments);
+    let wholes: Vec<&Whole> = wholes.collect();
     let rounds = match comparison.further.as_slice() {
-        [] => "rounds",
-        _ => "pairs",
+        [] => ROUNDS,
+        _ => PAIRS,
     };
     page.blank();
-    let columns = vec![
-        Column::label("experiment", wholes().map(|one| one.id.clone())),
-        Column::number("timed rows", wholes().map(|one| one.timed.to_string())).rank(3),
-        Column::number(
-            rounds,
-            time(|time: &iostrata_core::compare::Change| time.rounds.to_string()),
-        )
-        .rank(3),
-        Column::number("times as long", time(|time| factor(time.ratio))),
-        Column::number("interval", time(interval)),
-        Column::number("visible from", time(visible)).rank(1),
-        Column::number("others' CPUs", wholes().map(|one| busy(one.others_cpus))).rank(2),
-        Column::text("", wholes().map(|one| one.judgement.as_str().to_owned())),
-    ];
-    Table::new(2, columns).draw(page);
+    Table::new(2, whole().columns(&[PAGE, rounds], &wholes)).draw(page);
     let paired: usize = comparison.lab.iter().map(|lab| lab.rows.len()).sum();
     page.paragraph(2, &format!("{} paired", counted(paired, "row")));
 }
 
 fn table(page: &mut Page, rows: &[&Row]) {
-    let time =
-        |text: fn(&_) -> String| rows.iter().map(move |row| or_dash(row.time.as_ref(), text));
-    let columns = vec![
-        Column::label("row", rows.iter().map(|row| row_name(row))),
-        Column::number(
-            "base",
-            rows.iter().map(|row| seconds(row, row.median_s.base)),
-        )
-        .rank(1),
-        Column::number("new", rows.iter().map(|row| seconds(row, row.median_s.new))).rank(1),
-        Column::number("times", time(|time| factor(time.ratio))),
-        Column::number("interval", time(interval)),
-        Column::number("visible from", time(visible)).rank(2),
-        Column::text("", rows.iter().map(|row| row.judgement.as_str().to_owned())),
-    ];
-    Table::new(2, columns).draw(page);
+    Table::new(2, row().columns(&[BOTH, PAGE], rows)).draw(page);
 }

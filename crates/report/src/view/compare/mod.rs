@@ -5,7 +5,8 @@ mod trace;
 
 use iostrata_core::compare::{Comparison, Condition, Count, Judgement, Sides, Weight};
 
-use crate::compared::{Listed, because, by_how_much, count, headline, limit, more_pairs};
+use crate::compared::{Listed, because, by_how_much, headline, limit, more_pairs};
+use crate::fields::compare::{self, BOTH, SIDES};
 use crate::format::counted;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
@@ -94,18 +95,12 @@ fn more(page: &mut Page, more: usize) {
 /// Counts, each with what it is of.
 fn counts(page: &mut Page, title: &str, head: &str, rows: &[(String, &Count)], left_out: usize) {
     page.section(title);
-    let texts = |text: fn(&Count) -> String| rows.iter().map(move |(_, one)| text(one));
-    let mut columns = vec![
-        Column::label("count", texts(|one| one.what.clone())),
-        Column::number("base", texts(|one| count(one.sides.base))),
-        Column::number("new", texts(|one| count(one.sides.new))),
-    ];
+    let mut columns = Vec::new();
     if !head.is_empty() {
-        columns.insert(
-            0,
-            Column::label(head, rows.iter().map(|(of, _)| of.clone())),
-        );
+        columns.push(Column::label(head, rows.iter().map(|(of, _)| of.as_str())));
     }
+    let rows: Vec<&Count> = rows.iter().map(|(_, count)| *count).collect();
+    columns.extend(compare::counts().columns(&[BOTH, SIDES], &rows));
     Table::new(2, columns).draw(page);
     more(page, left_out);
 }

@@ -1,10 +1,10 @@
 //! The calls and files of two traced runs.
 
-use iostrata_core::bytes::grouped;
 use iostrata_core::compare::{Calls, Count, Files, Runs};
 
 use super::{counts, more};
-use crate::compared::{Listed, count};
+use crate::compared::Listed;
+use crate::fields::compare::{self, OF_FILE, PAGE, SIDES};
 use crate::format::time;
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
@@ -43,18 +43,7 @@ fn calls(page: &mut Page, runs: &Runs, all: bool) {
         return;
     }
     page.heading("calls", "calls whose time differs most");
-    let number = |of: fn(&Calls) -> u64| shown.iter().map(move |call| grouped(of(call)));
-    let seconds = |of: fn(&Calls) -> f64| shown.iter().map(move |call| time(of(call)));
-    let columns = vec![
-        Column::label("call", shown.iter().map(|call| call.name.clone())),
-        Column::number("calls, base", number(|call| call.sides.base.count)),
-        Column::number("new", number(|call| call.sides.new.count)),
-        Column::number("bytes, base", number(|call| call.sides.base.bytes)).rank(1),
-        Column::number("new", number(|call| call.sides.new.bytes)).rank(1),
-        Column::number("time, base", seconds(|call| call.sides.base.time_s)),
-        Column::number("new", seconds(|call| call.sides.new.time_s)),
-    ];
-    Table::new(2, columns).draw(page);
+    Table::new(2, compare::calls().columns(&[PAGE], &shown)).draw(page);
 }
 
 fn files(page: &mut Page, runs: &Runs, all: bool) {
@@ -73,29 +62,15 @@ fn files(page: &mut Page, runs: &Runs, all: bool) {
     }
     page.heading("files", "files whose time differs most");
     let paths = shown.iter().map(|file| file.path.clone());
-    let columns = vec![
-        Column::paths("file", PATH_COLUMNS, paths),
-        Column::number(
-            "time, base",
-            shown.iter().map(|file| time(file.time_s.base)),
-        ),
-        Column::number("new", shown.iter().map(|file| time(file.time_s.new))),
-    ];
+    let mut columns = vec![Column::paths("file", PATH_COLUMNS, paths)];
+    columns.extend(compare::files().columns(&[PAGE], &shown));
     Table::new(2, columns).draw(page);
 }
 
 /// The counts of each file below its path.
 fn table(page: &mut Page, rows: &[(&Files, &Count)]) {
-    let value = |of: fn(&Count) -> f64| rows.iter().map(move |(_, one)| count(of(one)));
-    let columns = vec![
-        Column::label(
-            "  count",
-            rows.iter().map(|(_, one)| format!("  {}", one.what)),
-        ),
-        Column::number("base", value(|one| one.sides.base)),
-        Column::number("new", value(|one| one.sides.new)),
-    ];
-    let mut table = Table::new(2, columns);
+    let counts: Vec<&Count> = rows.iter().map(|(_, count)| *count).collect();
+    let mut table = Table::new(2, compare::counts().columns(&[OF_FILE, SIDES], &counts));
     for (position, (file, _)) in rows.iter().enumerate() {
         let before = position.checked_sub(1).map(|before| rows[before].0);
         if !before.is_some_and(|before| std::ptr::eq(before, *file)) {

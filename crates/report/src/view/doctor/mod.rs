@@ -255,11 +255,12 @@ fn abilities(page: &mut Page, abilities: &[Ability]) {
             let told_below = group.get(position + 1).is_some_and(|next| {
                 !available && (&next.why, &next.remedy) == (&ability.why, &ability.remedy)
             });
+            let why = if told_below { "" } else { &ability.why };
+            page.entry(&ability.name, Tone::Plain, column, why);
+            page.with_label(&label);
             if told_below {
-                page.labelled_entry(&label, &ability.name, column, "");
                 continue;
             }
-            page.labelled_entry(&label, &ability.name, column, &ability.why);
             if let Some(remedy) = &ability.remedy {
                 page.more(column, &format!("→ {remedy}"));
             }

@@ -41,6 +41,7 @@ mod tests {
             verdict: Verdict::Holds,
             because: "because of many".to_owned(),
             rows: (1..200).step_by(2).collect(),
+            row_ids: Vec::new(),
         };
         let mut page = Page::new(80);
         draw(&mut page, &[answer]);

@@ -2,8 +2,8 @@
 
 use iostrata_core::lab::Interference;
 
-use super::facts::Facts;
 use crate::format;
+use crate::lab::Facts;
 use crate::view::page::Page;
 
 /// The notes of the rows that are drawn.

@@ -4,8 +4,8 @@ use iostrata_core::Environment;
 use iostrata_core::bytes::grouped;
 use iostrata_core::lab::MeasuredTarget;
 
-use super::facts::Facts;
 use crate::format;
+use crate::lab::{Facts, Whole};
 use crate::view::page::{Page, SEPARATOR, Tone};
 use crate::view::place::{below, file_system, machine, observed};
 
@@ -13,33 +13,23 @@ use crate::view::place::{below, file_system, machine, observed};
 const LONGEST_NAME: usize = 20;
 
 /// What stands above an experiment's answers.
-pub(super) struct Heading<'a> {
-    pub(super) name: &'static str,
-    pub(super) question: &'a str,
-    /// Rows that were asked for, where the run was interrupted.
-    pub(super) interrupted: Option<usize>,
-    pub(super) targets: &'a [MeasuredTarget],
-    pub(super) rows: &'a [Facts<'a>],
-}
-
-pub(super) fn draw(page: &mut Page, environment: &Environment, heading: &Heading<'_>) {
-    let Heading { name, question, .. } = heading;
-    page.title(name, name, vec![(*question).to_owned()]);
-    if let Some(planned) = heading.interrupted {
+pub(super) fn draw(page: &mut Page, environment: &Environment, whole: &Whole<'_>) {
+    page.title(whole.name, whole.name, vec![whole.question.to_owned()]);
+    if let Some(planned) = whole.interrupted {
         let text = format!(
             "interrupted: {} of {} rows",
-            grouped(heading.rows.len() as u64),
+            grouped(whole.rows.len() as u64),
             grouped(planned as u64)
         );
         page.styled(0, &text, Tone::Warning);
     }
-    losses(page, heading.rows);
+    losses(page, &whole.rows);
     let machine = [
         machine(environment),
         observed(environment.backend).to_owned(),
     ];
     let machine = machine.join(SEPARATOR);
-    match heading.targets {
+    match whole.targets {
         [only] => page.paragraph(0, &format!("on {}{SEPARATOR}{machine}", place(only))),
         several => {
             page.paragraph(0, &machine);

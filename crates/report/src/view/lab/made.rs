@@ -1,28 +1,23 @@
 //! How the figures were made, what is missing among them, and what limits them.
 
+use iostrata_core::Environment;
 use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
-use iostrata_core::{Environment, Gap};
 
-use super::facts::{Facts, Unshown, distinct};
+use super::view::{Unshown, distinct};
 use crate::format::{self, counted};
+use crate::lab::{Facts, Whole};
 use crate::view::page::{Page, SEPARATOR};
 use crate::view::unseen;
 
 /// What stands below an experiment's tables.
 pub(super) struct Made<'a> {
-    /// All rows, shown or not.
+    pub(super) whole: &'a Whole<'a>,
+    /// Rows with times and evidence, shown or not.
     pub(super) rows: &'a [Facts<'a>],
     /// Rows that are not shown.
     pub(super) hidden: usize,
     pub(super) unshown: &'a Unshown,
-    /// Runs before the samples.
-    pub(super) warm_up_runs: usize,
-    /// What measuring costs: `25 ns per record`.
-    pub(super) own_cost: Option<String>,
-    /// Missing from the whole run.
-    pub(super) missing: &'a [Gap],
-    pub(super) caveats: &'a [String],
 }
 
 pub(super) fn draw(page: &mut Page, environment: &Environment, made: &Made<'_>) {
@@ -40,9 +35,9 @@ pub(super) fn draw(page: &mut Page, environment: &Environment, made: &Made<'_>) 
 pub(super) fn limits(page: &mut Page, made: &Made<'_>) {
     left_out(page, made);
     not_seen(page, made);
-    if !made.caveats.is_empty() {
+    if !made.whole.caveats.is_empty() {
         page.heading("caveats", "keep in mind");
-        for caveat in made.caveats {
+        for caveat in made.whole.caveats {
             page.bullet(2, caveat);
         }
     }
@@ -59,7 +54,7 @@ fn timing(made: &Made<'_>) -> String {
     } else {
         format!("{fewest}–")
     };
-    let warm_ups = match made.warm_up_runs {
+    let warm_ups = match made.whole.warm_up_runs {
         0 => String::new(),
         runs => format!(", after {}", counted(runs, "warm-up run")),
     };
@@ -68,7 +63,8 @@ fn timing(made: &Made<'_>) -> String {
         counted(most, "run")
     )];
     words.extend(
-        made.own_cost
+        made.whole
+            .own_cost
             .as_ref()
             .map(|cost| format!("own cost {cost}")),
     );
@@ -94,14 +90,7 @@ fn left_out(page: &mut Page, made: &Made<'_>) {
             ),
         );
     }
-    if !made.unshown.no_room.is_empty() {
-        let text = format!(
-            "no room at {} columns for: {}; a wider terminal or --json shows them",
-            page.width(),
-            made.unshown.no_room.join(", ")
-        );
-        page.paragraph(0, &text);
-    }
+    page.no_room(&made.unshown.no_room);
 }
 
 /// What is missing, why, and where.
@@ -124,7 +113,7 @@ fn not_seen(page: &mut Page, made: &Made<'_>) {
 }
 
 fn unseen(made: &Made<'_>) -> Vec<Unseen> {
-    let of_run = made.missing.iter().map(|gap| (gap, None));
+    let of_run = made.whole.missing.iter().map(|gap| (gap, None));
     let of_rows = made.rows.iter().flat_map(|row| {
         let gaps = row.evidence.missing.iter();
         gaps.map(|gap| (gap, Some(row.number)))

@@ -3,20 +3,25 @@
 mod answers;
 mod atime;
 mod buffering;
+mod comparison;
 mod copy;
 #[cfg(test)]
 mod drawn;
-mod facts;
 mod footnotes;
 mod heading;
 mod made;
-mod numbered;
 mod page_cache;
+mod rows;
 mod sync;
+mod view;
 
+use iostrata_core::Environment;
 use iostrata_core::lab::{Experiment, LabResult};
 
+use self::made::Made;
+use self::view::{Unshown, View};
 use super::page::Page;
+use crate::lab::{Facts, Named, Whole};
 
 /// Which rows are shown of an experiment that measured several file systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,21 +46,59 @@ impl Extent {
 
 /// Adds every experiment.
 pub(crate) fn show(page: &mut Page, result: &LabResult, extent: Extent) {
-    let environment = &result.environment;
     for (position, experiment) in result.experiments.iter().enumerate() {
         if position > 0 {
             page.blank();
         }
+        let frame = Frame {
+            environment: &result.environment,
+            whole: Whole::of(experiment),
+        };
+        heading::draw(page, frame.environment, &frame.whole);
         match experiment {
-            Experiment::Buffering(measured) => {
-                buffering::draw(page, environment, measured, extent);
-            }
-            Experiment::PageCache(measured) => {
-                page_cache::draw(page, environment, measured, extent);
-            }
-            Experiment::Sync(measured) => sync::draw(page, environment, measured, extent),
-            Experiment::Atime(measured) => atime::draw(page, environment, measured),
-            Experiment::Copy(measured) => copy::draw(page, environment, measured, extent),
+            Experiment::Buffering(measured) => buffering::draw(page, &frame, measured, extent),
+            Experiment::PageCache(measured) => page_cache::draw(page, &frame, measured, extent),
+            Experiment::Sync(measured) => sync::draw(page, &frame, measured, extent),
+            Experiment::Atime(measured) => atime::draw(page, &frame, measured),
+            Experiment::Copy(measured) => copy::draw(page, &frame, measured, extent),
         }
     }
+}
+
+/// What stands around the tables of every experiment.
+struct Frame<'a> {
+    environment: &'a Environment,
+    whole: Whole<'a>,
+}
+
+impl Frame<'_> {
+    fn answers(&self, page: &mut Page) {
+        answers::draw(page, self.whole.answers);
+    }
+
+    fn made<R: Named>(&self, page: &mut Page, view: &View<'_, R>) {
+        let made = self.of_rows(&self.whole.rows, view.hidden(), &view.unshown);
+        made::draw(page, self.environment, &made);
+    }
+
+    fn of_rows<'b>(
+        &'b self,
+        rows: &'b [Facts<'b>],
+        hidden: usize,
+        unshown: &'b Unshown,
+    ) -> Made<'b> {
+        Made {
+            whole: &self.whole,
+            rows,
+            hidden,
+            unshown,
+        }
+    }
+}
+
+/// What must be known about the rows that are drawn.
+fn notes<R: Named>(page: &mut Page, view: &View<'_, R>) {
+    let rows = view.shown();
+    let facts: Vec<Facts<'_>> = rows.iter().map(|row| row.facts).collect();
+    footnotes::draw(page, &facts);
 }

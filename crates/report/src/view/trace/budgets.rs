@@ -2,7 +2,7 @@
 
 use iostrata_core::trace::budget::{Judged, Outcome};
 
-use crate::format::or_not_seen;
+use crate::view::cell::Cell;
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -18,9 +18,9 @@ pub(crate) fn show(page: &mut Page, judged: &[Judged<'_>]) {
     }
     let budgets = failed.iter().map(|judged| judged.budget.to_string());
     let used = failed.iter().map(|judged| {
-        let used = or_not_seen(judged.used, |used| used.to_string());
+        let used = Cell::seen(judged.used, |used| used.to_string());
         match judged.at_most {
-            Some(most) => format!("{used} to {most}"),
+            Some(most) => format!("{used} to {most}").into(),
             None => used,
         }
     });

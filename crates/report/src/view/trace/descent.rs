@@ -6,7 +6,8 @@ use iostrata_core::trace::{Bounds, Descent, TraceResult};
 
 use super::View;
 use super::wall::COLUMN;
-use crate::format::{between, counted, number, or_not_seen, size};
+use crate::format::{between, counted, number, size};
+use crate::view::cell::Cell;
 use crate::view::page::{Page, Tone};
 
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
@@ -79,10 +80,10 @@ impl Device {
     }
 
     /// `3.1 MiB`, `1.2 MiB to 6.2 MiB`, `n/a`.
-    pub(crate) fn text(self) -> String {
+    pub(crate) fn text(self) -> Cell {
         match (self.exact, self.shared) {
-            (None, Some(bounds)) => between(bounds.at_least, bounds.at_most, size),
-            (exact, _) => or_not_seen(exact, size),
+            (None, Some(bounds)) => between(bounds.at_least, bounds.at_most, size).into(),
+            (exact, _) => Cell::seen(exact, size),
         }
     }
 }
@@ -115,22 +116,27 @@ fn written(view: &View<'_>) -> String {
     format!(
         "application {} → page cache {} → device {}{facts}",
         of_calls(view.result, bytes.written_bytes),
-        or_not_seen(bytes.dirtied_bytes, size),
+        Cell::seen(bytes.dirtied_bytes, size),
         device_written(bytes).text(),
     )
 }
 
-/// `data 6.1 MiB, journal 0 B to 12.6 MiB`, and flushes.
+/// `data 6.1 MiB, journal 0 B to 12.6 MiB`, and flushes and discards.
 fn causes(device: &DeviceRange) -> String {
     let causes = DeviceCounts::WRITES.map(|(cause, part)| (cause, device.of(part)));
     let causes = causes.iter().filter(|(_, (_, most))| most.count > 0);
     let mut words: Vec<String> = causes
         .map(|(cause, (least, most))| format!("{cause} {}", between(least.bytes, most.bytes, size)))
         .collect();
-    let (least, most) = device.of(|device| device.flushes);
-    if most > 0 {
-        let noun = if most == 1 { "flush" } else { "flushes" };
-        words.push(format!("{} {noun}", between(least, most, grouped)));
+    let without_data = [
+        (device.of(|device| device.flushes), ["flush", "flushes"]),
+        (device.of(|device| device.discards), ["discard", "discards"]),
+    ];
+    for ((least, most), [one, several]) in without_data {
+        if most > 0 {
+            let noun = if most == 1 { one } else { several };
+            words.push(format!("{} {noun}", between(least, most, grouped)));
+        }
     }
     words.join(", ")
 }
@@ -146,7 +152,7 @@ fn read(view: &View<'_>) -> String {
     let pages = if pages.iter().all(|(count, _)| count.is_none()) {
         "page cache n/a".to_owned()
     } else {
-        let pages = pages.map(|(count, what)| format!("{} {what}", or_not_seen(count, grouped)));
+        let pages = pages.map(|(count, what)| format!("{} {what}", Cell::seen(count, grouped)));
         format!("page cache {} pages", pages.join(" / "))
     };
     format!(

@@ -1,11 +1,11 @@
 //! Files: those that took most time, or all of them.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::evidence::Cache;
 use iostrata_core::trace::{FileRow, NotFound, TraceResult};
 
 use super::View;
-use crate::format::{NOT_APPLICABLE, NOT_SEEN, ending, or_not_seen, size, time};
+use crate::fields::trace::{ABOVE, ABOVE_IN_FULL, BELOW, BELOW_IN_FULL, PAGES, file};
+use crate::format::ending;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, LeftOut, Table};
 
@@ -15,10 +15,7 @@ const SHARE: usize = 4;
 /// The share where there is room for all figures.
 const WIDE_SHARE: usize = 3;
 
-/// Three figures in one column, which apart would leave no room for others.
-const PAGES: &str = "cache r/p/m";
-
-/// What that column has.
+/// What the column of pages has.
 const LEGEND: &str = "cache r/p/m: pages that reads asked for, resident / prefetched / missed";
 
 /// The first `most`, each on one line.
@@ -32,14 +29,10 @@ pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
         let room = page.width() / SHARE;
         let paths = shown.iter().map(|file| ending(view.path(&file.path), room));
         let mut columns = vec![Column::label("files", paths)];
-        columns.extend(above(&shown, Extent::Summary));
-        columns.extend(below(&shown, Extent::Summary));
+        columns.extend(file().columns(&[ABOVE, BELOW], &shown));
         let left_out = Table::new(0, columns).draw(page);
         let hidden = result.files.len() - shown.len();
-        if hidden > 0 {
-            let text = format!("and {} more; --files shows all", grouped(hidden as u64));
-            page.paragraph(0, &text);
-        }
+        page.and_more(0, hidden, "", "--files shows all");
         legend(page, &[left_out]);
     }
     others(page, result);
@@ -82,8 +75,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     let text = format!("all files: {}", grouped(files.len() as u64));
     page.heading("files", &text);
     let mut columns = vec![paths(view, &files, page.width() / WIDE_SHARE)];
-    columns.extend(above(&files, Extent::All));
-    columns.extend(below(&files, Extent::All));
+    columns.extend(file().columns(&[ABOVE, ABOVE_IN_FULL, BELOW, BELOW_IN_FULL], &files));
     let whole = Table::new(0, columns).named("every file");
     let mut left_out = if whole.fits(page.width()) {
         vec![whole.draw(page)]
@@ -102,7 +94,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
 fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileRow>) -> Vec<LeftOut> {
     let room = page.width() / SHARE;
     let mut columns = vec![paths(view, &files, room)];
-    columns.extend(above(&files, Extent::All));
+    columns.extend(file().columns(&[ABOVE, ABOVE_IN_FULL], &files));
     let mut left_out = vec![Table::new(0, columns).draw(page)];
     let files: Vec<&FileRow> = files.into_iter().filter(|file| moved(file)).collect();
     if !files.is_empty() {
@@ -111,7 +103,7 @@ fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileRow>) -> Vec<LeftOut
             "below the calls: pages of the cache, bytes of the device",
         );
         let mut columns = vec![paths(view, &files, room)];
-        columns.extend(below(&files, Extent::All));
+        columns.extend(file().columns(&[BELOW, BELOW_IN_FULL], &files));
         left_out.push(Table::new(0, columns).draw(page));
     }
     left_out
@@ -126,90 +118,6 @@ fn paths(view: &View<'_>, files: &[&FileRow], room: usize) -> Column {
         }
     });
     Column::paths("file", room, paths)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Extent {
-    Summary,
-    All,
-}
-
-/// What the program asked for.
-fn above(files: &[&FileRow], extent: Extent) -> Vec<Column> {
-    let counts = |head: &str, count: &dyn Fn(&FileRow) -> u64| {
-        Column::number(head, files.iter().map(|file| grouped(count(file))))
-    };
-    let sizes = |head: &str, bytes: &dyn Fn(&FileRow) -> u64| {
-        Column::number(head, files.iter().map(|file| size(bytes(file))))
-    };
-    let times = files.iter().map(|file| time(file.time_s()));
-    let mut columns = vec![
-        Column::number("time", times),
-        counts("opens", &|file| file.opens).rank(5),
-    ];
-    if extent == Extent::All {
-        columns.push(counts("reads", &|file| file.reads.count));
-    }
-    columns.push(sizes("read", &|file| file.reads.bytes));
-    if extent == Extent::All {
-        columns.push(counts("writes", &|file| file.writes.count));
-    }
-    columns.push(sizes("written", &|file| file.writes.bytes));
-    columns.push(counts("syncs", &|file| file.syncs.count));
-    columns
-}
-
-/// What page cache and device did for it.
-fn below(files: &[&FileRow], extent: Extent) -> Vec<Column> {
-    let cells = |text: &dyn Fn(&FileRow) -> String| -> Vec<String> {
-        files.iter().map(|file| below_it(file, text)).collect()
-    };
-    let sizes = |head: &str, bytes: &dyn Fn(&FileRow) -> Option<u64>| {
-        Column::number(head, cells(&|file| or_not_seen(bytes(file), size)))
-    };
-    let mut columns =
-        vec![Column::number(PAGES, cells(&|file| pages(&file.evidence.cache))).rank(4)];
-    if extent == Extent::All {
-        columns.push(sizes("dirtied", &|file| file.evidence.cache.dirtied_bytes).rank(3));
-        columns.push(sizes("left dirty", &|file| file.dirty_at_exit_bytes).rank(2));
-    }
-    columns.push(
-        sizes("dev read", &|file| {
-            let device = file.evidence.device.as_ref();
-            device.map(|device| device.reads.bytes)
-        })
-        .rank(2),
-    );
-    columns.push(
-        sizes("dev written", &|file| {
-            let device = file.evidence.device.as_ref();
-            device.map(|device| device.writes().bytes)
-        })
-        .rank(1),
-    );
-    columns
-}
-
-/// `40/3,031/1`.
-fn pages(cache: &Cache) -> String {
-    let pages = [
-        cache.resident_pages(),
-        cache.prefetched_pages,
-        cache.missed_pages,
-    ];
-    if pages.iter().all(Option::is_none) {
-        return NOT_SEEN.to_owned();
-    }
-    pages.map(|count| or_not_seen(count, grouped)).join("/")
-}
-
-/// Only what a file system stores has anything below its calls.
-fn below_it(file: &FileRow, text: impl Fn(&FileRow) -> String) -> String {
-    if file.kind.is_stored() {
-        text(file)
-    } else {
-        NOT_APPLICABLE.to_owned()
-    }
 }
 
 /// Whether anything happened below its calls.

@@ -1,6 +1,6 @@
 //! Runs made by hand.
 
-use iostrata_core::environment::{Backend, Device, Environment, Target};
+use iostrata_core::environment::{Backend, Device};
 use iostrata_core::evidence::{Cache, DeviceCounts, Evidence, RequestCount};
 use iostrata_core::op::Gap;
 use iostrata_core::trace::{
@@ -8,35 +8,25 @@ use iostrata_core::trace::{
     SCHEMA, Severity, Synced, TaskRow, TraceResult,
 };
 
+use crate::fixture;
+
 pub(super) const MIB: u64 = 1 << 20;
 
 /// A run of `./app` in `/srv/app` in which nothing was seen to happen.
 pub(crate) fn empty() -> TraceResult {
+    let disk = Device {
+        rotational: Some(false),
+        write_cache: Some("write back".to_owned()),
+        fua: Some(false),
+        scheduler: Some("none".to_owned()),
+        ..fixture::disk("vda")
+    };
+    let target = fixture::storage("/srv/app", "rw,relatime,data=ordered", vec![disk]);
+    let mut environment = fixture::environment("6.18.0", 24, target);
+    environment.virtualization = Some("virtual machine (KVM)".to_owned());
     TraceResult {
         schema: SCHEMA.to_owned(),
-        environment: Environment {
-            kernel: "6.18.0".to_owned(),
-            cpus: 2,
-            memory_bytes: 24 << 30,
-            virtualization: Some("virtual machine (KVM)".to_owned()),
-            target: Target {
-                path: "/srv/app".to_owned(),
-                filesystem: "ext4".to_owned(),
-                mount_options: "rw,relatime,data=ordered".to_owned(),
-                journal: Some(true),
-                devices: vec![Device {
-                    name: "vda".to_owned(),
-                    model: None,
-                    rotational: Some(false),
-                    write_cache: Some("write back".to_owned()),
-                    fua: Some(false),
-                    scheduler: Some("none".to_owned()),
-                }],
-            },
-            backend: Backend::Ebpf,
-            iostrata_version: "0.1.0".to_owned(),
-            ways: Vec::new(),
-        },
+        environment,
         command: vec![
             "./app".to_owned(),
             "--fast".to_owned(),

@@ -97,12 +97,7 @@ fn no_room(page: &mut Page, left_out: Vec<LeftOut>) {
     }
     if !heads.is_empty() {
         page.blank();
-        let text = format!(
-            "no room at {} columns for: {}; a wider terminal or --json shows them",
-            page.width(),
-            heads.join(", ")
-        );
-        page.paragraph(0, &text);
+        page.no_room(&heads);
     }
 }
 

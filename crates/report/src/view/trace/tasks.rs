@@ -4,9 +4,9 @@ use iostrata_core::bytes::grouped;
 use iostrata_core::trace::{TaskRow, by_process};
 
 use super::{By, View};
-use crate::format::{or_not_seen, size, time};
+use crate::fields::trace::{NAME, PROCESS, TASK, THREAD, task};
 use crate::view::page::Page;
-use crate::view::table::{Column, LeftOut, Table};
+use crate::view::table::{LeftOut, Table};
 
 /// Every one of them.
 pub(super) fn draw(page: &mut Page, view: &View<'_>, by: By) -> LeftOut {
@@ -22,28 +22,13 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>, by: By) -> LeftOut {
         format!("all {noun}: {}", grouped(listed))
     };
     page.heading(noun, &text);
-    let cells =
-        |text: &dyn Fn(&TaskRow) -> String| -> Vec<String> { rows.iter().map(text).collect() };
-    let number = |head: &str, rank: u8, text: &dyn Fn(&TaskRow) -> String| {
-        Column::number(head, cells(text)).rank(rank)
+    let parts: &[&str] = match by {
+        By::Process => &[PROCESS, NAME, TASK],
+        By::Thread => &[PROCESS, THREAD, NAME, TASK],
     };
-    let mut columns = vec![number("process", 0, &|row| row.process.to_string())];
-    if by == By::Thread {
-        columns.push(number("thread", 0, &|row| row.thread.to_string()));
-    }
-    columns.extend([
-        Column::label("name", cells(&|row| row.name.clone())),
-        number("parent", 3, &|row| row.parent.to_string()),
-        number("start", 4, &|row| time(row.started_s)),
-        number("end", 4, &|row| {
-            row.ended_s.map_or_else(|| "goes on".to_owned(), time)
-        }),
-        number("on CPU", 0, &|row| or_not_seen(row.on_cpu_s, time)),
-        number("calls", 0, &|row| grouped(row.calls)),
-        number("in calls", 0, &|row| time(row.time_s)),
-        number("blocked", 2, &|row| or_not_seen(row.blocked_s, time)),
-        number("read", 0, &|row| size(row.read_bytes)),
-        number("written", 0, &|row| size(row.written_bytes)),
-    ]);
-    Table::new(0, columns).named(noun).draw(page)
+    let (rows, fields): (Vec<&TaskRow>, _) = (rows.iter().collect(), task());
+    let columns = parts
+        .iter()
+        .flat_map(|part| fields.columns(&[*part], &rows));
+    Table::new(0, columns.collect()).named(noun).draw(page)
 }

@@ -3,8 +3,9 @@
 use iostrata_core::trace::{Blocked, Spent, spent};
 
 use super::View;
-use crate::format::{NOT_SEEN, counted, time};
-use crate::view::page::{Page, SEPARATOR};
+use crate::format::{counted, time};
+use crate::view::cell::Cell;
+use crate::view::page::{Page, SEPARATOR, Tone};
 
 /// Characters of the bar.
 const BAR: usize = 20;
@@ -19,7 +20,8 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let spent = spent(view.result);
     let wall_s = view.result.wall_s;
     let text = sentence(&spent, wall_s, view.result.threads);
-    page.entry_with_bar("  wall", COLUMN, bar(&spent, wall_s), &text);
+    page.entry("  wall", Tone::Plain, COLUMN, &text);
+    page.with_bar(bar(&spent, wall_s));
 }
 
 /// On CPU, blocked, and neither of the two; of the sum when that is more than the run.
@@ -44,7 +46,7 @@ fn cells(share: f64) -> usize {
 }
 
 fn sentence(spent: &Spent, wall_s: f64, threads: u64) -> String {
-    let seen = |value: Option<f64>| value.map_or_else(|| NOT_SEEN.to_owned(), time);
+    let seen = |value: Option<f64>| Cell::seen(value, time);
     let blocked_s = spent.blocked.map(|blocked| blocked.total_s());
     let mut words = vec![
         format!("█ on CPU {}", seen(spent.on_cpu_s)),

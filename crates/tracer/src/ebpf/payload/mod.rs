@@ -10,32 +10,26 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
-use iostrata_core::op::{FileId, Gap};
-use iostrata_core::record::{Change, Durability};
-use iostrata_core::trace::{NamedFile, is_sync};
+use iostrata_core::op::{Call, FileId, FileKind, Gap};
+use iostrata_core::trace::{NamedFile, OpenFile, is_sync};
 use zerocopy::FromBytes as _;
 
 use crate::clock::now_ns;
+use crate::decode::{O_APPEND, synced};
 use crate::ebpf::calls;
-use crate::ebpf::history::{FMODE_CREATED, Named, Resolved, outcome};
+use crate::ebpf::history::Resolved;
 use crate::ebpf::stopping::{Stopping, continue_process};
 use crate::ebpf::stream::file_id;
-use crate::ebpf::wire::{PayloadEvent, RunEvent, StepEvent, StopEvent, form, landing};
+use crate::ebpf::wire::{PayloadEvent, RunEvent, StopEvent, form, landing};
 use crate::failure;
 use crate::foreign;
-use crate::record::batch::{Call, Destination, Item, Located, Open, Part};
-use crate::record::change::Ended;
+use crate::record::batch::{Destination, Item, Part};
 use crate::record::feed::Feed;
 use crate::record::offsets::Landing;
 use crate::record::{Recording, Unfinished, counted};
-use crate::steps::O_APPEND;
 
 /// Read at once from the memory of a process, or from a file.
 const FETCHED: usize = 1 << 20;
-
-/// include/uapi/linux/stat.h
-const S_IFMT: u32 = 0o170_000;
-const S_IFREG: u32 = 0o100_000;
 
 /// Feeds one recording.
 pub(in crate::ebpf) struct Payloads {
@@ -77,7 +71,7 @@ impl Payloads {
     }
 
     pub(in crate::ebpf) fn step(&mut self, resolved: &Resolved) {
-        self.feed.ended(&ended(resolved));
+        self.feed.ended(resolved.clone().into());
     }
 
     /// Hands over what was gathered; waits while the log's writer does not keep up.
@@ -91,33 +85,11 @@ impl Payloads {
         let Ok(event) = RunEvent::read_from_bytes(record) else {
             return;
         };
-        let name = calls::name(event.nr);
-        if !is_sync(name) {
-            return;
+        let call = event.call();
+        if is_sync(call.name) {
+            let change = synced(file_id(&event.file), event.is_data_only());
+            self.feed.changed(call, change);
         }
-        let call = Call {
-            process: event.process,
-            thread: event.thread,
-            started_ns: event.started_ns,
-            ended_ns: event.ended_ns,
-            name,
-            outcome: if event.error == 0 {
-                Ok(0)
-            } else {
-                Err(event.error)
-            },
-        };
-        let change = Change::Synced {
-            node: file_id(&event.file),
-            description: None,
-            scope: if event.is_data_only() {
-                Durability::Data
-            } else {
-                Durability::File
-            },
-        };
-        let open = None;
-        self.feed.add(Item::Step { call, open, change });
     }
 
     /// A part of what a call wrote.
@@ -186,15 +158,17 @@ impl Payloads {
         held: Option<std::ops::Range<usize>>,
     ) {
         let to = match file_id(&event.file) {
-            Some(file) if event.mode & S_IFMT == S_IFREG => Destination::File {
-                file,
-                open: Some(Open {
-                    address: event.open_file,
-                    flags: event.flags,
-                }),
-                landing: landing_of(event),
-                flags: event.call_flags,
-            },
+            Some(file) if FileKind::from_mode(event.mode) == FileKind::Regular => {
+                Destination::File {
+                    file,
+                    open: Some(OpenFile {
+                        address: event.open_file,
+                        flags: event.flags,
+                    }),
+                    landing: landing_of(event),
+                    flags: event.call_flags,
+                }
+            }
             _ => Destination::Output {
                 descriptor: event.descriptor,
             },
@@ -273,32 +247,6 @@ impl Payloads {
     }
 }
 
-/// A step as the log takes it.
-pub(in crate::ebpf) fn ended(step: &Resolved) -> Ended {
-    let event = &step.event;
-    let located = |named: &Named| Located {
-        path: named.path.clone(),
-        directory: named.place.as_ref().map(|place| place.directory),
-    };
-    Ended {
-        call: call_of_step(event),
-        argument: event.argument,
-        file: step.file,
-        open: (event.open_file != 0).then_some(Open {
-            address: event.open_file,
-            flags: event.flags,
-        }),
-        created: event.mode & FMODE_CREATED != 0,
-        mode: event.inode_mode,
-        first: step.first.as_ref().map(located),
-        second: step.second.as_ref().map(located),
-        second_text: step.second_text.clone(),
-        node: step.node,
-        inode: step.inode,
-        extra: step.extra.clone(),
-    }
-}
-
 fn call_of(event: &PayloadEvent, name: &'static str) -> Call {
     Call {
         process: event.process,
@@ -307,17 +255,6 @@ fn call_of(event: &PayloadEvent, name: &'static str) -> Call {
         ended_ns: event.left_ns,
         name,
         outcome: Ok(event.bytes),
-    }
-}
-
-fn call_of_step(event: &StepEvent) -> Call {
-    Call {
-        process: event.process,
-        thread: event.thread,
-        started_ns: event.entered_ns,
-        ended_ns: event.left_ns,
-        name: calls::name(event.nr),
-        outcome: outcome(event.result),
     }
 }
 

@@ -1,12 +1,14 @@
 //! Reads, and mappings that can be read, where they are asked for.
 
+use iostrata_core::op::Call;
 use iostrata_core::record::Change;
+use iostrata_core::trace::OpenFile;
 
 use super::{Payloads, call_of, landing_of};
 use crate::ebpf::calls;
 use crate::ebpf::stream::file_id;
 use crate::ebpf::wire::{PayloadEvent, form};
-use crate::record::batch::{Call, Item, Open, Read};
+use crate::record::batch::{Item, Read};
 use crate::record::offsets::Landing;
 
 impl Payloads {
@@ -74,18 +76,16 @@ impl Payloads {
             return;
         };
         // What mmap(2) returned; of a fault nothing.
-        let outcome = Ok(event.address);
-        let open = None;
         let call = Call {
-            outcome,
+            outcome: Ok(event.address),
             ..call_of(event, name)
         };
-        self.feed.add(Item::Step { call, open, change });
+        self.feed.changed(call, change);
     }
 }
 
-fn open_of(event: &PayloadEvent) -> Option<Open> {
-    (event.open_file != 0).then_some(Open {
+fn open_of(event: &PayloadEvent) -> Option<OpenFile> {
+    (event.open_file != 0).then_some(OpenFile {
         address: event.open_file,
         flags: event.flags,
     })

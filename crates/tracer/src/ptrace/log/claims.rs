@@ -12,7 +12,7 @@ use crate::ptrace::place::{self, descriptor};
 use crate::ptrace::recorder::Recorder;
 use crate::ptrace::request::Tid;
 use crate::ptrace::resolve::{Found, resolve};
-use crate::ptrace::told::{self, Told};
+use crate::ptrace::told::{self, CallKind};
 use crate::ptrace::turns::{Claim, Contents};
 use crate::record::attributes;
 
@@ -38,7 +38,7 @@ impl Recorder {
         else {
             return Claim::default();
         };
-        let Told { meaning, counted } = told::at_entry(tid, number, &mut arguments);
+        let CallKind { meaning, counted } = told::at_entry(tid, number, &mut arguments);
         match number {
             N::open | N::openat | N::openat2 | N::creat => {
                 return opening(tid, number, &arguments);

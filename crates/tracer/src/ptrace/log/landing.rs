@@ -6,12 +6,12 @@ use std::io::Read as _;
 use syscalls::Sysno;
 
 use crate::clock::now_ns;
+use crate::decode::O_APPEND;
 use crate::ptrace::calls::call;
 use crate::ptrace::memory;
 use crate::ptrace::recorder::low;
 use crate::ptrace::request::Tid;
 use crate::record::offsets::Landing;
-use crate::steps::O_APPEND;
 
 /// include/uapi/linux/fs.h
 const RWF_APPEND: u64 = 0x10;

@@ -10,10 +10,9 @@ mod written;
 
 use std::collections::HashSet;
 
-use iostrata_core::op::{FileId, Gap};
-use iostrata_core::record::{Change, Durability};
+use iostrata_core::op::{Call, FileId, Gap};
 use iostrata_core::trace::tally::Ended as EndedCall;
-use iostrata_core::trace::{FileKind, NamedFile, is_sync};
+use iostrata_core::trace::{FileKind, NamedFile, OpenFile, is_sync};
 use syscalls::Sysno;
 
 use super::calls::{self, call, path};
@@ -24,8 +23,8 @@ use super::request::Tid;
 use super::resolve::Last;
 use super::tasks::Entered;
 use super::{memory, request};
-use crate::record::batch::{Call, Item, Open as Opened};
-use crate::record::change::Ended;
+use crate::decode::{Ended, outcome, synced};
+use crate::record::batch::Item;
 use crate::record::feed::Feed;
 use crate::record::{Recording, Unfinished, counted};
 
@@ -212,8 +211,7 @@ impl Recorder {
         if !self.counts || !self.has_log() {
             return;
         }
-        let outcome = u64::try_from(result)
-            .map_err(|_negative| i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX));
+        let outcome = outcome(result);
         let call = Call {
             process,
             thread: tid,
@@ -257,7 +255,7 @@ impl Recorder {
     }
 
     /// The open file of a call's descriptor.
-    fn open_file(&mut self, call: Call, entered: &Entered) -> Option<Opened> {
+    fn open_file(&mut self, call: Call, entered: &Entered) -> Option<OpenFile> {
         let (fd, open) = entered.file?;
         if !matches!(open.kind(), FileKind::Regular | FileKind::Directory) || fd < 0 {
             return None;
@@ -276,7 +274,7 @@ impl Recorder {
             .before
             .as_ref()
             .and_then(|before| before.write.as_ref()?.moment);
-        Some(Opened {
+        Some(OpenFile {
             address: address?,
             flags: moment.map_or(open.flags.bits(), |moment| moment.flags),
         })
@@ -289,10 +287,8 @@ impl Recorder {
             self.introduce(tid, fd, &file);
         }
         let Some(log) = &mut self.log else { return };
-        let mut led = entered
-            .before
-            .as_deref()
-            .map_or_else(Led::default, |it| it.first.clone());
+        let before = entered.before.as_deref();
+        let mut led = before.map_or_else(Led::default, |before| before.first.clone());
         if makes_node(entered.number) && call.outcome.is_ok() {
             let [given, _] = place::given(tid, calls::paths_of(entered.number), &entered.arguments);
             led.node = given.and_then(|given| log.lives.led(&given, tid, Last::Kept).node);
@@ -302,25 +298,16 @@ impl Recorder {
             entered.number,
             Sysno::unlink | Sysno::unlinkat | Sysno::rmdir
         );
-        if let (true, Ok(_), Some(node)) = (is_gone, call.outcome, led.node) {
-            log.lives.ended(node.id);
-        }
-        let replaced = entered
-            .before
-            .as_deref()
-            .and_then(|before| before.second.node);
-        if let (Ok(_), Some(node)) = (call.outcome, replaced) {
-            log.lives.ended(node.id);
+        let removed = node.filter(|_| is_gone);
+        let replaced = before.and_then(|before| before.second.node);
+        if call.outcome.is_ok() {
+            for node in removed.into_iter().chain(replaced) {
+                log.lives.ended(node.id);
+            }
         }
         let [argument @ .., _] = entered.arguments;
-        let mut second = None;
-        let mut second_text = Vec::new();
-        if let Some(before) = entered.before.as_deref() {
-            second.clone_from(&before.second.at);
-            second_text.clone_from(&before.second_text);
-        }
         let file = entered.file.map(|(_, open)| open);
-        log.feed.ended(&Ended {
+        log.feed.ended(Ended {
             call,
             argument,
             file: file.map(|open| open.file),
@@ -328,8 +315,8 @@ impl Recorder {
             created: entered.creates,
             mode: file.map_or(0, |open| open.mode),
             first: led.at.filter(|_| led.node.is_none_or(|node| node.is_named)),
-            second,
-            second_text,
+            second: before.and_then(|before| before.second.at.clone()),
+            second_text: before.map_or_else(Vec::new, |before| before.second_text.clone()),
             node: node.map(|node| node.id).or(file.map(|open| open.file)),
             inode: node.map(|node| node.inode),
             extra: extra(tid, entered),
@@ -354,28 +341,11 @@ impl Recorder {
 
     /// An operation of libaio has ended. Of those that write the end of the log tells.
     pub(super) fn log_operation(&mut self, ended: &EndedCall) {
-        let Some(log) = self.log.as_mut().filter(|_| is_sync(ended.name)) else {
-            return;
-        };
-        let call = Call {
-            process: ended.process,
-            thread: ended.thread,
-            started_ns: ended.started_ns,
-            ended_ns: ended.ended_ns,
-            name: ended.name,
-            outcome: ended.outcome,
-        };
-        let change = Change::Synced {
-            node: ended.file,
-            description: None,
-            scope: if ended.name == "aio.fdsync" {
-                Durability::Data
-            } else {
-                Durability::File
-            },
-        };
-        let open = None;
-        log.feed.add(Item::Step { call, open, change });
+        let call = ended.call;
+        if let Some(log) = self.log.as_mut().filter(|_| is_sync(call.name)) {
+            let change = synced(ended.file, call.name == "aio.fdsync");
+            log.feed.changed(call, change);
+        }
     }
 
     /// A thread is about to end, or has, in a call that it had entered.

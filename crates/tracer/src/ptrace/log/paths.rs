@@ -6,16 +6,16 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
 use iostrata_core::op::FileId;
-use iostrata_core::trace::FileKind;
+use iostrata_core::trace::{FileKind, Located};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, openat, statx};
 use syscalls::Sysno;
 
+use crate::decode::{self, Inode};
 use crate::identity::generation;
 use crate::ptrace::place::{self, Given};
+use crate::ptrace::recorder::low;
 use crate::ptrace::request::Tid;
 use crate::ptrace::resolve::{Last, resolve};
-use crate::record::batch::Located;
-use crate::record::change::Inode;
 
 /// A node, what it says about itself, and whether it has a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,14 +149,9 @@ fn step(at: &OwnedFd, name: &[u8]) -> Option<OwnedFd> {
     openat(at, OsStr::from_bytes(name), flags, Mode::empty()).ok()
 }
 
-/// The flags of a call that opens; of `openat2` they have taken the place of their address.
+/// The flags of a call that opens.
 pub(super) fn opening_flags(number: Sysno, arguments: &[u64; 6]) -> OFlags {
-    let flags = match number {
-        Sysno::creat => return OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY,
-        Sysno::open => arguments[1],
-        _ => arguments[2],
-    };
-    OFlags::from_bits_retain(u32::try_from(flags & u64::from(u32::MAX)).unwrap_or(0))
+    OFlags::from_bits_retain(low(decode::opening_flags(number.name(), arguments)))
 }
 
 /// What becomes of the last name of the first path of a call.

@@ -1,8 +1,9 @@
 //! Reads, and mappings that can be read, where they are asked for.
 
 use iostrata_core::evidence::SyscallRow;
-use iostrata_core::op::Gap;
+use iostrata_core::op::{Call, Gap};
 use iostrata_core::record::Change;
+use iostrata_core::trace::OpenFile;
 use syscalls::Sysno;
 
 use super::landing::{Aim, Moment, call_flags, landing};
@@ -15,7 +16,7 @@ use crate::ptrace::place::descriptor;
 use crate::ptrace::recorder::{Recorder, low};
 use crate::ptrace::request::Tid;
 use crate::ptrace::tasks::Entered;
-use crate::record::batch::{Call, Item, Open as Opened, Read};
+use crate::record::batch::{Item, Read};
 use crate::record::counted;
 use crate::record::offsets::Landing;
 
@@ -125,7 +126,9 @@ impl Recorder {
         let read = Read {
             call,
             file: reading.open.file,
-            open: reading.description.map(|address| Opened { address, flags }),
+            open: reading
+                .description
+                .map(|address| OpenFile { address, flags }),
             landing,
             bytes,
             flags: reading.flags,
@@ -155,8 +158,7 @@ impl Recorder {
             protection: low(protection),
             flags: low(flags),
         };
-        let open = None;
-        log.feed.add(Item::Step { call, open, change });
+        log.feed.changed(call, change);
     }
 
     fn opened_to_read(&mut self, call: Call, entered: &Entered) {
@@ -173,7 +175,7 @@ impl Recorder {
             log.feed.add(Item::OpenedToRead {
                 call,
                 file: file.file,
-                open: Opened { address, flags },
+                open: OpenFile { address, flags },
             });
         }
     }

@@ -1,6 +1,7 @@
 //! Which calls the log tells of, and what else they were given.
 
 use iostrata_core::trace::FileKind;
+use iostrata_core::trace::calls::{Effect, effect};
 use rustix::fs::OFlags;
 use syscalls::Sysno;
 
@@ -8,6 +9,7 @@ use super::LONGEST_VALUE;
 use super::claims::changes_by_command;
 use super::paths::opening_flags;
 use crate::ptrace::calls::{self, call};
+use crate::ptrace::history;
 use crate::ptrace::identity::Open;
 use crate::ptrace::memory;
 use crate::ptrace::request::Tid;
@@ -30,22 +32,13 @@ pub(super) fn is_in_tree(open: &Open) -> bool {
 
 /// Whether the paths of the call say which node it changes.
 pub(super) fn names_node(number: Sysno, arguments: &[u64; 6]) -> bool {
-    use Sysno as N;
-    match number {
-        N::open | N::openat | N::openat2 | N::creat => {
+    match effect(number.name()) {
+        Some(Effect::Opens) => {
             let flags = opening_flags(number, arguments);
             flags.intersects(OFlags::CREATE | OFlags::TMPFILE)
         }
-        N::rename
-        | N::renameat
-        | N::renameat2
-        | N::link
-        | N::linkat
-        | N::unlink
-        | N::unlinkat
-        | N::rmdir
-        | N::truncate => true,
-        other => makes_node(other) || is_attribute_by_path(other),
+        Some(Effect::Names) => true,
+        _ => number == Sysno::truncate || is_attribute_by_path(number),
     }
 }
 
@@ -73,47 +66,29 @@ pub(super) fn may_change(entered: &Entered) -> bool {
 /// Whether the call is one of those that the log tells of, other than by what they wrote
 /// (`is_step`, `bpf/history.h`).
 pub(super) fn is_step(entered: &Entered, failed: bool) -> bool {
-    let Entered {
-        meaning, number, ..
-    } = entered;
     let open = entered.file.as_ref().map(|(_, open)| open);
-    let is_regular = open.is_some_and(Open::is_regular);
     if open.is_some_and(|open| !is_in_tree(open)) {
         return false;
     }
-    if failed {
-        let writes = meaning & call::WRITES != 0 && is_regular;
-        return entered.has_paths || meaning & call::STEP != 0 || writes;
+    let (number, argument) = (entered.number, &entered.arguments);
+    if failed || !attributes::is_one(number.name()) {
+        return history::is_step(entered, failed) || !failed && empties(entered);
     }
-    if attributes::is_one(number.name()) {
-        return match number {
-            Sysno::fcntl | Sysno::ioctl => {
-                open.is_some()
-                    && changes_by_command(calls::name(entered.counted), &entered.arguments)
-            }
-            _ => true,
-        };
-    }
-    if meaning & call::STEP == 0 {
-        return false;
-    }
-    let argument = &entered.arguments;
     match number {
-        Sysno::mmap => {
-            is_regular
-                && argument[2] & libc::PROT_WRITE as u64 != 0
-                && argument[3] & libc::MAP_SHARED as u64 != 0
-        }
-        Sysno::open | Sysno::openat | Sysno::openat2 | Sysno::creat => {
-            let empties = opening_flags(*number, argument).contains(OFlags::TRUNC);
-            let is_writable = open.is_some_and(Open::is_writable);
-            is_regular && (is_writable || entered.creates || empties)
-        }
-        _ if meaning & (call::FD_RETURNED | call::CLOSES) != 0 => {
-            is_regular && open.is_some_and(Open::is_writable)
+        Sysno::fcntl | Sysno::ioctl => {
+            open.is_some() && changes_by_command(calls::name(entered.counted), argument)
         }
         _ => true,
     }
+}
+
+/// Whether a call that opened a regular file, if only to read, has cut its contents off.
+fn empties(entered: &Entered) -> bool {
+    use Sysno as N;
+    let number = entered.number;
+    matches!(number, N::open | N::openat | N::openat2 | N::creat)
+        && opening_flags(number, &entered.arguments).contains(OFlags::TRUNC)
+        && entered.file.is_some_and(|(_, open)| open.is_regular())
 }
 
 /// What else a call that sets attributes was given in memory.

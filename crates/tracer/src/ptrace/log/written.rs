@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use blake3::Hash;
+use iostrata_core::op::Call;
 use iostrata_core::trace::FileKind;
 use rustix::fs::OFlags;
 use syscalls::Sysno;
@@ -15,7 +16,7 @@ use crate::ptrace::identity::Open;
 use crate::ptrace::recorder::Recorder;
 use crate::ptrace::request::Tid;
 use crate::ptrace::tasks::Entered;
-use crate::record::batch::{Call, Destination, Item, Part};
+use crate::record::batch::{Destination, Item, Part};
 use crate::record::offsets::Landing;
 
 /// Of a call that writes.

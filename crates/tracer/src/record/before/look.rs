@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use iostrata_core::op::FileId;
-use iostrata_core::record::Kind;
+use iostrata_core::record::FileKind;
 use rustix::fs::{
     AtFlags, Dir, Mode, OFlags, Statx, StatxFlags, fgetxattr, flistxattr, openat, statx,
 };
@@ -34,8 +34,8 @@ pub(super) fn look(at: BorrowedFd<'_>, name: &[u8]) -> Result<Statx, Errno> {
     )
 }
 
-pub(super) fn kind_of(is: &Statx) -> Kind {
-    Kind::from_mode(u32::from(is.stx_mode))
+pub(super) fn kind_of(is: &Statx) -> FileKind {
+    FileKind::from_mode(u32::from(is.stx_mode))
 }
 
 /// `None` where the kernel does not say (before Linux 5.8).

@@ -7,7 +7,6 @@
 //! second look.
 
 mod contents;
-mod examples;
 mod look;
 mod outside;
 mod walk;

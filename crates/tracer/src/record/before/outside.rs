@@ -3,13 +3,9 @@
 use std::collections::HashSet;
 
 use iostrata_core::op::{FileId, Gap};
-use iostrata_core::record::{Change, Kind, Operation};
+use iostrata_core::record::{Change, Examples, FileKind, Operation, RENAME_EXCHANGE};
 
 use super::super::nodes::Nodes;
-use super::examples::Examples;
-
-/// include/uapi/linux/fs.h
-const RENAME_EXCHANGE: u32 = 2;
 
 /// Follows operations; does nothing where nobody asked for what was before.
 #[derive(Debug, Default)]
@@ -39,22 +35,14 @@ impl Outside {
         let change = &operation.change;
         if let Change::Found {
             node,
-            kind: Kind::Regular,
+            kind: FileKind::Regular,
             ..
         } = change
         {
             found.insert(*node);
             return;
         }
-        let made = matches!(
-            change,
-            Change::Made { .. }
-                | Change::Opened {
-                    created: Some(_),
-                    ..
-                }
-        );
-        if made && let Some(node) = change.node() {
+        if let Some(node) = change.made() {
             found.remove(&node);
             return;
         }

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::record::{
-    Attribute, Change, Kind, Name, Operation, Payload, Place as Where, Time, Was, Writer,
+    Attribute, Change, Examples, FileKind, Name, Operation, Payload, Place as Where, Time, Was,
+    Writer,
 };
 use rustix::fs::{CWD, Statx, fstatfs, readlinkat};
 use rustix::io::Errno;
 
 use super::contents;
-use super::examples::Examples;
 use super::look::{
     Place, Version, extended, id_of, kind_of, look, mount_of, names_in, open_directory, open_file,
     place_of, version_of,
@@ -164,8 +164,8 @@ impl<'a, W: Write> Walk<'a, W> {
                 self.nodes.left(id);
                 self.found(id, &is, name, None)
             }
-            Kind::Directory => self.subdirectory(at, &is, name),
-            Kind::Regular => self.file(at, &is, name),
+            FileKind::Directory => self.subdirectory(at, &is, name),
+            FileKind::Regular => self.file(at, &is, name),
             kind => {
                 let id = id_of(&is, None);
                 self.look_again(&at.path, &is);
@@ -256,16 +256,16 @@ impl<'a, W: Write> Walk<'a, W> {
         Ok(Some(kept))
     }
 
-    fn special(&mut self, id: FileId, kind: Kind, at: &At<'_>, is: &Statx) -> io::Result<()> {
+    fn special(&mut self, id: FileId, kind: FileKind, at: &At<'_>, is: &Statx) -> io::Result<()> {
         match kind {
-            Kind::Symlink => match readlinkat(at.directory, at.name, Vec::new()) {
+            FileKind::Symlink => match readlinkat(at.directory, at.name, Vec::new()) {
                 Ok(target) => self.before(id, Was::Target(target.into_bytes())),
                 Err(errno) => {
                     self.unreadable(&at.path, &errno);
                     Ok(())
                 }
             },
-            Kind::CharacterDevice | Kind::BlockDevice => {
+            FileKind::CharacterDevice | FileKind::BlockDevice => {
                 let number = rustix::fs::makedev(is.stx_rdev_major, is.stx_rdev_minor);
                 self.before(id, Was::DeviceNumber(number))
             }
@@ -326,7 +326,7 @@ impl<'a, W: Write> Walk<'a, W> {
             kind,
             place: name.map_or(Where::Root, Where::Name),
             mode: Some(u32::from(is.stx_mode) & 0o7777),
-            size_bytes: if kind == Kind::Regular {
+            size_bytes: if kind == FileKind::Regular {
                 is.stx_size
             } else {
                 0

@@ -60,12 +60,11 @@ impl Nodes {
 
 #[cfg(test)]
 mod tests {
-    use iostrata_core::op::FileId;
-    use iostrata_core::record::{Kind, Name};
-    use iostrata_core::trace::{FileKind, NamedFile};
+    use iostrata_core::op::{FileId, FileKind};
+    use iostrata_core::record::Name;
+    use iostrata_core::trace::{NamedFile, NodeSeen};
 
     use super::Nodes;
-    use crate::record::batch::Target;
 
     fn id(inode: u64, generation: u32) -> FileId {
         FileId {
@@ -101,14 +100,14 @@ mod tests {
         let mut nodes = kept();
         assert_eq!(seen(&mut nodes, id(3, 99)), id(3, 0));
         assert!(nodes.found().is_empty(), "it was told of");
-        let target = Target {
+        let seen = NodeSeen {
             id: id(3, 99),
             kind: None,
             mode: None,
             size_bytes: 0,
         };
         let name = Name::new(id(2, 0), "file");
-        assert_eq!(kept().at(&name, Some(target), Kind::Regular), id(3, 0));
+        assert_eq!(kept().at(&name, Some(seen), FileKind::Regular), id(3, 0));
     }
 
     #[test]

@@ -4,39 +4,23 @@ mod kept;
 
 use std::collections::{HashMap, HashSet};
 
-use iostrata_core::op::FileId;
-use iostrata_core::record::{Change, Kind, Name, Place};
-use iostrata_core::trace::{FileKind, NamedFile};
-
-use crate::record::batch::{Located, Target};
-
-/// The kernel's own file systems: what is written to a file of theirs is a command, and is not
-/// in it afterwards.
-const WITHOUT_CONTENTS: [&str; 19] = [
-    "anon_inodefs",
-    "bdev",
-    "binfmt_misc",
-    "bpf",
-    "cgroup",
-    "cgroup2",
-    "configfs",
-    "debugfs",
-    "devpts",
-    "efivarfs",
-    "fusectl",
-    "mqueue",
-    "nsfs",
-    "pipefs",
-    "proc",
-    "pstore",
-    "securityfs",
-    "sysfs",
-    "tracefs",
-];
+use iostrata_core::op::{FileId, FileKind};
+use iostrata_core::record::{Change, Name, Place};
+use iostrata_core::trace::{Located, NamedFile, NodeSeen, answers};
 
 /// Device of directories that are known by their name only. No file system has it:
 /// `get_anon_bdev` begins at 1 (fs/super.c).
 pub(in crate::record) const NAMED_ONLY: u32 = 0;
+
+/// Whether what is written to a file of this type of file system is a command, or goes elsewhere,
+/// and is not in it afterwards.
+fn is_without_contents(filesystem: &str) -> bool {
+    answers(filesystem)
+        || matches!(
+            filesystem,
+            "anon_inodefs" | "bdev" | "bpf" | "devpts" | "mqueue" | "nsfs" | "pipefs" | "pstore"
+        )
+}
 
 /// Names of a path that are looked for.
 const DEEPEST: usize = 64;
@@ -68,7 +52,7 @@ pub(in crate::record) struct Nodes {
 impl Nodes {
     /// A file was seen for the first time.
     pub(in crate::record) fn saw(&mut self, named: NamedFile) {
-        if WITHOUT_CONTENTS.contains(&named.filesystem.as_str()) {
+        if is_without_contents(&named.filesystem) {
             self.without_contents.insert(named.file);
         } else if !self.told.contains(&named.file) {
             self.seen.insert(named.file, named);
@@ -98,7 +82,7 @@ impl Nodes {
         }
         let Some(named) = self.seen.remove(&file) else {
             // A name event was lost, which the losses tell.
-            self.tell(id, Kind::Regular, Place::Nowhere, 0);
+            self.tell(id, FileKind::Regular, Place::Nowhere, 0);
             return id;
         };
         if named.kind == FileKind::Directory {
@@ -112,7 +96,7 @@ impl Nodes {
             }
             self.entries.insert(name.clone(), id);
         }
-        self.tell(id, kind_of(named.kind), place, named.size_bytes);
+        self.tell(id, named.kind, place, named.size_bytes);
         id
     }
 
@@ -127,14 +111,18 @@ impl Nodes {
         self.name(&located).map_or(Place::Nowhere, Place::Name)
     }
 
-    fn tell(&mut self, node: FileId, kind: Kind, place: Place, size_bytes: u64) {
+    fn tell(&mut self, node: FileId, kind: FileKind, place: Place, size_bytes: u64) {
         self.told.insert(node);
         self.found.push(Change::Found {
             node,
             kind,
             place,
             mode: None,
-            size_bytes: if kind == Kind::Regular { size_bytes } else { 0 },
+            size_bytes: if kind == FileKind::Regular {
+                size_bytes
+            } else {
+                0
+            },
             contents: None,
         });
     }
@@ -178,7 +166,7 @@ impl Nodes {
         }
         let root = id.unwrap_or_else(|| self.by_name_only());
         self.root = Some(root);
-        self.tell(root, Kind::Directory, Place::Root, 0);
+        self.tell(root, FileKind::Directory, Place::Root, 0);
         root
     }
 
@@ -198,7 +186,7 @@ impl Nodes {
         let id = id.unwrap_or_else(|| self.by_name_only());
         self.seen.remove(&id);
         self.entries.insert(name.clone(), id);
-        self.tell(id, Kind::Directory, Place::Name(name), 0);
+        self.tell(id, FileKind::Directory, Place::Name(name), 0);
         id
     }
 
@@ -215,37 +203,37 @@ impl Nodes {
     pub(in crate::record) fn at(
         &mut self,
         name: &Name,
-        target: Option<Target>,
-        otherwise: Kind,
+        seen: Option<NodeSeen>,
+        otherwise: FileKind,
     ) -> FileId {
         let known = self.entries.get(name).copied();
-        let Some(target) = target else {
+        let Some(seen) = seen else {
             return known.unwrap_or_else(|| {
                 let id = self.by_name_only();
                 self.found_at(id, name, otherwise, 0)
             });
         };
-        let id = self.id(target.id);
+        let id = self.id(seen.id);
         if self.told.contains(&id) {
             return id;
         }
         let same = known.filter(|known| known.device == NAMED_ONLY);
-        if let Some(known) = same.or_else(|| self.kept_as(name, target.id)) {
-            self.also.insert(target.id, known);
+        if let Some(known) = same.or_else(|| self.kept_as(name, seen.id)) {
+            self.also.insert(seen.id, known);
             return known;
         }
-        let kind = target.kind.unwrap_or(otherwise);
-        self.found_at(id, name, kind, target.size_bytes)
+        let kind = seen.kind.unwrap_or(otherwise);
+        self.found_at(id, name, kind, seen.size_bytes)
     }
 
     /// A file that a path led to, told of if it was not yet and no name event is on its way.
-    pub(in crate::record) fn reached(&mut self, name: &Name, target: Target) {
-        if !self.seen.contains_key(&target.id) && self.has_contents(target.id) {
-            self.at(name, Some(target), Kind::Regular);
+    pub(in crate::record) fn reached(&mut self, name: &Name, node: NodeSeen) {
+        if !self.seen.contains_key(&node.id) && self.has_contents(node.id) {
+            self.at(name, Some(node), FileKind::Regular);
         }
     }
 
-    fn found_at(&mut self, id: FileId, name: &Name, kind: Kind, size_bytes: u64) -> FileId {
+    fn found_at(&mut self, id: FileId, name: &Name, kind: FileKind, size_bytes: u64) -> FileId {
         self.seen.remove(&id);
         self.entries.insert(name.clone(), id);
         self.tell(id, kind, Place::Name(name.clone()), size_bytes);
@@ -303,19 +291,6 @@ impl Nodes {
             self.entries.insert(from.clone(), other);
         }
         other
-    }
-}
-
-fn kind_of(kind: FileKind) -> Kind {
-    match kind {
-        FileKind::Regular => Kind::Regular,
-        FileKind::Directory => Kind::Directory,
-        FileKind::Symlink => Kind::Symlink,
-        FileKind::Pipe => Kind::Fifo,
-        FileKind::Socket => Kind::Socket,
-        FileKind::CharacterDevice => Kind::CharacterDevice,
-        FileKind::BlockDevice => Kind::BlockDevice,
-        FileKind::Anonymous => Kind::Other,
     }
 }
 
@@ -407,7 +382,7 @@ mod tests {
         nodes.renamed(inner.parent, &from, &to, false);
         let found = nodes.name(&located("/new/file")).unwrap();
         assert_eq!(found, inner);
-        assert_eq!(nodes.at(&found, None, Kind::Regular), id(9));
+        assert_eq!(nodes.at(&found, None, FileKind::Regular), id(9));
     }
 
     #[test]

@@ -9,11 +9,16 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use blake3::Hasher;
-use iostrata_core::op::{FileId, Gap};
-use iostrata_core::record::{Change, Description, Kind, Operation, Payload, Piece, Place, Writer};
+use iostrata_core::op::{Call, FileId, FileKind, Gap};
+use iostrata_core::record::{
+    Change, Description, Operation, Payload, Piece, Place, RENAME_EXCHANGE, Writer,
+};
+use iostrata_core::trace::{Did, Event, Located, NameChange, NodeSeen, OpenFile};
 
-use crate::record::batch::{Batch, Call, Destination, Item, Names, Open, Part};
+use crate::decode::TMPFILE;
+use crate::record::batch::{Batch, Destination, Item, Part};
 use crate::record::before::{self, Outside};
+use crate::record::counted;
 use crate::record::descriptions::Descriptions;
 use crate::record::doubt::{Doubt, Doubts};
 use crate::record::nodes::Nodes;
@@ -21,7 +26,6 @@ use crate::record::offsets::{self, Landing};
 use crate::record::queue::Queue;
 
 /// include/uapi/linux/fs.h
-const RENAME_EXCHANGE: u32 = 2;
 const RENAME_WHITEOUT: u32 = 4;
 
 /// Payload of which parts are still to come.
@@ -86,22 +90,26 @@ impl<W: Write> Order<W> {
         for item in items {
             match item {
                 Item::Named(named) => self.nodes.saw(named),
-                Item::Step { call, open, change } => self.step(&call, open, change),
-                Item::Reached { at, target } => {
+                Item::Event(Event { call, open, did }) => match did {
+                    Did::Changed(change) => self.changed(&call, open, change),
+                    Did::Named(names) => self.named(&call, open, names),
+                    // Of writes the log has the payload, of reports what was printed.
+                    Did::Wrote(_) | Did::Reported => {}
+                },
+                Item::Reached { at, node } => {
                     if let Some(name) = self.nodes.name(&at) {
-                        self.nodes.reached(&name, target);
+                        self.nodes.reached(&name, node);
                     }
                 }
-                Item::Names { call, names } => self.names(&call, names),
                 Item::Part(part) => self.part(&part, &bytes)?,
                 Item::Read(read) => self.read(&read),
-                Item::OpenedToRead { call, file, open } => self.opened(&call, file, open),
+                Item::OpenedToRead { call, file, open } => self.opened_to_read(&call, file, open),
             }
         }
         self.queue.write_old(&mut self.log, &mut self.doubts)
     }
 
-    fn step(&mut self, call: &Call, open: Option<Open>, change: Change) {
+    fn changed(&mut self, call: &Call, open: Option<OpenFile>, change: Change) {
         self.mapped += u64::from(matches!(change, Change::Mapped { .. }) && call.outcome.is_ok());
         let Some(file) = change.node() else {
             return self.push(call, change, None);
@@ -123,7 +131,7 @@ impl<W: Write> Order<W> {
     }
 
     /// The description of an open file, told of where that is new.
-    fn description(&mut self, call: &Call, node: FileId, open: Open) -> Description {
+    fn description(&mut self, call: &Call, node: FileId, open: OpenFile) -> Description {
         let (description, is_new) = self.descriptions.used(node, open);
         if is_new {
             let change = Change::Described {
@@ -136,126 +144,135 @@ impl<W: Write> Order<W> {
         description
     }
 
-    fn names(&mut self, call: &Call, names: Names) {
-        match names {
-            Names::Opened {
-                file,
-                open,
-                at,
-                mode,
-                created,
-                truncated,
-            } => {
-                if !self.nodes.has_contents(file) {
-                    return;
-                }
-                let name = at.filter(|_| created).map(|at| self.nodes.name(&at));
-                let node = match &name {
-                    Some(name) => self.nodes.made(name.as_ref(), Some(file)),
-                    None if created => self.nodes.made(None, Some(file)),
-                    None => self.nodes.file(file),
-                };
-                let place = name.flatten().map_or(Place::Nowhere, Place::Name);
-                let change = Change::Opened {
-                    node,
-                    description: self.descriptions.opened(node, open),
-                    flags: open.flags,
-                    created: created.then_some(place),
-                    mode,
-                    truncated,
-                };
-                self.push(call, change, created.then_some(node));
-            }
-            Names::Renamed {
+    fn named(&mut self, call: &Call, open: Option<OpenFile>, names: NameChange) {
+        let change = match names {
+            NameChange::Opened { file, .. } if !self.nodes.has_contents(file) => None,
+            NameChange::Opened { .. } => open.and_then(|open| self.opened(open, names)),
+            names => self.changed_names(names),
+        };
+        if let Some(change) = change {
+            self.push(call, change, None);
+        }
+    }
+
+    fn opened(&mut self, open: OpenFile, names: NameChange) -> Option<Change> {
+        let NameChange::Opened {
+            file,
+            at,
+            mode,
+            created,
+            truncated,
+        } = names
+        else {
+            return None;
+        };
+        let nameless = open.flags & TMPFILE == TMPFILE;
+        let created = created || nameless;
+        let at = at.filter(|_| created && !nameless);
+        let name = at.and_then(|at| self.nodes.name(&at));
+        let node = if created {
+            self.nodes.made(name.as_ref(), Some(file))
+        } else {
+            self.nodes.file(file)
+        };
+        let place = name.map_or(Place::Nowhere, Place::Name);
+        Some(Change::Opened {
+            node,
+            description: self.descriptions.opened(node, open),
+            flags: open.flags,
+            created: created.then_some(place),
+            mode: Some(mode),
+            truncated: truncated && !created,
+        })
+    }
+
+    /// Puts nodes and names in the place of paths.
+    fn changed_names(&mut self, names: NameChange) -> Option<Change> {
+        Some(match names {
+            NameChange::Opened { .. } => return None,
+            NameChange::Renamed {
                 node,
                 from,
                 to,
                 flags,
-            } => {
-                let (Some(from), Some(to)) = (self.nodes.name(&from), self.nodes.name(&to)) else {
-                    return;
-                };
-                let node = self.nodes.at(&from, node, Kind::Regular);
-                let exchange = flags & RENAME_EXCHANGE != 0;
-                self.whiteouts += u64::from(flags & RENAME_WHITEOUT != 0);
-                let other = self.nodes.renamed(node, &from, &to, exchange);
-                let change = Change::Renamed {
-                    node,
-                    from,
-                    to,
-                    other,
-                    flags,
-                };
-                self.push(call, change, None);
-            }
-            other => self.other_names(call, other),
-        }
-    }
-
-    fn other_names(&mut self, call: &Call, names: Names) {
-        match names {
-            Names::Linked { node, from, to } => {
+            } => return self.renamed(node, &from, &to, flags),
+            NameChange::Linked { node, from, to } => {
+                // What leads through /proc is no name of the file, which may have none yet.
+                let from = from.filter(|at| !at.path.starts_with(b"/proc/"));
                 let from = from.and_then(|from| self.nodes.name(&from));
-                let Some(name) = self.nodes.name(&to) else {
-                    return;
-                };
+                let name = self.nodes.name(&to)?;
                 let node = match (from, node) {
-                    (Some(from), node) => self.nodes.at(&from, node, Kind::Regular),
+                    (Some(from), node) => self.nodes.at(&from, node, FileKind::Regular),
                     (None, Some(node)) => self.nodes.file(node.id),
-                    (None, None) => self.nodes.at(&name, None, Kind::Regular),
+                    (None, None) => self.nodes.at(&name, None, FileKind::Regular),
                 };
                 self.nodes.made(Some(&name), Some(node));
-                self.push(call, Change::Linked { node, name }, None);
+                Change::Linked { node, name }
             }
-            Names::Unlinked {
+            NameChange::Unlinked {
                 node,
                 at,
                 directory,
             } => {
-                let Some(name) = self.nodes.name(&at) else {
-                    return;
-                };
+                let name = self.nodes.name(&at)?;
                 let kind = if directory {
-                    Kind::Directory
+                    FileKind::Directory
                 } else {
-                    Kind::Regular
+                    FileKind::Regular
                 };
                 let node = self.nodes.at(&name, node, kind);
                 self.nodes.removed(&name);
-                let change = Change::Unlinked {
+                Change::Unlinked {
                     node,
                     name,
                     directory,
-                };
-                self.push(call, change, None);
+                }
             }
-            Names::Made {
+            NameChange::Made {
                 node,
                 at,
                 kind,
                 device_number,
                 target,
             } => {
-                let Some(name) = self.nodes.name(&at) else {
-                    return;
-                };
+                let name = self.nodes.name(&at)?;
                 let mode = node.and_then(|node| node.mode);
                 let node = self.nodes.made(Some(&name), node.map(|node| node.id));
-                if kind == Kind::Directory {
+                if kind == FileKind::Directory {
                     self.nodes.listed(node);
                 }
-                let change = Change::Made {
+                Change::Made {
                     node,
                     kind,
                     name,
                     mode,
                     device_number,
                     target,
-                };
-                self.push(call, change, Some(node));
+                }
             }
-            Names::Opened { .. } | Names::Renamed { .. } => {}
-        }
+        })
+    }
+
+    fn renamed(
+        &mut self,
+        node: Option<NodeSeen>,
+        from: &Located,
+        to: &Located,
+        flags: u32,
+    ) -> Option<Change> {
+        let (from, to) = (self.nodes.name(from), self.nodes.name(to));
+        let (from, to) = (from?, to?);
+        let node = self.nodes.at(&from, node, FileKind::Regular);
+        let exchange = flags & RENAME_EXCHANGE != 0;
+        self.whiteouts += u64::from(flags & RENAME_WHITEOUT != 0);
+        let other = self.nodes.renamed(node, &from, &to, exchange);
+        Some(Change::Renamed {
+            node,
+            from,
+            to,
+            other,
+            flags,
+        })
     }
 
     fn part(&mut self, part: &Part, bytes: &[u8]) -> io::Result<()> {
@@ -344,7 +361,7 @@ impl<W: Write> Order<W> {
                     flags,
                     payload,
                 };
-                self.push_write(call, change, doubt);
+                self.push(call, change, doubt);
             }
             (Destination::Mapping { offset, .. }, Some(node)) => {
                 let change = Change::Stored {
@@ -365,19 +382,8 @@ impl<W: Write> Order<W> {
         }
     }
 
-    /// An operation in its place, behind what has to be told before it. `made`: the node that
-    /// it made.
-    fn push(&mut self, call: &Call, change: Change, made: Option<FileId>) {
-        self.tell_found(call);
-        let operation = operation(call, change);
-        self.outside.saw(&operation, &self.nodes);
-        match made {
-            Some(node) => self.queue.push_made(operation, node),
-            None => self.queue.push(operation, None),
-        }
-    }
-
-    fn push_write(&mut self, call: &Call, change: Change, doubt: Option<Doubt>) {
+    /// An operation in its place, behind what has to be told before it.
+    fn push(&mut self, call: &Call, change: Change, doubt: Option<Doubt>) {
         self.tell_found(call);
         let operation = operation(call, change);
         self.outside.saw(&operation, &self.nodes);
@@ -439,8 +445,7 @@ impl<W: Write> Order<W> {
             ),
         ]
         .into_iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why))
+        .filter_map(|(count, what, why)| counted(count, what, why))
         .chain(self.not_kept.iter().cloned())
         .chain(self.outside.gaps())
         .collect()
@@ -463,7 +468,7 @@ fn operation(call: &Call, change: Change) -> Operation {
         process: call.process,
         thread: call.thread,
         started_ns: call.started_ns,
-        took_ns: call.ended_ns.saturating_sub(call.started_ns),
+        took_ns: call.took_ns(),
         call: Cow::Borrowed(call.name),
         outcome: call.outcome,
         change,

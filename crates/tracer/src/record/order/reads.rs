@@ -2,15 +2,16 @@
 
 use std::io::Write;
 
-use iostrata_core::op::FileId;
+use iostrata_core::op::{Call, FileId};
 use iostrata_core::record::Change;
+use iostrata_core::trace::OpenFile;
 
 use super::Order;
-use crate::record::batch::{Call, Open, Read};
+use crate::record::batch::Read;
 
 impl<W: Write> Order<W> {
     /// A file was opened to be read.
-    pub(super) fn opened(&mut self, call: &Call, file: FileId, open: Open) {
+    pub(super) fn opened_to_read(&mut self, call: &Call, file: FileId, open: OpenFile) {
         if !self.nodes.has_contents(file) {
             return;
         }

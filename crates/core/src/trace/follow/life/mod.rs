@@ -6,28 +6,14 @@ use std::collections::VecDeque;
 
 use super::Span;
 use super::names::Path;
-use super::pending::{Change, Pending};
+use super::pending::Pending;
 use super::syncs::{Growth, Syncs};
-use crate::trace::{FileHistory, Naming};
-use named::Taken;
+use crate::trace::{FileHistory, Naming, Writes};
+use named::Deadline;
 
 /// Errors that say that storage failed; others say that the call was not possible
 /// (include/uapi/asm-generic/errno-base.h, errno.h: `EIO`, `ENOSPC`, `EDQUOT`).
 const STORAGE_ERRORS: [i32; 3] = [5, 28, 122];
-
-/// Writes to one file, one after the other.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Writes {
-    pub(super) process: u32,
-    pub(super) span: Span,
-    pub(super) count: u64,
-    pub(super) bytes: u64,
-    pub(super) from: u64,
-    /// 0 when offsets are not known.
-    pub(super) to: u64,
-    /// Whether each was durable when it returned.
-    pub(super) durable: bool,
-}
 
 /// What is known about a file that was changed or synced.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +45,7 @@ pub(super) struct Life {
     durable_write_ns: u64,
     durable_writes: u64,
     mapped_ns: Option<u64>,
-    taken: VecDeque<Taken>,
+    deadlines: VecDeque<Deadline>,
     failed_ns: Option<u64>,
     emptied_at: Option<Span>,
 }
@@ -82,11 +68,7 @@ impl Life {
         }
         self.write_ns = self.write_ns.max(span.ended_ns);
         if span.ended_ns > self.covered(whole) {
-            self.pending.add(Change {
-                started_ns: span.started_ns,
-                ended_ns: span.ended_ns,
-                amount: bytes,
-            });
+            self.pending.add(span, bytes);
         }
         self.judge_names(span);
     }
@@ -105,14 +87,19 @@ impl Life {
         !self.history.mapping_synced && self.mapped_ns.is_some_and(|at_ns| at_ns > covered_ns)
     }
 
-    pub(super) fn wrote(&mut self, writes: &Writes, whole: Option<Span>) {
-        if writes.span.ended_ns >= self.write_ns {
-            self.history.written_by = Some(writes.process);
+    pub(super) fn wrote(
+        &mut self,
+        (span, process): (Span, u32),
+        writes: &Writes,
+        whole: Option<Span>,
+    ) {
+        if span.ended_ns >= self.write_ns {
+            self.history.written_by = Some(process);
         }
-        let started_ns = writes.span.started_ns;
+        let started_ns = span.started_ns;
         let first = self.history.first_written_ns.get_or_insert(started_ns);
         *first = started_ns.min(*first);
-        self.overwrite(writes);
+        self.overwrite(span, writes);
         self.history.writes = self.history.writes.saturating_add(writes.count);
         self.history.written_bytes = self.history.written_bytes.saturating_add(writes.bytes);
         let growth = match self.length {
@@ -136,19 +123,19 @@ impl Life {
             .emptied_at
             .take_if(|span| started_ns >= span.started_ns)
         {
-            self.history.rewritten.add(span.started_ns, span.ended_ns);
+            self.history.rewritten.add(span);
         }
-        self.syncs.changed(writes.span, growth, &mut self.history);
+        self.syncs.changed(span, growth, &mut self.history);
         if writes.durable {
             self.durable_writes = self.durable_writes.saturating_add(writes.count);
-            self.durable_write_ns = self.durable_write_ns.max(writes.span.ended_ns);
+            self.durable_write_ns = self.durable_write_ns.max(span.ended_ns);
         } else {
-            self.wait_for_sync(writes.span, writes.bytes, whole);
+            self.wait_for_sync(span, writes.bytes, whole);
         }
     }
 
     /// Contents that are older than the run are gone.
-    fn overwrite(&mut self, writes: &Writes) {
+    fn overwrite(&mut self, span: Span, writes: &Writes) {
         let to = writes.to.min(self.old_bytes);
         if writes.from >= to || writes.durable {
             return;
@@ -159,8 +146,7 @@ impl Life {
         };
         self.overwritten = Some((from, to));
         self.history.overwritten_bytes = to - from;
-        let span = writes.span;
-        self.history.overwritten.add(span.started_ns, span.ended_ns);
+        self.history.overwritten.add(span);
     }
 
     pub(super) fn opened(&mut self, span: Span, truncated: bool) {
@@ -174,7 +160,7 @@ impl Life {
     fn emptied(&mut self, span: Span) {
         // Its own contents that were never synced are no loss to anybody.
         if !self.history.created || self.history.syncs.is_any() {
-            self.history.emptied.add(span.started_ns, span.ended_ns);
+            self.history.emptied.add(span);
             self.emptied_at = Some(span);
         }
         self.old_bytes = 0;
@@ -200,18 +186,14 @@ impl Life {
     pub(super) fn closed(&mut self, span: Span, whole: Option<Span>) {
         self.pending.cover(self.covered(whole));
         if self.pending.amount() > 0 {
-            self.history
-                .closed_unsynced
-                .add(span.started_ns, span.ended_ns);
+            self.history.closed_unsynced.add(span);
         }
     }
 
     pub(super) fn mapped(&mut self, span: Span, process: u32) {
         self.history.written_by = Some(process);
         self.mapped_ns = self.mapped_ns.max(Some(span.ended_ns));
-        self.history
-            .mapped_to_write
-            .add(span.started_ns, span.ended_ns);
+        self.history.mapped_to_write.add(span);
     }
 
     /// `fsync` or `fdatasync` returned. Gives the moment of the latest change that made the file
@@ -225,9 +207,7 @@ impl Life {
     ) -> Option<u64> {
         if let Some(error) = error {
             if STORAGE_ERRORS.contains(&error) {
-                self.history
-                    .failed_syncs
-                    .add(span.started_ns, span.ended_ns);
+                self.history.failed_syncs.add(span);
                 self.failed_ns = self.failed_ns.max(Some(span.ended_ns));
             }
             return None;
@@ -237,9 +217,9 @@ impl Life {
             .is_some_and(|failed| span.started_ns >= failed)
         {
             let after = &mut self.history.syncs_after_failed_sync;
-            after.add(span.started_ns, span.ended_ns);
+            after.add(span);
         }
-        self.history.syncs.add(span.started_ns, span.ended_ns);
+        self.history.syncs.add(span);
         self.history.synced_by = Some(process);
         self.history.data_syncs += u64::from(data_only);
         let is_mapped = self.history.mapped_to_write.is_any();
@@ -261,7 +241,7 @@ impl Life {
         self.pending.cover(self.covered(whole));
         if self.pending.amount() > 0 || self.has_stores(whole) {
             let acknowledged = &mut self.history.acknowledged;
-            acknowledged.add(span.started_ns, span.ended_ns);
+            acknowledged.add(span);
         }
         let whole_ns = whole.map_or(0, |span| span.started_ns);
         let covered_ns = directory_ns.max(whole_ns);

@@ -4,9 +4,10 @@ use super::super::Span;
 use super::super::names::Path;
 use super::super::syncs::Growth;
 use super::Life;
-use crate::trace::{Event, Naming, Target};
+use crate::op::Call;
+use crate::trace::{NameHolder, Naming};
 
-/// Names taken that a late run of writes may still concern.
+/// Deadlines that a late run of writes may still concern.
 const KEPT: usize = 4;
 /// Directories of one file whose renames are counted apart.
 const PLACES: usize = 4;
@@ -15,14 +16,14 @@ const PLACES: usize = 4;
 #[derive(Debug, Clone)]
 enum Need {
     /// The file was renamed then, in this directory.
-    Rename(Target, Path),
+    Rename(NameHolder, Path),
     /// The file whose name it took was removed then.
     Removal,
 }
 
 /// A moment when the contents should have been durable.
 #[derive(Debug, Clone)]
-pub(super) struct Taken {
+pub(super) struct Deadline {
     at_ns: u64,
     /// Writes that ended later were not durable then.
     covered_ns: u64,
@@ -50,27 +51,27 @@ impl Life {
 
     /// Writes that come after names were taken, but may have begun before.
     pub(super) fn judge_names(&mut self, run: Span) {
-        let mut taken = std::mem::take(&mut self.taken);
-        for taken in &mut taken {
-            if run.started_ns < taken.at_ns && run.ended_ns > taken.covered_ns {
-                self.count_taken(taken);
+        let mut deadlines = std::mem::take(&mut self.deadlines);
+        for deadline in &mut deadlines {
+            if run.started_ns < deadline.at_ns && run.ended_ns > deadline.covered_ns {
+                self.count_missed(deadline);
             }
         }
-        self.taken = taken;
+        self.deadlines = deadlines;
     }
 
-    fn count_taken(&mut self, taken: &mut Taken) {
-        if taken.counted {
+    fn count_missed(&mut self, deadline: &mut Deadline) {
+        if deadline.counted {
             return;
         }
-        taken.counted = true;
+        deadline.counted = true;
         let history = &mut self.history;
-        match &taken.need {
-            Need::Removal => history.took_removed_name.add(taken.at_ns, taken.at_ns),
+        match &deadline.need {
+            Need::Removal => history.took_removed_name.add(Span::at(deadline.at_ns)),
             Need::Rename(target, directory) => {
-                history.renamed_unsynced.add(taken.at_ns, taken.at_ns);
+                history.renamed_unsynced.add(Span::at(deadline.at_ns));
                 history.renamed_over = history.renamed_over.max(Some(*target));
-                if *target == Target::Existing {
+                if *target == NameHolder::Existing {
                     add_place(&mut self.replaced_in, directory);
                 }
             }
@@ -81,18 +82,18 @@ impl Life {
         if self.syncs.is_forgotten(at_ns) {
             return; // so many syncs since: it was cared for
         }
-        let mut taken = Taken {
+        let mut deadline = Deadline {
             at_ns,
             covered_ns: self.syncs.complete_at(at_ns, whole).unwrap_or(0),
             need,
             counted: false,
         };
-        if self.write_ns > taken.covered_ns || self.has_stores(whole) {
-            self.count_taken(&mut taken);
+        if self.write_ns > deadline.covered_ns || self.has_stores(whole) {
+            self.count_missed(&mut deadline);
         }
-        self.taken.push_back(taken);
-        if self.taken.len() > KEPT {
-            self.taken.pop_front();
+        self.deadlines.push_back(deadline);
+        if self.deadlines.len() > KEPT {
+            self.deadlines.pop_front();
         }
     }
 
@@ -102,7 +103,7 @@ impl Life {
         &mut self,
         span: Span,
         (to, directory): (&Path, &Path),
-        target: Target,
+        target: NameHolder,
         removed_ns: Option<u64>,
         whole: Option<Span>,
     ) {
@@ -127,7 +128,7 @@ impl Life {
         directory: Path,
         whole: Option<Span>,
     ) {
-        let need = Need::Rename(Target::Vacant, Path::clone(&directory));
+        let need = Need::Rename(NameHolder::Vacant, Path::clone(&directory));
         self.take_name(span.started_ns, need, whole);
         self.links = self.links.saturating_add(1);
         self.history.unlinked = false;
@@ -144,7 +145,7 @@ impl Life {
         directory: Path,
         whole: Option<Span>,
     ) {
-        let need = Need::Rename(Target::Vacant, Path::clone(&directory));
+        let need = Need::Rename(NameHolder::Vacant, Path::clone(&directory));
         self.take_name(span.started_ns, need, whole);
         self.renamed_to = Some(Path::clone(to));
         if let Some((place, ..)) = &mut self.named {
@@ -153,12 +154,12 @@ impl Life {
     }
 
     /// Its name in `directory` was removed.
-    pub(in crate::trace::follow) fn removed(&mut self, event: &Event, directory: Path) {
-        let span = Span::of(event);
+    pub(in crate::trace::follow) fn removed(&mut self, call: &Call, directory: Path) {
+        let span = Span::of(call);
         self.removed = Some((directory, span.ended_ns));
         if !self.history.created {
-            self.history.removed.add(span.started_ns, span.ended_ns);
-            self.history.removed_by = Some(event.process);
+            self.history.removed.add(span);
+            self.history.removed_by = Some(call.process);
         }
     }
 

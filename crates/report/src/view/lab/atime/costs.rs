@@ -3,8 +3,9 @@
 use iostrata_core::atime::{AtimeResult, Comparison, Loop, LoopRow, Reading, Saving};
 use iostrata_core::bytes::grouped;
 
-use crate::format::{NOT_APPLICABLE, NOT_SEEN, number, or_not_seen};
-use crate::view::lab::facts::{Unshown, distinct};
+use crate::format::{milliseconds, number};
+use crate::view::cell::Cell;
+use crate::view::lab::view::{Unshown, distinct};
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -12,10 +13,8 @@ type Numbered<'a> = (usize, &'a LoopRow);
 
 pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
     let rows: Vec<Numbered<'_>> = result.loops().collect();
-    let loops = distinct(
-        rows.iter()
-            .map(|(_, row)| (row.row.case.files, row.row.case.reading)),
-    );
+    let kind = |(_, row): &Numbered<'_>| (row.row.case.files, row.row.case.reading);
+    let loops = distinct(rows.iter().map(kind));
     if loops.is_empty() {
         return;
     }
@@ -27,15 +26,12 @@ pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown)
         if position > 0 {
             page.blank();
         }
-        let of_loop: Vec<Numbered<'_>> = rows
-            .iter()
-            .filter(|(_, row)| (row.row.case.files, row.row.case.reading) == (files, reading))
-            .copied()
-            .collect();
+        let mut of_loop = rows.clone();
+        of_loop.retain(|row| kind(row) == (files, reading));
         let title = title(files, reading, of_loop[0].1.row.case.reads);
         page.paragraph(2, &title);
-        let left_out = table(result, &of_loop).named(title).draw(page);
-        unshown.add("the table of loops", left_out);
+        let table = table(result, &of_loop).named(title);
+        unshown.draw(page, "the table of loops", table);
     }
     page.paragraph(
         2,
@@ -59,64 +55,59 @@ fn title(files: Loop, reading: Reading, reads: u64) -> String {
 }
 
 fn table(result: &AtimeResult, rows: &[Numbered<'_>]) -> Table {
-    let cells = |text: &dyn Fn(&LoopRow) -> String| -> Vec<String> {
-        rows.iter().map(|(_, row)| text(row)).collect()
-    };
-    let milliseconds = |seconds: f64| number(seconds * 1e3);
-    let spread = |row: &LoopRow| {
-        or_not_seen(row.spread, |spread| {
+    let each = || rows.iter().map(|(_, row)| row);
+    let means = each().map(|row| {
+        Cell::seen(row.spread, |spread| {
             let (mean, deviation) = (spread.mean_s, spread.standard_deviation_s);
             format!("{} ± {}", milliseconds(mean), milliseconds(deviation))
         })
-    };
-    let percent = |row: &LoopRow| {
-        or_not_seen(row.spread, |spread| {
-            number(spread.standard_deviation_percent)
-        })
-    };
-    let with_sync = |row: &LoopRow| {
-        or_not_seen(row.with_sync.as_ref(), |timing| {
-            milliseconds(timing.median_s)
-        })
-    };
-    let savings = |pick: fn(&Comparison) -> Saving| -> Vec<String> {
-        let saving = |(number, _): &Numbered<'_>| {
-            let mut known = result.comparisons.iter();
+    });
+    let percents = each().map(|row| {
+        let percent = row.spread.map(|spread| spread.standard_deviation_percent);
+        Cell::seen(percent, number)
+    });
+    let with_sync = each().map(|row| {
+        let timing = row.with_sync.as_ref();
+        Cell::seen(timing, |timing| milliseconds(timing.median_s))
+    });
+    let savings = |pick: fn(&Comparison) -> Saving| {
+        let cells = rows.iter().map(move |(number, _)| {
+            let mut known = result.own.comparisons.iter();
             let own = known.find(|one| one.rows[0] == *number);
-            own.map_or_else(|| NOT_APPLICABLE.to_owned(), |one| saved(&pick(one)))
-        };
-        rows.iter().map(saving).collect()
+            own.map_or(Cell::NotApplicable, |one| saved(&pick(one)))
+        });
+        Column::number("saved %", cells)
     };
     let columns = vec![
         Column::row_numbers(rows.iter().map(|(number, _)| *number)),
-        Column::label("on", cells(&|row| row.row.target.clone())),
-        Column::label(
-            "mount",
-            cells(&|row| row.row.case.mount.as_str().to_owned()),
+        Column::label("on", each().map(|row| row.row.target.as_str())),
+        Column::label("mount", each().map(|row| row.row.case.mount.as_str())),
+        Column::number("mean ms", means),
+        Column::number("± %", percents).rank(4),
+        savings(|one| one.timing),
+        Column::number("+ sync ms", with_sync).rank(2),
+        savings(|one| one.with_sync).rank(3),
+        Column::number(
+            "sectors",
+            each().map(|row| Cell::seen(row.sectors, grouped)),
         ),
-        Column::number("mean ms", cells(&spread)),
-        Column::number("± %", cells(&percent)).rank(4),
-        Column::number("saved %", savings(|one| one.timing)),
-        Column::number("+ sync ms", cells(&with_sync)).rank(2),
-        Column::number("saved %", savings(|one| one.with_sync)).rank(3),
-        Column::number("sectors", cells(&|row| or_not_seen(row.sectors, grouped))),
     ];
     Table::new(2, columns)
 }
 
 /// `3.1 (1.0 to 5.2)`, or that there is no difference.
-fn saved(saving: &Saving) -> String {
+fn saved(saving: &Saving) -> Cell {
     let signed = |percent: f64| {
         let sign = if percent < 0.0 { "−" } else { "" };
         format!("{sign}{}", number(percent.abs()))
     };
     let Some((low, high)) = saving.interval() else {
-        return NOT_SEEN.to_owned();
+        return Cell::NotSeen;
     };
     let interval = format!("({} to {})", signed(low), signed(high));
     if saving.differs() == Some(true) {
-        format!("{} {interval}", signed(saving.percent))
+        format!("{} {interval}", signed(saving.percent)).into()
     } else {
-        format!("none {interval}")
+        format!("none {interval}").into()
     }
 }

@@ -2,8 +2,8 @@
 
 use iostrata_core::atime::{AtimeResult, Mount, Moved, Operation, Subject, TouchRow};
 
-use crate::format::NOT_APPLICABLE;
-use crate::view::lab::facts::{Unshown, distinct};
+use crate::view::cell::Cell;
+use crate::view::lab::view::{Unshown, distinct};
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -13,7 +13,7 @@ struct Line {
     subject: Subject,
     filesystems: Vec<String>,
     /// In the order of the mount options that are drawn.
-    cells: Vec<String>,
+    cells: Vec<Cell>,
 }
 
 pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
@@ -38,12 +38,9 @@ pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown)
     let mut columns = vec![
         Column::label(
             "operation",
-            lines.iter().map(|line| line.operation.as_str().to_owned()),
+            lines.iter().map(|line| line.operation.as_str()),
         ),
-        Column::label(
-            "whose",
-            lines.iter().map(|line| line.subject.as_str().to_owned()),
-        ),
+        Column::label("whose", lines.iter().map(|line| line.subject.as_str())),
         Column::label("on", lines.iter().map(on)),
     ];
     for (index, mount) in mounts.iter().enumerate() {
@@ -51,8 +48,7 @@ pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown)
         columns.push(Column::text(mount.as_str(), cells));
     }
     let table = Table::new(2, columns).named("access times moved, by operation and mount option");
-    let left_out = table.draw(page);
-    unshown.add("the table of operations", left_out);
+    unshown.draw(page, "the table of operations", table);
     page.paragraph(
         2,
         "yes: each time; due: only when the access time is not newer than mtime and ctime (or a \
@@ -96,14 +92,15 @@ fn lines(result: &AtimeResult, mounts: &[Mount]) -> Vec<Line> {
 
 /// Whether two file systems do not contradict each other: one may be measured under fewer
 /// options.
-fn agree(ours: &[String], theirs: &[String]) -> bool {
+fn agree(ours: &[Cell], theirs: &[Cell]) -> bool {
     let mut pairs = ours.iter().zip(theirs);
-    pairs.all(|(our, their)| our == their || our == NOT_APPLICABLE || their == NOT_APPLICABLE)
+    let none = Cell::NotApplicable;
+    pairs.all(|(our, their)| our == their || *our == none || *their == none)
 }
 
-fn fill_in(ours: &mut [String], theirs: &[String]) {
+fn fill_in(ours: &mut [Cell], theirs: &[Cell]) {
     for (our, their) in ours.iter_mut().zip(theirs) {
-        if our == NOT_APPLICABLE {
+        if *our == Cell::NotApplicable {
             their.clone_into(our);
         }
     }
@@ -114,7 +111,7 @@ fn cells(
     result: &AtimeResult,
     (operation, walked, target): (Operation, bool, &str),
     mounts: &[Mount],
-) -> Option<(Subject, Vec<String>)> {
+) -> Option<(Subject, Vec<Cell>)> {
     let of = |mount: Mount| {
         let mut rows = result.touches().map(|(_, row)| row);
         rows.find(|row| {
@@ -136,9 +133,9 @@ fn cells(
         operation.subject()
     };
     found.iter().any(Option::is_some).then(|| {
-        let words = found
-            .iter()
-            .map(|moved| moved.map_or(NOT_APPLICABLE, word).to_owned());
+        let words = found.iter();
+        let words =
+            words.map(|moved| moved.map_or(Cell::NotApplicable, |moved| word(moved).into()));
         (subject, words.collect())
     })
 }
@@ -161,7 +158,7 @@ fn word(moved: Moved) -> &'static str {
 
 /// relatime's rule, part by part.
 pub(super) fn probes(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
-    let states = distinct(result.relatime.iter().map(|probe| probe.probe));
+    let states = distinct(result.own.relatime.iter().map(|probe| probe.probe));
     if states.is_empty() {
         return;
     }
@@ -171,22 +168,19 @@ pub(super) fn probes(page: &mut Page, result: &AtimeResult, unshown: &mut Unshow
     );
     let on = |moved: bool| {
         states.iter().map(move |state| {
-            let probes = result.relatime.iter();
+            let probes = result.own.relatime.iter();
             let names = probes.filter(|one| one.probe == *state && one.atime_changed == moved);
             let names = distinct(names.map(|one| one.filesystem.as_str()));
-            if names.is_empty() {
-                NOT_APPLICABLE.to_owned()
-            } else {
+            Cell::applicable((!names.is_empty()).then_some(names), |names| {
                 names.join(", ")
-            }
+            })
         })
     };
     let columns = vec![
-        Column::label("", states.iter().map(|state| state.as_str().to_owned())),
+        Column::label("", states.iter().map(|state| state.as_str())),
         Column::text("moved on", on(true)),
         Column::text("stayed on", on(false)),
     ];
     let table = Table::new(2, columns).named("the rule of relatime, by state of the access time");
-    let left_out = table.draw(page);
-    unshown.add("the table of relatime's rule", left_out);
+    unshown.draw(page, "the table of relatime's rule", table);
 }

@@ -2,32 +2,26 @@
 //! and the run interrupted before the last row.
 
 use iostrata_core::buffering::{
-    BufferingResult, BufferingRow, Case, Memory, MemoryChange, Method, Mode, QUESTION,
-    RuntimeBuffer, RuntimeCall, Step, Timeline,
+    BufferingResult, BufferingRow, Case, Memory, MemoryChange, Mode, QUESTION, RuntimeBuffer,
+    RuntimeCall, Seen, Step, Timeline,
 };
-use iostrata_core::environment::{Backend, Device, Environment, Target};
-use iostrata_core::evidence::{Cache, CallCount, DeviceCounts, Evidence, RequestCount};
-use iostrata_core::lab::{Experiment, Interference, LabResult, MeasuredTarget, Row, SCHEMA};
-use iostrata_core::timing::{Sample, Timing};
+use iostrata_core::environment::{Device, Target};
+use iostrata_core::evidence::{Cache, CallCount, DeviceCounts, Evidence};
+use iostrata_core::lab::{Experiment, LabResult, Method, OwnCost};
 use iostrata_core::{Answer, Gap, Verdict};
+
+use crate::fixture;
 
 const RECORDS: u64 = 10_000;
 
 fn storage(path: &str, journal: bool, options: &str, devices: &[&str]) -> Target {
     let device = |name: &&str| Device {
-        name: (*name).to_owned(),
-        model: None,
-        rotational: None,
         write_cache: Some("write back".to_owned()),
-        fua: None,
-        scheduler: None,
+        ..fixture::disk(name)
     };
     Target {
-        path: path.to_owned(),
-        filesystem: "ext4".to_owned(),
-        mount_options: options.to_owned(),
         journal: Some(journal),
-        devices: devices.iter().map(device).collect(),
+        ..fixture::storage(path, options, devices.iter().map(device).collect())
     }
 }
 
@@ -61,38 +55,18 @@ fn calls(sync: Option<&str>) -> Evidence {
     }
 }
 
-/// Data, journal, commit, metadata requests of 4096 bytes, and flushes, per record.
 fn asking(evidence: Evidence, per_record: [u64; 5]) -> Evidence {
-    let request = |each: u64| RequestCount {
-        count: each * RECORDS,
-        bytes: each * RECORDS * 4096,
-        time_s: 0.0,
-    };
-    let [data, journal, commit, metadata, flushes] = per_record;
-    let counts = DeviceCounts {
-        data: request(data),
-        journal: request(journal),
-        commit: request(commit),
-        metadata: request(metadata),
-        flushes: flushes * RECORDS,
-        ..DeviceCounts::default()
-    };
     Evidence {
-        device: Some(counts),
+        device: Some(fixture::asking(RECORDS, per_record)),
         ..evidence
     }
 }
 
 /// A buffered run leaves its three pages to write-back.
 fn unpaid(evidence: Evidence) -> Evidence {
-    let data = RequestCount {
-        count: 1,
-        bytes: 3 * 4096,
-        time_s: 0.0,
-    };
     Evidence {
         device_after_exit: Some(DeviceCounts {
-            data,
+            data: fixture::requests(1, 3 * 4096),
             ..DeviceCounts::default()
         }),
         ..evidence
@@ -107,30 +81,15 @@ fn unobserved() -> Evidence {
 }
 
 fn row(target: &str, mode: Mode, times_s: &[f64], evidence: Evidence) -> BufferingRow {
-    let samples: Vec<Sample> = times_s
-        .iter()
-        .map(|&real_s| Sample {
-            real_s,
-            user_s: real_s / 100.0,
-            system_s: real_s / 3.0,
-        })
-        .collect();
-    let row = Row {
-        case: Case {
-            mode,
-            size_bytes: 1,
-            count: RECORDS,
-        },
-        target: target.to_owned(),
-        timing: Timing::from_samples(&samples),
-        evidence,
-        interference: Interference {
-            steal_s: Some(0.0),
-            other_cpu_s: Some(times_s[0] / 10.0),
-            other_requests: Some(0),
-        },
-        notes: Vec::new(),
+    let case = Case {
+        mode,
+        size_bytes: 1,
+        count: RECORDS,
     };
+    let timing = fixture::timing(times_s, |real_s| (real_s / 100.0, real_s / 3.0));
+    let mut row = fixture::row(case, target, timing);
+    row.evidence = evidence;
+    row.interference.other_cpu_s = Some(times_s[0] / 10.0);
     let memory = |dirty_bytes| Memory {
         dirty_bytes,
         writeback_bytes: 0,
@@ -254,6 +213,7 @@ fn answers() -> Vec<Answer> {
         verdict,
         because: because.to_owned(),
         rows: rows.to_vec(),
+        row_ids: Vec::new(),
     };
     vec![
         answer(
@@ -287,30 +247,24 @@ pub(super) fn result() -> LabResult {
         "rw,relatime,data=ordered",
         &["loop3", "vda"],
     );
-    let measured = |name: &str, image, storage| MeasuredTarget {
-        name: name.to_owned(),
-        image,
-        storage,
-    };
-    LabResult {
-        schema: SCHEMA.to_owned(),
-        environment: Environment {
-            kernel: "6.18.0".to_owned(),
-            cpus: 2,
-            memory_bytes: 24 << 30,
-            virtualization: Some("virtual machine (KVM)".to_owned()),
-            target: host.clone(),
-            backend: Backend::Ebpf,
-            iostrata_version: "0.1.0".to_owned(),
-            ways: Vec::new(),
-        },
-        experiments: vec![Experiment::Buffering(BufferingResult {
+    let mut environment = fixture::environment("6.18.0", 24, host.clone());
+    environment.virtualization = Some("virtual machine (KVM)".to_owned());
+    let targets = vec![
+        fixture::measured("host", false, host),
+        fixture::measured("ext4", true, image),
+    ];
+    fixture::lab(
+        environment,
+        Experiment::Buffering(BufferingResult {
             question: QUESTION.to_owned(),
-            targets: vec![measured("host", false, host), measured("ext4", true, image)],
+            targets,
             rows: rows(),
-            timelines: timelines(),
-            runtimes: runtimes(),
+            own: Seen {
+                timelines: timelines(),
+                runtimes: runtimes(),
+            },
             answers: answers(),
+            settings: None,
             caveats: vec![
                 "host has no journal: a sync writes the inode in its place and commits no transaction"
                     .to_owned(),
@@ -319,12 +273,14 @@ pub(super) fn result() -> LabResult {
             method: Method {
                 timing_runs: (3, 5),
                 warm_up_runs: 6,
-                own_cost_ns: Some(4.13),
+                own: OwnCost {
+                    own_cost_ns: Some(4.13),
+                },
                 interrupted: true,
                 planned_rows: 6,
             },
-        })],
-    }
+        }),
+    )
 }
 
 /// The experiment of a result.

@@ -2,8 +2,10 @@
 
 use iostrata_core::buffering::{Memory, Mode};
 
-use super::view::{Numbered, View, cells, modes, title};
-use crate::format::{NOT_SEEN, mebibytes};
+use super::{Numbered, View, order};
+use crate::format::mebibytes;
+use crate::view::cell::Cell;
+use crate::view::lab::view::{distinct, names_on};
 use crate::view::page::{GLUE, Page, Tone};
 use crate::view::table::{Column, Table};
 
@@ -12,79 +14,63 @@ const CONTRAST: [Mode; 2] = [Mode::Buffered, Mode::Fsync];
 
 /// Draws the largest records, where the change is large, or all rows.
 pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
-    let records = if view.extent.all_rows() {
-        view.records()
-    } else {
-        view.records().into_iter().max().into_iter().collect()
-    };
-    let modes = contrasted(view);
+    let size = |row: &Numbered<'_>| (row.row.row.case.size_bytes, row.row.row.case.count);
+    let mut sizes = distinct(view.all().iter().map(size));
+    if !view.extent.all_rows() {
+        sizes = sizes.into_iter().max().into_iter().collect();
+    }
+    let targets = view.targets();
+    let mut measured = view.which(|row| row.row.memory.is_some());
+    let is_contrast = |row: &Numbered<'_>| CONTRAST.contains(&row.row.row.case.mode);
+    let has_contrast = view.all().iter().any(is_contrast);
+    if !view.extent.all_rows() && targets.len() > 1 && has_contrast {
+        measured.retain(is_contrast);
+    }
+    let place = |row: &Numbered<'_>| targets.iter().position(|target| *target == row.target());
+    measured.sort_by_key(|row| (order(row.row), place(row)));
     let mut drawn = false;
-    for records in records {
-        let mut rows = Vec::new();
-        for mode in &modes {
-            for target in view.rows.targets() {
-                rows.extend(view.rows.which(|row| {
-                    row.case().mode == *mode
-                        && row.target() == target
-                        && row.records() == records
-                        && row.row.memory.is_some()
-                }));
-            }
-        }
-        if rows.is_empty() {
+    for wanted in sizes {
+        let rows = measured.iter().copied();
+        let rows: Vec<Numbered<'_>> = rows.filter(|row| size(row) == wanted).collect();
+        let Some(title) = rows.first().map(Numbered::title) else {
             continue;
-        }
+        };
         if drawn {
             page.blank();
         } else {
             page.heading("memory", "memory before → after the observed run, MiB");
         }
         drawn = true;
-        let left_out = table(&rows, &title(records))
-            .named(format!("memory, {}", title(records)))
-            .draw(page);
-        view.left_out("the memory", left_out);
+        let table = table(&rows, &title).named(format!("memory, {title}"));
+        view.draw(page, "the memory", table);
     }
     if drawn {
         legend(page);
     }
 }
 
-fn contrasted(view: &View<'_>) -> Vec<Mode> {
-    let mut modes = view.modes();
-    let has_contrast = modes.iter().any(|mode| CONTRAST.contains(mode));
-    if !view.extent.all_rows() && view.rows.targets().len() > 1 && has_contrast {
-        modes.retain(|mode| CONTRAST.contains(mode));
-    }
-    modes
-}
-
 fn table(rows: &[Numbered<'_>], head: &str) -> Table {
-    let change = |pick: fn(&Memory) -> Option<u64>| {
-        cells(
-            rows,
-            |row| row.memory.as_ref(),
-            |memory| match (pick(&memory.before), pick(&memory.after)) {
-                (Some(before), Some(after)) => {
-                    format!("{}{GLUE}→{GLUE}{}", mebibytes(before), mebibytes(after))
-                }
-                _ => NOT_SEEN.to_owned(),
-            },
-        )
+    let change = |head: &str, pick: fn(&Memory) -> Option<u64>| {
+        let sides = rows.iter().map(|row| {
+            let memory = row.row.memory.as_ref()?;
+            Some((pick(&memory.before)?, pick(&memory.after)?))
+        });
+        let cells = sides.map(|sides| {
+            Cell::seen(sides, |(before, after)| {
+                format!("{}{GLUE}→{GLUE}{}", mebibytes(before), mebibytes(after))
+            })
+        });
+        Column::number(head, cells)
     };
-    Table::new(
-        0,
-        vec![
-            Column::row_numbers(rows.iter().map(|row| row.number)),
-            Column::label(head, modes(rows)).once(),
-            Column::label("on", rows.iter().map(|row| row.target().to_owned())),
-            Column::number("Dirty", change(|memory| Some(memory.dirty_bytes))),
-            Column::number("Writeback", change(|memory| Some(memory.writeback_bytes))).rank(1),
-            Column::number("Cached", change(|memory| Some(memory.cache_bytes))),
-            Column::number("Buffers", change(|memory| Some(memory.buffers_bytes))),
-            Column::number("device pages", change(|memory| memory.device_pages_bytes)),
-        ],
-    )
+    let mut columns = names_on(head, rows);
+    columns.extend([
+        change("Dirty", |memory| Some(memory.dirty_bytes)),
+        change("Writeback", |memory| Some(memory.writeback_bytes)).rank(1),
+        change("Cached", |memory| Some(memory.cache_bytes)),
+        change("Buffers", |memory| Some(memory.buffers_bytes)),
+        change("device pages", |memory| memory.device_pages_bytes),
+    ]);
+    Table::new(0, columns)
 }
 
 /// `Buffers` counts the page-cache pages of block devices (`nr_blockdev_pages` in

@@ -1,63 +1,105 @@
 //! `lab buffering`: the answers, then the tables they rest on, then how they were
 //! made and what is missing.
 
-mod comparison;
 mod memory;
-mod rows;
 mod runtimes;
 mod timeline;
-mod view;
 
-use iostrata_core::Environment;
-use iostrata_core::buffering::BufferingResult;
+use iostrata_core::buffering::{BufferingResult, BufferingRow, Mode};
+use iostrata_core::bytes::exact;
 
-use super::facts::Facts;
-use super::heading::{self, Heading};
-use super::made::{self, Made};
-use super::{answers, footnotes};
-use crate::format::number;
-use crate::view::lab::Extent;
-use crate::view::page::Page;
-use view::{Numbered, View};
+use super::comparison::{self, Compared};
+use super::rows::{self, Tables};
+use super::view::{self, RANGES, medians};
+use super::{Extent, Frame, notes};
+use crate::fields::lab::{self, TIMES};
+use crate::format::Seconds;
+use crate::view::cell::Cell;
+use crate::view::page::{Page, Tone};
+use crate::view::table::{Column, Table};
 
-/// Adds the experiment to the page.
-pub(super) fn draw(
+type View<'a> = view::View<'a, BufferingRow>;
+type Numbered<'a> = view::Numbered<'a, BufferingRow>;
+
+/// The syncs that are compared: after each record, after each without the times
+/// of the file, and inside the write.
+const SYNCS: [Mode; 3] = [Mode::Fsync, Mode::Fdatasync, Mode::ODsync];
+
+/// Adds what is below the experiment's heading.
+pub(super) fn draw<'a>(
     page: &mut Page,
-    environment: &Environment,
-    result: &BufferingResult,
+    frame: &Frame<'a>,
+    result: &'a BufferingResult,
     extent: Extent,
 ) {
-    let mut view = View::of(result, extent);
-    let facts = view.rows.facts();
-    let method = &result.method;
-    let heading = Heading {
-        name: "buffering",
-        question: &result.question,
-        interrupted: method.interrupted.then_some(method.planned_rows),
-        targets: &result.targets,
-        rows: &facts,
+    let mut view = View::of(&frame.whole, &result.rows, lab::buffering(), extent);
+    frame.answers(page);
+    let tables = Tables {
+        names: ["times and system calls", "what reached the device"],
+        head: "per write",
+        times: in_seconds,
     };
-    heading::draw(page, environment, &heading);
-    answers::draw(page, &result.answers);
-    rows::draw(page, &mut view);
-    comparison::draw(page, &mut view);
-    rows::legend(page, &view);
+    let counted = rows::draw(page, &mut view, &tables);
+    let compared = Compared {
+        per: "per write",
+        is_usual: |row: &BufferingRow| SYNCS.contains(&row.row.case.mode),
+        order,
+        heads: |row| {
+            let size = exact(row.row.case.size_bytes);
+            (format!("of {size}"), format!("per write of {size}"))
+        },
+    };
+    comparison::draw(page, &mut view, &result.answers, &compared);
+    legend(page, &view, counted);
     timeline::draw(page, result);
-    runtimes::draw(page, &mut view);
+    runtimes::draw(page, result, &mut view);
     memory::draw(page, &mut view);
-    let shown: Vec<Facts<'_>> = view.rows.shown().iter().map(Numbered::facts).collect();
-    footnotes::draw(page, &shown);
-    let own_cost = |nanoseconds| format!("{} ns per record", number(nanoseconds));
-    let made = Made {
-        rows: &facts,
-        hidden: view.rows.hidden(),
-        unshown: &view.unshown,
-        warm_up_runs: method.warm_up_runs,
-        own_cost: method.own_cost_ns.map(own_cost),
-        missing: &result.missing,
-        caveats: &result.caveats,
-    };
-    made::draw(page, environment, &made);
+    notes(page, &view);
+    frame.made(page, &view);
+}
+
+/// Modes stand in their own order.
+fn order(row: &BufferingRow) -> usize {
+    let mode = row.row.case.mode;
+    Mode::ALL.iter().take_while(|other| **other != mode).count()
+}
+
+/// Times with the decimals that the shortest one needs.
+fn in_seconds<'a>(view: &View<'a>, head: &str, rows: &[Numbered<'a>]) -> Table {
+    let timings = rows.iter().map(Numbered::timing);
+    let times = timings.clone().flatten();
+    let seconds = Seconds::showing(times.map(|timing| timing.median_s));
+    let text = |time_s| seconds.text(time_s);
+    let user = timings
+        .clone()
+        .map(|timing| Cell::seen(timing, |timing| text(timing.user_s)));
+    let system = timings
+        .clone()
+        .map(|timing| Cell::seen(timing, |timing| text(timing.system_s)));
+    let (user, system) = (
+        Column::number("user s", user),
+        Column::number("system s", system),
+    );
+    let [real, interval] = medians("real s", timings, text);
+    view.table(head, rows, [real, interval, user, system], &[TIMES])
+}
+
+/// What the columns of both tables mean.
+fn legend(page: &mut Page, view: &View<'_>, counted: bool) {
+    if view.shown().is_empty() {
+        return;
+    }
+    page.blank();
+    if counted {
+        let text = "per write: pages made dirty in the page cache; then requests that write to \
+                    the device, by cause, and flushes of its cache; device B, the bytes those \
+                    requests carried, and bytes ×, how many times the record that is; unpaid B, \
+                    bytes written to the device only after the program had ended";
+        page.styled(0, text, Tone::Quiet);
+    }
+    if view.has_ranges() {
+        page.styled(0, RANGES, Tone::Quiet);
+    }
 }
 
 #[cfg(test)]

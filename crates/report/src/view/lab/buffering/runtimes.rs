@@ -1,15 +1,15 @@
 //! What the language runtimes found here buffer.
 
-use iostrata_core::buffering::{RuntimeBuffer, RuntimeCall};
+use iostrata_core::buffering::{BufferingResult, RuntimeBuffer, RuntimeCall};
 use iostrata_core::bytes::grouped;
 
-use super::view::View;
-use crate::format::NOT_SEEN;
+use super::View;
+use crate::view::cell::Cell;
 use crate::view::page::{GLUE, Page, Tone};
 use crate::view::table::{Column, Table};
 
-pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
-    let runtimes = &view.result.runtimes;
+pub(super) fn draw(page: &mut Page, result: &BufferingResult, view: &mut View<'_>) {
+    let runtimes = &result.own.runtimes;
     if runtimes.is_empty() {
         return;
     }
@@ -17,43 +17,43 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
         "runtimes",
         "what the runtimes here hand to the kernel, and when",
     );
-    let text = |pick: fn(&RuntimeBuffer) -> String| runtimes.iter().map(pick);
+    let names = runtimes
+        .iter()
+        .map(|row| format!("{} {}", row.runtime, row.version));
     let table = Table::new(
         0,
         vec![
+            Column::text("runtime", names),
+            Column::text("writes by", runtimes.iter().map(|row| row.api.as_str())),
+            Column::number("buffer B", runtimes.iter().map(buffer)),
             Column::text(
-                "runtime",
-                text(|row| format!("{} {}", row.runtime, row.version)),
+                "3 writes, flush",
+                runtimes.iter().map(|row| calls(&row.three_writes)),
             ),
-            Column::text("writes by", text(|row| row.api.clone())),
-            Column::number("buffer B", text(buffer)),
-            Column::text("3 writes, flush", text(|row| calls(&row.three_writes))),
-            Column::text("10 × 1 KiB, close", text(|row| calls(&row.ten_kib))),
+            Column::text(
+                "10 × 1 KiB, close",
+                runtimes.iter().map(|row| calls(&row.ten_kib)),
+            ),
         ],
     );
-    let left_out = table.named("buffers of the runtimes").draw(page);
-    view.left_out("the runtimes", left_out);
+    view.draw(page, "the runtimes", table.named("buffers of the runtimes"));
     for runtime in runtimes {
         if let Some(note) = &runtime.note {
-            page.styled(
-                2,
-                &format!("{}, {}: {note}", runtime.runtime, runtime.api),
-                Tone::Quiet,
-            );
+            let text = format!("{}, {}: {note}", runtime.runtime, runtime.api);
+            page.styled(2, &text, Tone::Quiet);
         }
     }
 }
 
-fn buffer(runtime: &RuntimeBuffer) -> String {
+fn buffer(runtime: &RuntimeBuffer) -> Cell {
     match (runtime.buffered, runtime.buffer_bytes) {
-        (_, Some(bytes)) => grouped(bytes),
-        (Some(false), None) => "none".to_owned(),
-        (_, None) => NOT_SEEN.to_owned(),
+        (Some(false), None) => "none".into(),
+        (_, bytes) => Cell::seen(bytes, grouped),
     }
 }
 
 /// `2 × write 4096, write 2048`.
-fn calls(calls: &[RuntimeCall]) -> String {
+fn calls(calls: &[RuntimeCall]) -> Cell {
     let mut runs: Vec<(usize, String)> = Vec::new();
     for call in calls {
         let text = call.to_string();
@@ -68,7 +68,7 @@ fn calls(calls: &[RuntimeCall]) -> String {
         }
     }
     if runs.is_empty() {
-        return NOT_SEEN.to_owned();
+        return Cell::NotSeen;
     }
     let texts: Vec<String> = runs
         .into_iter()
@@ -77,5 +77,5 @@ fn calls(calls: &[RuntimeCall]) -> String {
             _ => format!("{count}{GLUE}×{GLUE}{text}"),
         })
         .collect();
-    texts.join(", ")
+    texts.join(", ").into()
 }

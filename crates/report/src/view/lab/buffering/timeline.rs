@@ -3,8 +3,8 @@
 use iostrata_core::buffering::{BufferingResult, Step, Timeline};
 use iostrata_core::bytes::{exact, grouped};
 
-use crate::format::{NOT_APPLICABLE, NOT_SEEN};
-use crate::view::lab::facts::distinct;
+use crate::view::cell::Cell;
+use crate::view::lab::view::distinct;
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -16,8 +16,15 @@ struct Group<'a> {
 }
 
 pub(super) fn draw(page: &mut Page, result: &BufferingResult) {
-    for size_bytes in distinct(result.timelines.iter().map(|timeline| timeline.size_bytes)) {
+    for size_bytes in distinct(
+        result
+            .own
+            .timelines
+            .iter()
+            .map(|timeline| timeline.size_bytes),
+    ) {
         let timelines: Vec<&Timeline> = result
+            .own
             .timelines
             .iter()
             .filter(|timeline| timeline.size_bytes == size_bytes)
@@ -93,14 +100,13 @@ fn actions<'a>(groups: &[Group<'a>]) -> Vec<&'a str> {
     actions
 }
 
-fn cells(group: &Group<'_>, action: &str) -> [String; 3] {
-    let Some(step) = group.steps.iter().find(|step| step.action == action) else {
-        return [NOT_APPLICABLE; 3].map(str::to_owned);
-    };
-    [
-        grouped(step.written_bytes),
-        grouped(step.visible_bytes),
-        step.durable_bytes
-            .map_or_else(|| NOT_SEEN.to_owned(), grouped),
-    ]
+fn cells(group: &Group<'_>, action: &str) -> [Cell; 3] {
+    let step = group.steps.iter().find(|step| step.action == action);
+    step.map_or([const { Cell::NotApplicable }; 3], |step| {
+        [
+            grouped(step.written_bytes).into(),
+            grouped(step.visible_bytes).into(),
+            Cell::seen(step.durable_bytes, grouped),
+        ]
+    })
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::CallCount;
 
-use super::view::{Numbered, View};
+use super::{Numbered, View};
 use crate::format::{counted, number};
+use crate::view::lab::view::names;
 use crate::view::page::{GLUE, Page, Tone};
 use crate::view::table::{Column, Table};
 
@@ -49,14 +50,11 @@ fn by_time(calls: &BTreeMap<String, CallCount>) -> Vec<(&String, &CallCount)> {
 }
 
 fn brief(page: &mut Page, rows: &[Numbered<'_>]) {
-    let columns = vec![
-        Column::row_numbers(rows.iter().map(|row| row.number)),
-        Column::label("method", rows.iter().map(Numbered::name)),
-        Column::text(
-            "calls, and the milliseconds inside them",
-            rows.iter().map(line),
-        ),
-    ];
+    let mut columns = names("method", rows);
+    columns.push(Column::text(
+        "calls, and the milliseconds inside them",
+        rows.iter().map(line),
+    ));
     Table::new(0, columns)
         .named("system calls that took longest, by copy")
         .draw(page);
@@ -94,7 +92,7 @@ fn whole(page: &mut Page, row: &Numbered<'_>) {
     let Some(calls) = &row.row.row.evidence.syscalls else {
         return;
     };
-    let case = row.case();
+    let case = &row.row.row.case;
     let end = if case.durable { ", durable" } else { "" };
     page.blank();
     let name = format!(

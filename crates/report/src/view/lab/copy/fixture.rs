@@ -4,33 +4,29 @@
 use std::collections::BTreeMap;
 
 use iostrata_core::copy::{
-    Case, CopyResult, CopyRow, Destination, Measure, Method, Procedure, QUESTION, Source, Yardstick,
+    Case, CopyResult, CopyRow, Destination, Measure, Method, QUESTION, Source, Verified, Yardstick,
+    Yardsticks,
 };
-use iostrata_core::environment::{Backend, Environment, Target};
-use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, Faults, RequestCount};
-use iostrata_core::lab::{Experiment, Interference, LabResult, MeasuredTarget, Row, SCHEMA};
-use iostrata_core::timing::{Sample, Timing};
+use iostrata_core::environment::Target;
+use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, Faults};
+use iostrata_core::lab::{self, Experiment, LabResult};
+use iostrata_core::timing::Timing;
 use iostrata_core::{Answer, Gap, Verdict};
+
+use crate::fixture;
 
 const SIZE_BYTES: u64 = 100 << 20;
 
 fn storage(filesystem: &str) -> Target {
     Target {
-        path: "/srv".to_owned(),
         filesystem: filesystem.to_owned(),
-        mount_options: "rw".to_owned(),
-        journal: Some(true),
-        devices: Vec::new(),
+        ..fixture::storage("/srv", "rw", Vec::new())
     }
 }
 
 fn timing(times_ms: &[f64]) -> Timing {
-    let sample = |time_ms: &f64| Sample {
-        real_s: time_ms / 1e3,
-        user_s: time_ms / 1e5,
-        system_s: time_ms / 2e3,
-    };
-    Timing::from_samples(&times_ms.iter().map(sample).collect::<Vec<_>>()).unwrap()
+    let times_s: Vec<f64> = times_ms.iter().map(|time_ms| time_ms / 1e3).collect();
+    fixture::timing(&times_s, |real_s| (real_s / 100.0, real_s / 2.0))
 }
 
 fn calls(named: &[(&str, u64, u64, f64)]) -> Evidence {
@@ -55,11 +51,7 @@ fn calls(named: &[(&str, u64, u64, f64)]) -> Evidence {
 
 fn writing(evidence: Evidence, running: u64, after: u64) -> Evidence {
     let counts = |bytes| DeviceCounts {
-        data: RequestCount {
-            count: 1,
-            bytes,
-            time_s: 0.0,
-        },
+        data: fixture::requests(1, bytes),
         ..DeviceCounts::default()
     };
     Evidence {
@@ -81,18 +73,9 @@ fn case(method: Method, buffer_bytes: Option<u64>) -> Case {
 }
 
 fn row(case: Case, target: &str, times_ms: &[f64], evidence: Evidence) -> CopyRow {
-    let row = Row {
-        case,
-        target: target.to_owned(),
-        timing: Some(timing(times_ms)),
-        evidence,
-        interference: Interference {
-            steal_s: Some(0.0),
-            other_cpu_s: Some(0.0),
-            other_requests: None,
-        },
-        notes: Vec::new(),
-    };
+    let mut row = fixture::row(case, target, timing(times_ms));
+    row.evidence = evidence;
+    row.interference.other_requests = None;
     CopyRow::new(row, &yardsticks())
 }
 
@@ -160,47 +143,38 @@ fn rows() -> Vec<CopyRow> {
 }
 
 pub(super) fn result() -> LabResult {
-    let target = |name: &str, image, filesystem: &str| MeasuredTarget {
-        name: name.to_owned(),
-        image,
-        storage: storage(filesystem),
-    };
+    let target =
+        |name: &str, image, filesystem: &str| fixture::measured(name, image, storage(filesystem));
     let answer = Answer {
         claim: "a copy with mmap is 4 to 5 times as fast as one with read and write".to_owned(),
         verdict: Verdict::Refuted,
         because: "read_write whole file 70.0 ms, mmap_memcpy 90.0 ms, 0.78 times".to_owned(),
         rows: vec![2, 3],
+        row_ids: Vec::new(),
     };
     let experiment = CopyResult {
         question: QUESTION.to_owned(),
         targets: vec![target("host", false, "ext4"), target("xfs", true, "xfs")],
         rows: rows(),
-        yardsticks: yardsticks(),
+        own: Yardsticks {
+            yardsticks: yardsticks(),
+        },
         answers: vec![answer],
+        settings: None,
         caveats: vec!["virtual machine (KVM): page faults cost more".to_owned()],
         missing: vec![Gap::new("reflink on host", "not supported")],
-        method: Procedure {
+        method: lab::Method {
             timing_runs: (5, 5),
             warm_up_runs: 10,
-            verified_copies: 42,
+            own: Verified {
+                verified_copies: 42,
+            },
             interrupted: false,
             planned_rows: 6,
         },
     };
-    LabResult {
-        schema: SCHEMA.to_owned(),
-        environment: Environment {
-            kernel: "6.18.44".to_owned(),
-            cpus: 2,
-            memory_bytes: 24 << 30,
-            virtualization: None,
-            target: storage("ext4"),
-            backend: Backend::Ebpf,
-            iostrata_version: "0.1.0".to_owned(),
-            ways: Vec::new(),
-        },
-        experiments: vec![Experiment::Copy(experiment)],
-    }
+    let environment = fixture::environment("6.18.44", 24, storage("ext4"));
+    fixture::lab(environment, Experiment::Copy(experiment))
 }
 
 /// The only experiment.

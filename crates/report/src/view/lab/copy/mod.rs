@@ -3,59 +3,54 @@
 
 mod calls;
 mod rows;
-mod view;
 mod yardsticks;
 
-use iostrata_core::Environment;
 use iostrata_core::bytes::grouped;
-use iostrata_core::copy::CopyResult;
+use iostrata_core::copy::{CopyResult, CopyRow, Method};
 
-use super::facts::Facts;
-use super::heading::{self, Heading};
-use super::made::{self, Made};
-use super::{answers, footnotes};
-use crate::view::lab::Extent;
+use super::view::{self, HOST};
+use super::{Extent, Frame, notes};
+use crate::fields::lab;
 use crate::view::page::{Page, Tone};
-use view::{Numbered, View};
 
-/// Adds the experiment to the page.
-pub(super) fn draw(
-    page: &mut Page,
-    environment: &Environment,
-    result: &CopyResult,
-    extent: Extent,
-) {
-    let mut view = View::of(result, extent);
-    let facts = view.facts();
-    let method = &result.method;
-    let heading = Heading {
-        name: "copy",
-        question: &result.question,
-        interrupted: method.interrupted.then_some(method.planned_rows),
-        targets: &result.targets,
-        rows: &facts,
-    };
-    heading::draw(page, environment, &heading);
-    answers::draw(page, &result.answers);
+type View<'a> = view::View<'a, CopyRow>;
+type Numbered<'a> = view::Numbered<'a, CopyRow>;
+
+/// Rows of a further file system that are few enough to be drawn with the host's.
+const FEW_ROWS: usize = 8;
+
+/// Adds what is below the experiment's heading.
+pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a CopyResult, extent: Extent) {
+    let mut view = View::of(&frame.whole, &result.rows, lab::copy(), extent);
+    let shown = shown(&view);
+    view.show(&shown);
+    frame.answers(page);
     rows::draw(page, &mut view);
     yardsticks::draw(page, result);
     calls::draw(page, &view);
-    let shown: Vec<Facts<'_>> = view.shown().iter().map(Numbered::facts).collect();
-    footnotes::draw(page, &shown);
+    notes(page, &view);
     page.blank();
-    let verified = grouped(method.verified_copies);
+    let verified = grouped(result.method.own.verified_copies);
     let text = format!("{verified} copies made, each with the BLAKE3 hash of its source");
     page.styled(0, &text, Tone::Quiet);
-    let made = Made {
-        rows: &facts,
-        hidden: view.hidden(),
-        unshown: &view.unshown,
-        warm_up_runs: method.warm_up_runs,
-        own_cost: None,
-        missing: &result.missing,
-        caveats: &result.caveats,
-    };
-    made::draw(page, environment, &made);
+    frame.made(page, &view);
+}
+
+/// Rows that are drawn: all of the first target, the host where it is there. Of further
+/// targets with many rows only those that tell whether blocks are shared.
+fn shown<'a>(view: &View<'a>) -> Vec<Numbered<'a>> {
+    let mut names = view.all().iter().map(Numbered::target);
+    let first = names.clone().find(|name| *name == HOST).or(names.next());
+    let tells_sharing =
+        |method| matches!(method, Method::Reflink | Method::CopyFileRange | Method::Cp);
+    view.which(|row| {
+        let of_target = view.all().iter();
+        let of_target = of_target.filter(|other| other.target() == row.target());
+        view.extent.all_rows()
+            || Some(row.target()) == first
+            || of_target.count() <= FEW_ROWS
+            || tells_sharing(row.row.row.case.method)
+    })
 }
 
 #[cfg(test)]

@@ -1,24 +1,20 @@
 //! A result made by hand. The figures are round, not measured.
 
-use iostrata_core::buffering::Method;
-use iostrata_core::environment::{Backend, Device, Environment, Target};
-use iostrata_core::evidence::{Cache, DeviceCounts, Evidence, Faults, RequestCount};
-use iostrata_core::lab::{Experiment, Interference, LabResult, MeasuredTarget, Row, SCHEMA};
+use iostrata_core::environment::Device;
+use iostrata_core::evidence::{Cache, DeviceCounts, Evidence, Faults};
+use iostrata_core::lab::{Experiment, Interference, LabResult, Method, OwnCost, Row};
 use iostrata_core::page_cache::{
-    Case, Figures, PageCacheResult, PageCacheRow, Parse, Percentiles, QUESTION, Reader, SeriesRead,
-    State, answers, figures, parse_lines,
+    Case, Figures, PageCacheResult, PageCacheRow, Parse, Parsing, Percentiles, QUESTION, Reader,
+    SeriesRead, State, answers, figures, parse_lines,
 };
-use iostrata_core::timing::{Sample, Timing};
+use iostrata_core::timing::Timing;
+
+use crate::fixture;
 
 pub(super) const MIB: u64 = 1 << 20;
 
 pub(super) fn timing(times_us: [f64; 5]) -> Timing {
-    let samples = times_us.map(|time_us| Sample {
-        real_s: time_us / 1e6,
-        user_s: 0.0,
-        system_s: 0.0,
-    });
-    Timing::from_samples(&samples).unwrap()
+    fixture::timing(&times_us.map(|time_us| time_us / 1e6), |_| (0.0, 0.0))
 }
 
 /// Around the microseconds, 1 % to either side.
@@ -40,11 +36,7 @@ fn evidence(state: State, minor: u64) -> Evidence {
             resident_after_bytes: Some(if state == State::Direct { 0 } else { MIB }),
         },
         device: Some(DeviceCounts {
-            reads: RequestCount {
-                count: fetched / (128 << 10),
-                bytes: fetched,
-                time_s: 0.0,
-            },
+            reads: fixture::requests(fetched / (128 << 10), fetched),
             ..DeviceCounts::default()
         }),
         faults: Faults {
@@ -60,6 +52,12 @@ fn evidence(state: State, minor: u64) -> Evidence {
 pub(super) fn row(state: State, reader: Reader, parse: Parse, time_us: f64) -> PageCacheRow {
     let minor = if reader == Reader::Read { 260 } else { 4 };
     let parser = parse != Parse::None;
+    let case = Case {
+        state,
+        reader,
+        size_bytes: MIB,
+        parse,
+    };
     let random = reader == Reader::PreadRandom;
     let series = |number: u32, time_us, before, after| SeriesRead {
         number,
@@ -70,17 +68,9 @@ pub(super) fn row(state: State, reader: Reader, parse: Parse, time_us: f64) -> P
     };
     PageCacheRow {
         row: Row {
-            case: Case {
-                state,
-                reader,
-                size_bytes: MIB,
-                parse,
-            },
-            target: "host".to_owned(),
-            timing: Some(around(time_us)),
             evidence: evidence(state, minor),
             interference: Interference::default(),
-            notes: Vec::new(),
+            ..fixture::row(case, "host", around(time_us))
         },
         asked_state: state,
         not_as_asked: None,
@@ -124,53 +114,33 @@ pub(super) fn result(mut rows: Vec<PageCacheRow>) -> LabResult {
     for (index, figures) in figures(&rows).into_iter().enumerate() {
         rows[index].figures = figures;
     }
-    let storage = Target {
-        path: "/data".to_owned(),
-        filesystem: "ext4".to_owned(),
-        mount_options: "rw".to_owned(),
-        journal: Some(true),
-        devices: vec![Device {
-            name: "nvme0n1".to_owned(),
-            model: None,
-            rotational: Some(false),
-            write_cache: None,
-            fua: None,
-            scheduler: None,
-        }],
+    let disk = Device {
+        rotational: Some(false),
+        ..fixture::disk("nvme0n1")
     };
+    let storage = fixture::storage("/data", "rw", vec![disk]);
     let mut measured = PageCacheResult {
         question: QUESTION.to_owned(),
-        targets: vec![MeasuredTarget {
-            name: "host".to_owned(),
-            image: false,
-            storage: storage.clone(),
-        }],
-        parsing: parse_lines(&rows),
+        targets: vec![fixture::measured("host", false, storage.clone())],
+        own: Parsing {
+            parsing: parse_lines(&rows),
+        },
         rows,
         answers: Vec::new(),
+        settings: None,
         caveats: Vec::new(),
         missing: Vec::new(),
         method: Method {
             timing_runs: (5, 5),
             warm_up_runs: 6,
-            own_cost_ns: Some(41.0),
+            own: OwnCost {
+                own_cost_ns: Some(41.0),
+            },
             interrupted: false,
             planned_rows: 6,
         },
     };
     measured.answers = answers(&measured);
-    LabResult {
-        schema: SCHEMA.to_owned(),
-        environment: Environment {
-            kernel: "6.18.0".to_owned(),
-            cpus: 2,
-            memory_bytes: 8 << 30,
-            virtualization: None,
-            target: storage,
-            backend: Backend::Ebpf,
-            iostrata_version: "0.1.0".to_owned(),
-            ways: Vec::new(),
-        },
-        experiments: vec![Experiment::PageCache(measured)],
-    }
+    let environment = fixture::environment("6.18.0", 8, storage);
+    fixture::lab(environment, Experiment::PageCache(measured))
 }

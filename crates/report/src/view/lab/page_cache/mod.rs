@@ -5,56 +5,39 @@ mod parsing;
 mod rows;
 mod series;
 mod unlike;
-mod view;
 
-use iostrata_core::Environment;
-use iostrata_core::page_cache::PageCacheResult;
+use iostrata_core::page_cache::{PageCacheResult, PageCacheRow};
 
-use super::facts::Facts;
-use super::heading::{self, Heading};
-use super::made::{self, Made};
-use super::{answers, footnotes};
-use crate::format::number;
-use crate::view::lab::Extent;
+use super::view::{self, distinct};
+use super::{Extent, Frame, notes};
+use crate::fields::lab;
 use crate::view::page::Page;
-use view::{Numbered, View};
 
-/// Adds the experiment to the page.
-pub(super) fn draw(
+type View<'a> = view::View<'a, PageCacheRow>;
+type Numbered<'a> = view::Numbered<'a, PageCacheRow>;
+
+/// Adds what is below the experiment's heading.
+pub(super) fn draw<'a>(
     page: &mut Page,
-    environment: &Environment,
-    result: &PageCacheResult,
+    frame: &Frame<'a>,
+    result: &'a PageCacheResult,
     extent: Extent,
 ) {
-    let mut view = View::of(result, extent);
-    let facts: Vec<Facts<'_>> = view.all().iter().map(Numbered::facts).collect();
-    let method = &result.method;
-    let heading = Heading {
-        name: "page-cache",
-        question: &result.question,
-        interrupted: method.interrupted.then_some(method.planned_rows),
-        targets: &result.targets,
-        rows: &facts,
-    };
-    heading::draw(page, environment, &heading);
+    let mut view = View::of(&frame.whole, &result.rows, lab::page_cache(), extent);
+    // The first file system is the one that was asked for first, also where it is an image.
+    let mut targets = distinct(view.all().iter().map(Numbered::target));
+    if !extent.all_rows() {
+        targets.truncate(1);
+    }
+    let shown = view.which(|row| targets.contains(&row.target()));
+    view.show(&shown);
     unlike::draw(page, &view);
-    answers::draw(page, &result.answers);
-    rows::draw(page, &mut view);
+    frame.answers(page);
+    rows::draw(page, &mut view, &targets);
     series::draw(page, &mut view);
-    parsing::draw(page, &mut view);
-    let shown: Vec<Facts<'_>> = view.shown().iter().map(Numbered::facts).collect();
-    footnotes::draw(page, &shown);
-    let own_cost = |nanoseconds| format!("{} ns per random read", number(nanoseconds));
-    let made = Made {
-        rows: &facts,
-        hidden: facts.len() - shown.len(),
-        unshown: &view.unshown,
-        warm_up_runs: method.warm_up_runs,
-        own_cost: method.own_cost_ns.map(own_cost),
-        missing: &result.missing,
-        caveats: &result.caveats,
-    };
-    made::draw(page, environment, &made);
+    parsing::draw(page, result, &mut view, &targets);
+    notes(page, &view);
+    frame.made(page, &view);
 }
 
 #[cfg(test)]

@@ -1,70 +1,67 @@
 //! Parser against cache.
 
 use iostrata_core::bytes::exact;
-use iostrata_core::page_cache::{MATTERS_SHARE, ParseLine};
+use iostrata_core::page_cache::{MATTERS_SHARE, PageCacheResult, ParseLine};
 
-use super::view::View;
-use crate::format::{self, NOT_APPLICABLE, microseconds, number, rate};
+use super::View;
+use crate::fields::{Fields, Quantity};
+use crate::format::{self, number, rate};
+use crate::view::cell::Cell;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
 
-pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
-    let targets = view.targets();
-    let lines: Vec<&ParseLine> = view
-        .result
-        .parsing
-        .iter()
+const PARSING: &str = "parsing";
+
+fn fields<'a>() -> Fields<'a, &'a ParseLine> {
+    use Quantity::{MegabytesPerSecond, Microseconds, Percent};
+    Fields::<&'a ParseLine>::new()
+        .label(PARSING, "parser, size", |line| {
+            format!("{} {}", line.parse.as_str(), exact(line.size_bytes))
+        })
+        .real("", |line| line.cold_s)
+        .shown(PARSING, "cold µs", Microseconds)
+        .real("", |line| line.cold_reading_share)
+        .shown(PARSING, "reading %", Percent)
+        .real("", |line| line.warm_s)
+        .shown(PARSING, "warm µs", Microseconds)
+        .real("", |line| line.warm_reading_share)
+        .shown(PARSING, "reading %", Percent)
+        .real("", |line| line.saved_share)
+        .shown(PARSING, "saved %", Percent)
+        .rank(1)
+        .real("", |line| line.parser_bytes_per_s)
+        .shown(PARSING, "its MB/s", MegabytesPerSecond)
+        .cell(PARSING, "matters MB/s", |line| {
+            Cell::applicable(line.break_even_bytes_per_s, |rate| number(rate / 1e6))
+        })
+}
+
+pub(super) fn draw(
+    page: &mut Page,
+    result: &PageCacheResult,
+    view: &mut View<'_>,
+    targets: &[&str],
+) {
+    let lines = result.own.parsing.iter();
+    let lines: Vec<&ParseLine> = lines
         .filter(|line| targets.contains(&line.target.as_str()))
         .collect();
     if lines.is_empty() {
         return;
     }
     page.heading("parsing", "reading and parsing");
-    let text = |pick: &dyn Fn(&ParseLine) -> String| -> Vec<String> {
-        lines.iter().map(|line| pick(line)).collect()
-    };
-    let several = targets.len() > 1;
-    let mut columns = vec![Column::label(
-        "rows",
-        text(&|line| {
-            let rows = format::rows(&line.rows);
-            rows.trim_start_matches("rows ").to_owned()
-        }),
-    )];
-    if several {
-        columns.push(Column::label("on", text(&|line| line.target.clone())));
+    let rows = lines.iter().map(|line| format::rows(&line.rows));
+    let rows = rows.map(|rows| rows.trim_start_matches("rows ").to_owned());
+    let mut columns = vec![Column::label("rows", rows)];
+    if targets.len() > 1 {
+        columns.push(Column::label(
+            "on",
+            lines.iter().map(|line| line.target.as_str()),
+        ));
     }
-    columns.extend([
-        Column::label(
-            "parser, size",
-            text(&|line| format!("{} {}", line.parse.as_str(), exact(line.size_bytes))),
-        ),
-        Column::number("cold µs", text(&|line| microseconds(line.cold_s))),
-        Column::number(
-            "reading %",
-            text(&|line| number(line.cold_reading_share * 100.0)),
-        ),
-        Column::number("warm µs", text(&|line| microseconds(line.warm_s))),
-        Column::number(
-            "reading %",
-            text(&|line| number(line.warm_reading_share * 100.0)),
-        ),
-        Column::number("saved %", text(&|line| number(line.saved_share * 100.0))).rank(1),
-        Column::number(
-            "its MB/s",
-            text(&|line| number(line.parser_bytes_per_s / 1e6)),
-        ),
-        Column::number(
-            "matters MB/s",
-            text(&|line| {
-                let rate = line.break_even_bytes_per_s;
-                rate.map_or_else(|| NOT_APPLICABLE.to_owned(), |rate| number(rate / 1e6))
-            }),
-        ),
-    ]);
+    columns.extend(fields().columns(&[PARSING], &lines));
     let table = Table::new(0, columns).named("parser against cache");
-    let left_out = table.draw(page);
-    view.unshown.add("reading and parsing", left_out);
+    view.draw(page, "reading and parsing", table);
     page.blank();
     let text = format!(
         "reading %: of the time left of it; saved %: what the cache saves of the warm time; \

@@ -1,6 +1,6 @@
 //! Rows that are not in the state that was asked for: said before anything else.
 
-use super::view::View;
+use super::View;
 use crate::format;
 use crate::view::page::{Page, Tone};
 

@@ -1,61 +1,81 @@
 //! `lab sync`: the answers, then the tables they rest on, then how they were made and
 //! what is missing.
 
-mod comparison;
 mod projection;
-mod rows;
 mod series;
 mod storage;
-mod view;
 
-use iostrata_core::Environment;
-use iostrata_core::sync::SyncResult;
+use iostrata_core::sync::{Call, SyncResult, SyncRow, Write};
 
-use super::facts::Facts;
-use super::heading::{self, Heading};
-use super::made::{self, Made};
-use super::{answers, footnotes};
-use crate::view::lab::Extent;
-use crate::view::page::Page;
-use view::{Numbered, View};
+use super::comparison::{self, Compared};
+use super::rows::{self, Tables};
+use super::view;
+use super::{Extent, Frame, notes};
+use crate::fields::lab::{self, TIMES};
+use crate::lab::Named as _;
+use crate::view::page::{Page, Tone};
 
-/// Adds the experiment to the page.
-pub(super) fn draw(
-    page: &mut Page,
-    environment: &Environment,
-    result: &SyncResult,
-    extent: Extent,
-) {
-    let mut view = View::of(result, extent);
-    let facts: Vec<Facts<'_>> = view.rows.facts();
-    let method = &result.method;
-    let heading = Heading {
-        name: "sync",
-        question: &result.question,
-        interrupted: method.interrupted.then_some(method.planned_rows),
-        targets: &result.targets,
-        rows: &facts,
-    };
-    heading::draw(page, environment, &heading);
+type View<'a> = view::View<'a, SyncRow>;
+type Numbered<'a> = view::Numbered<'a, SyncRow>;
+
+/// The syncs that are compared.
+const COMPARED: [(Call, Write); 3] = [
+    (Call::Fsync, Write::Append),
+    (Call::Fsync, Write::Preallocated),
+    (Call::Fdatasync, Write::Overwrite),
+];
+
+/// Adds what is below the experiment's heading.
+pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a SyncResult, extent: Extent) {
+    let mut view = View::of(&frame.whole, &result.rows, lab::sync(), extent);
     storage::draw(page, result);
-    answers::draw(page, &result.answers);
-    rows::draw(page, &mut view);
-    comparison::draw(page, &mut view);
-    rows::legend(page, &view);
-    series::draw(page, &mut view);
-    projection::draw(page, &mut view);
-    let shown: Vec<Facts<'_>> = view.rows.shown().iter().map(Numbered::facts).collect();
-    footnotes::draw(page, &shown);
-    let made = Made {
-        rows: &facts,
-        hidden: view.rows.hidden(),
-        unshown: &view.unshown,
-        warm_up_runs: method.warm_up_runs,
-        own_cost: None,
-        missing: &result.missing,
-        caveats: &result.caveats,
+    frame.answers(page);
+    let tables = Tables {
+        names: ["rates and latencies", "what reached the device"],
+        head: "per sync",
+        times: |view, head, rows| view.table(head, rows, [], &[TIMES]),
     };
-    made::draw(page, environment, &made);
+    rows::draw(page, &mut view, &tables);
+    let compared = Compared {
+        per: "per sync",
+        is_usual: |row: &SyncRow| {
+            let case = &row.row.case;
+            case.writers == 1 && COMPARED.contains(&(case.call, case.write))
+        },
+        order: |_| 0,
+        heads: |row| (row.title(), row.title()),
+    };
+    comparison::draw(page, &mut view, &result.answers, &compared);
+    legend(page, &view);
+    series::draw(page, &mut view);
+    projection::draw(page, result, &mut view);
+    notes(page, &view);
+    frame.made(page, &view);
+}
+
+/// What the columns of both tables mean.
+fn legend(page: &mut Page, view: &View<'_>) {
+    if view.shown().is_empty() {
+        return;
+    }
+    page.blank();
+    page.styled(
+        0,
+        "latency: from one sync's end to the next one's, write included, in µs; a percentile \
+         stands where ten syncs or more lie beyond it; append: the file grows; overwrite: its \
+         blocks were written before; preallocated: they were allocated and never written; \
+         × 8: eight writers at the same time, each its own file",
+        Tone::Quiet,
+    );
+    let seen = |row: &Numbered<'_>| row.row.per_sync.flushes.is_some();
+    if view.shown().iter().any(seen) {
+        page.styled(
+            0,
+            "per sync: requests that write to the device, by cause, flushes of its cache, and \
+             bytes of the writes",
+            Tone::Quiet,
+        );
+    }
 }
 
 #[cfg(test)]

@@ -1,25 +1,24 @@
 //! What other devices would give, beside how well the model meets this one.
 
-use iostrata_core::sync::{Figures, Projection};
+use iostrata_core::sync::{Figures, Projection, SyncResult};
 
-use super::view::{Numbered, View};
-use crate::format::{NOT_APPLICABLE, microseconds, number, or_not_seen};
-use crate::view::lab::facts::distinct;
+use super::{Numbered, View};
+use crate::format::{microseconds, number};
+use crate::view::cell::Cell;
+use crate::view::lab::view::distinct;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
 
-pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
-    let all = &view.result.projections;
+pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
+    let all = &result.own.projections;
     let others: Vec<&Projection> = all.iter().filter(|one| one.error.is_none()).collect();
     if !others.is_empty() {
         page.heading(
             "projection",
             "projection, not measured: syncs a second of one writer on other devices",
         );
-        let left_out = devices(view, &others)
-            .named("projected syncs a second")
-            .draw(page);
-        view.unshown.add("the projections", left_out);
+        let table = devices(view, &others).named("projected syncs a second");
+        view.draw(page, "the projections", table);
         page.styled(
             0,
             "from the requests that one sync makes here: each cause of write and each flush is \
@@ -31,43 +30,37 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     let checks: Vec<&Projection> = all.iter().filter(|one| one.error.is_some()).collect();
     if !checks.is_empty() {
         page.blank();
-        let left_out = check(view, &checks)
-            .named("check of the projection")
-            .draw(page);
-        view.unshown.add("the check of the projections", left_out);
+        let table = check(view, &checks).named("check of the projection");
+        view.draw(page, "the check of the projections", table);
     }
 }
 
 /// Devices one below the other, a column for each row that was projected.
 fn devices(view: &View<'_>, projections: &[&Projection]) -> Table {
     let devices: Vec<&Figures> = distinct(projections.iter().map(|one| &one.device));
-    let rows = distinct(projections.iter().map(|one| one.row));
-    let figure = |value: fn(&Figures) -> Option<f64>, text: fn(f64) -> String| {
-        let cells = devices
-            .iter()
-            .map(move |device| value(device).map_or_else(|| NOT_APPLICABLE.to_owned(), text));
-        cells.collect::<Vec<String>>()
+    let times = |head: &str, time_s: fn(&Figures) -> f64| {
+        Column::number(
+            head,
+            devices.iter().map(|device| microseconds(time_s(device))),
+        )
     };
+    let rates = devices
+        .iter()
+        .map(|device| Cell::applicable(device.iops, number));
     let mut columns = vec![
-        Column::label("device", devices.iter().map(|device| device.name.clone())),
-        Column::number(
-            "write µs",
-            figure(|device| Some(device.write_s), microseconds),
-        ),
-        Column::number(
-            "flush µs",
-            figure(|device| Some(device.flush_s), microseconds),
-        ),
-        Column::number("IOPS", figure(|device| device.iops, number)).rank(1),
+        Column::label("device", devices.iter().map(|device| device.name.as_str())),
+        times("write µs", |device| device.write_s),
+        times("flush µs", |device| device.flush_s),
+        Column::number("IOPS", rates).rank(1),
     ];
-    for row in rows {
-        let target = view.rows.which(|known| known.number == row);
+    for row in distinct(projections.iter().map(|one| one.row)) {
+        let target = view.which(|known| known.number == row);
         let name = target.first().map_or("", |known| known.target());
         let cells = devices.iter().map(|device| {
             let found = projections
                 .iter()
                 .find(|one| one.row == row && one.device == **device);
-            or_not_seen(found.map(|one| one.syncs_per_s), number)
+            Cell::seen(found.map(|one| one.syncs_per_s), number)
         });
         columns.push(Column::number(&format!("{name} [{row}]"), cells));
     }
@@ -76,51 +69,39 @@ fn devices(view: &View<'_>, projections: &[&Projection]) -> Table {
 
 /// The measured device projected: where the model is right, and where it is not.
 fn check(view: &View<'_>, checks: &[&Projection]) -> Table {
-    let in_full = view.rows.in_full();
+    let in_full = view.in_full();
     let mut others: Vec<&str> = Vec::new();
     let mut drawn: Vec<(&Projection, Numbered<'_>)> = Vec::new();
     for &check in checks {
-        for row in view.rows.which(|row| row.number == check.row) {
+        for row in view.which(|row| row.number == check.row) {
             if in_full.contains(&row.target()) || !others.contains(&row.target()) {
                 others.push(row.target());
                 drawn.push((check, row));
             }
         }
     }
-    let name =
-        |(_, row): &(&Projection, Numbered<'_>)| format!("{} on {}", row.name(), row.target());
-    let names: Vec<String> = drawn.iter().map(name).collect();
-    let checks: Vec<&Projection> = drawn.iter().map(|(check, _)| *check).collect();
+    let figures = |head: &str, value: fn(&Projection) -> Option<f64>, text: fn(f64) -> String| {
+        let cells = drawn
+            .iter()
+            .map(|(check, _)| Cell::seen(value(check), text));
+        Column::number(head, cells)
+    };
     Table::new(
         0,
         vec![
-            Column::row_numbers(checks.iter().map(|one| one.row)),
-            Column::label("check: this device", names),
-            Column::number(
-                "write µs",
-                checks.iter().map(|one| microseconds(one.device.write_s)),
-            )
-            .rank(2),
-            Column::number(
-                "flush µs",
-                checks.iter().map(|one| microseconds(one.device.flush_s)),
-            )
-            .rank(2),
-            Column::number(
-                "projected/s",
-                checks.iter().map(|one| number(one.syncs_per_s)),
+            Column::row_numbers(drawn.iter().map(|(check, _)| check.row)),
+            Column::label(
+                "check: this device",
+                drawn.iter().map(|(_, row)| row.place()),
             ),
-            Column::number(
-                "measured/s",
-                checks
-                    .iter()
-                    .map(|one| or_not_seen(one.measured_per_s, number)),
-            ),
-            Column::number(
+            figures("write µs", |one| Some(one.device.write_s), microseconds).rank(2),
+            figures("flush µs", |one| Some(one.device.flush_s), microseconds).rank(2),
+            figures("projected/s", |one| Some(one.syncs_per_s), number),
+            figures("measured/s", |one| one.measured_per_s, number),
+            figures(
                 "error",
-                checks
-                    .iter()
-                    .map(|one| or_not_seen(one.error, |error| format!("{:+.0} %", error * 100.0))),
+                |one| one.error,
+                |error| format!("{:+.0} %", error * 100.0),
             ),
         ],
     )

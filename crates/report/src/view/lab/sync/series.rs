@@ -1,9 +1,9 @@
 //! Runs second by second, and whether their rate is steady.
 
-use iostrata_core::sync::Second;
-
-use super::view::{Numbered, View};
-use crate::format::{number, or_not_seen};
+use super::{Numbered, View};
+use crate::fields::lab::drawn;
+use crate::format::number;
+use crate::view::cell::Cell;
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -12,10 +12,8 @@ const FEWEST: usize = 2;
 
 /// The series of the targets that are drawn in full; of the others, whether they are steady.
 pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
-    let in_full = view.rows.in_full();
-    let series = view
-        .rows
-        .which(|row| row.row.series.seconds.len() >= FEWEST);
+    let in_full = view.in_full();
+    let series = view.which(|row| row.row.series.seconds.len() >= FEWEST);
     if series.is_empty() {
         return;
     }
@@ -25,15 +23,8 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
         .position(|row| in_full.contains(&row.target()));
     for (position, row) in series.iter().enumerate() {
         if first == Some(position) || (view.extent.all_rows() && in_full.contains(&row.target())) {
-            let left_out = table(row)
-                .named(format!(
-                    "second by second, {} on {}",
-                    row.name(),
-                    row.target()
-                ))
-                .draw(page);
-            let place = format!("the seconds of row {}", row.number);
-            view.unshown.add(&place, left_out);
+            let table = table(row).named(format!("second by second, {}", row.place()));
+            view.draw(page, &format!("the seconds of row {}", row.number), table);
         }
     }
     for row in &series {
@@ -45,26 +36,16 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
 
 fn table(row: &Numbered<'_>) -> Table {
     let seconds = &row.row.series.seconds;
-    let head = format!("{} on {}", row.name(), row.target());
-    let requests = |head: &str, pick: fn(&Second) -> Option<u64>| {
-        let cell = |second: &Second| or_not_seen(pick(second), |count| number(second.per_s(count)));
-        Column::number(head, seconds.iter().map(cell))
-    };
-    let columns = vec![
-        Column::label(
-            &head,
-            (1..=seconds.len()).map(|second| format!("second {second}")),
-        ),
-        Column::number(
-            "syncs/s",
-            seconds.iter().map(|second| number(second.syncs_per_s())),
-        ),
-        requests("data/s", |second| second.data),
-        requests("journal/s", |second| second.journal),
-        requests("commit/s", |second| second.commit),
-        requests("metadata/s", |second| second.metadata),
-        requests("flushes/s", |second| second.flushes),
-    ];
+    let mut columns = vec![Column::label(
+        &row.place(),
+        (1..=seconds.len()).map(|second| format!("second {second}")),
+    )];
+    columns.extend(drawn(seconds).into_iter().map(|(what, pick)| {
+        let cells = seconds
+            .iter()
+            .map(|second| Cell::seen(pick(second), |count| number(second.per_s(count))));
+        Column::number(&format!("{what}/s"), cells)
+    }));
     Table::new(0, columns)
 }
 
@@ -79,7 +60,7 @@ fn steadiness(row: &Numbered<'_>) -> Option<String> {
         percent(found.range),
         percent(found.slope)
     );
-    let name = format!("{} on {}", row.name(), row.target());
+    let name = row.place();
     let seconds = series.seconds.len();
     Some(match (found.steady, found.warm_up_seconds) {
         (true, 0) => format!("{name}: steady from the first of {seconds} seconds: {figures}"),

@@ -4,7 +4,7 @@
 use iostrata_core::environment::Device;
 use iostrata_core::sync::SyncResult;
 
-use crate::view::lab::facts::distinct;
+use crate::view::lab::view::distinct;
 use crate::view::page::{GLUE, Page, SEPARATOR};
 
 pub(super) fn draw(page: &mut Page, result: &SyncResult) {
@@ -20,6 +20,7 @@ pub(super) fn draw(page: &mut Page, result: &SyncResult) {
     let settings: Vec<String> = result
         .settings
         .iter()
+        .flatten()
         .filter(|setting| setting.name.starts_with("vm."))
         .map(|setting| format!("{} {}", setting.name, setting.value).replace(' ', GLUE))
         .collect();

@@ -57,10 +57,10 @@ fn spoil(result: &mut LabResult) {
             calls.insert(HOSTILE.to_owned(), calls["write"]);
         }
     }
-    for timeline in &mut experiment.timelines {
+    for timeline in &mut experiment.own.timelines {
         timeline.target = format!("{HOSTILE}{}", timeline.target);
     }
-    for runtime in &mut experiment.runtimes {
+    for runtime in &mut experiment.own.runtimes {
         runtime.runtime = HOSTILE.to_owned();
         runtime.version = HOSTILE.to_owned();
         runtime.api = HOSTILE.repeat(9);

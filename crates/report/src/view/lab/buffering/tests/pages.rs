@@ -209,7 +209,7 @@ fn columns_without_a_value_are_named_and_never_zero() {
     let experiment = buffering(&mut result);
     experiment.targets.truncate(1);
     experiment.rows.truncate(2);
-    experiment.timelines.clear();
+    experiment.own.timelines.clear();
     for row in &mut experiment.rows {
         row.row.evidence = Evidence::default();
         row.per_write = PerWrite::default();
@@ -267,8 +267,8 @@ fn nothing_measured_is_said() {
     let mut result = result();
     let experiment = buffering(&mut result);
     experiment.rows.clear();
-    experiment.timelines.clear();
-    experiment.runtimes.clear();
+    experiment.own.timelines.clear();
+    experiment.own.runtimes.clear();
     experiment.answers.clear();
     experiment.missing.clear();
     insta::assert_snapshot!(plain(&result, 80), @r"

@@ -2,79 +2,49 @@
 //! by second, and one percentile without enough samples.
 
 use iostrata_core::doctor::Setting;
-use iostrata_core::environment::{Backend, Device, Environment, Target};
-use iostrata_core::evidence::{DeviceCounts, Evidence, RequestCount};
-use iostrata_core::lab::{Experiment, Interference, LabResult, MeasuredTarget, Row, SCHEMA};
+use iostrata_core::environment::{Device, Target};
+use iostrata_core::evidence::{DeviceCounts, Evidence};
+use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget, Method};
 use iostrata_core::sync::{
-    Bucket, Call, Case, Counted, DEVICES, Latency, Method, QUESTION, Second, SyncResult, SyncRow,
-    Write, answers, calibrated, projections,
+    Bucket, Call, Case, Counted, DEVICES, Latency, Projected, QUESTION, Second, SyncResult,
+    SyncRow, Write, answers, calibrated, projections,
 };
-use iostrata_core::timing::{Sample, Timing};
+
+use crate::fixture;
 
 const SYNCS: u64 = 1000;
 
 fn target(name: &str, image: bool, journal: bool, disks: &[&str]) -> MeasuredTarget {
     let disk = |name: &&str| Device {
-        name: (*name).to_owned(),
-        model: None,
         rotational: Some(true),
         write_cache: Some("write back".to_owned()),
         fua: Some(false),
         scheduler: Some("mq-deadline".to_owned()),
+        ..fixture::disk(name)
     };
-    MeasuredTarget {
-        name: name.to_owned(),
-        image,
-        storage: Target {
-            path: "/data".to_owned(),
-            filesystem: "ext4".to_owned(),
-            mount_options: "rw,relatime".to_owned(),
-            journal: Some(journal),
-            devices: disks.iter().map(disk).collect(),
-        },
-    }
+    let storage = Target {
+        journal: Some(journal),
+        ..fixture::storage("/data", "rw,relatime", disks.iter().map(disk).collect())
+    };
+    fixture::measured(name, image, storage)
 }
 
-/// Data, journal, commit, metadata requests of 4096 bytes, and flushes, per sync.
 fn asking(per_sync: [u64; 5]) -> Evidence {
-    let [data, journal, commit, metadata, flushes] = per_sync;
-    let request = |each: u64| RequestCount {
-        count: each * SYNCS,
-        bytes: each * SYNCS * 4096,
-        time_s: 0.0,
-    };
     Evidence {
         device: Some(DeviceCounts {
-            data: request(data),
-            journal: request(journal),
-            commit: request(commit),
-            metadata: request(metadata),
-            flushes: flushes * SYNCS,
-            flush_time_s: 0.04 * flushes as f64,
-            ..DeviceCounts::default()
+            flush_time_s: 0.04 * per_sync[4] as f64,
+            ..fixture::asking(SYNCS, per_sync)
         }),
         ..Evidence::default()
     }
 }
 
 fn row(target: &str, case: Case, times_us: [f64; 5], evidence: Evidence) -> SyncRow {
-    let samples = times_us.map(|time_us| Sample {
-        real_s: time_us * 1e-6 * SYNCS as f64,
-        user_s: 0.001,
-        system_s: 0.02,
-    });
-    let row = Row {
-        case,
-        target: target.to_owned(),
-        timing: Timing::from_samples(&samples),
-        evidence,
-        interference: Interference {
-            steal_s: Some(0.0),
-            other_cpu_s: Some(0.5),
-            other_requests: Some(0),
-        },
-        notes: Vec::new(),
-    };
+    let times_s = times_us.map(|time_us| time_us * 1e-6 * SYNCS as f64);
+    let timing = fixture::timing(&times_s, |_| (0.001, 0.02));
+    let mut row = fixture::row(case, target, timing);
+    row.evidence = evidence;
+    row.interference.other_cpu_s = Some(0.5);
     let bucket = |(upto_us, count): (u64, u64)| Bucket {
         upto_ns: upto_us * 1000,
         count,
@@ -97,6 +67,7 @@ fn second(syncs: u64) -> Second {
         journal: Some(0),
         commit: Some(0),
         metadata: Some(syncs + 3),
+        unknown: Some(0),
         flushes: Some(syncs),
     }
 }
@@ -143,43 +114,36 @@ pub(super) fn result() -> LabResult {
             target("ext4", true, true, &["loop0", "vda"]),
         ],
         rows: rows(),
-        calibrations: vec![
-            calibrated("host", 24e-6, 60e-6, 1000),
-            calibrated("ext4", 40e-6, 90e-6, 1000),
-        ],
-        projections: Vec::new(),
+        own: Projected {
+            calibrations: vec![
+                calibrated("host", 24e-6, 60e-6, 1000),
+                calibrated("ext4", 40e-6, 90e-6, 1000),
+            ],
+            projections: Vec::new(),
+        },
         answers: Vec::new(),
-        settings: vec![
+        settings: Some(vec![
             setting("vm.dirty_background_ratio", "10 %"),
             setting("vm.dirty_expire_centisecs", "30 s"),
             setting("vda scheduler", "mq-deadline"),
-        ],
+        ]),
         caveats: vec!["host is shared: requests of others are among them".to_owned()],
         missing: Vec::new(),
         method: Method {
             timing_runs: (5, 9),
             warm_up_runs: 6,
+            own: (),
             interrupted: false,
             planned_rows: 6,
         },
     };
     let devices = [DEVICES[0].figures(), DEVICES[5].figures()];
-    sync.projections = projections(&sync, &devices);
+    sync.own.projections = projections(&sync, &devices);
     sync.answers = answers(&sync);
-    LabResult {
-        schema: SCHEMA.to_owned(),
-        environment: Environment {
-            kernel: "6.18.0".to_owned(),
-            cpus: 2,
-            memory_bytes: 8 << 30,
-            virtualization: Some("virtual machine (KVM)".to_owned()),
-            target: sync.targets[0].storage.clone(),
-            backend: Backend::Ebpf,
-            iostrata_version: "0.0.0".to_owned(),
-            ways: Vec::new(),
-        },
-        experiments: vec![Experiment::Sync(sync)],
-    }
+    let mut environment = fixture::environment("6.18.0", 8, sync.targets[0].storage.clone());
+    environment.virtualization = Some("virtual machine (KVM)".to_owned());
+    environment.iostrata_version = "0.0.0".to_owned();
+    fixture::lab(environment, Experiment::Sync(sync))
 }
 
 /// The only experiment.

@@ -51,10 +51,10 @@ fn spoil(result: &mut LabResult) {
         row.row.notes = vec![HOSTILE.to_owned()];
         row.row.evidence.missing = vec![Gap::new(HOSTILE, HOSTILE)];
     }
-    for projection in &mut experiment.projections {
+    for projection in &mut experiment.own.projections {
         projection.device.name = HOSTILE.to_owned();
     }
-    for setting in &mut experiment.settings {
+    for setting in experiment.settings.iter_mut().flatten() {
         setting.value = HOSTILE.repeat(9);
     }
     experiment.answers[0].because = HOSTILE.repeat(30);
@@ -85,10 +85,20 @@ fn without_evidence_rates_remain() {
             (second.metadata, second.flushes) = (None, None);
         }
     }
-    sync(&mut blind).projections.clear();
+    sync(&mut blind).own.projections.clear();
     let text = plain(&blind, 100);
     assert!(!text.contains("metadata  flushes"), "{text}");
     assert!(!text.contains("projection"), "{text}");
     assert!(text.contains("second 1"), "{text}");
     assert!(text.contains("without any value in"), "{text}");
+}
+
+#[test]
+fn writes_of_unknown_cause_are_in_the_seconds_where_there_were_any() {
+    let mut seen = result();
+    assert!(!plain(&seen, 200).contains("unknown/s"));
+    let mut rows = sync(&mut seen).rows.iter_mut();
+    let second = rows.find_map(|row| row.series.seconds.first_mut());
+    second.unwrap().unknown = Some(7);
+    assert!(plain(&seen, 200).contains("unknown/s"));
 }

@@ -1,0 +1,95 @@
+//! What is asked of the device for each record or sync.
+
+use super::figures::requests;
+use super::rows::{Judged, TargetRows, numbers};
+use super::{Finding, Missing, Pair, Relation, SAME_WITHIN};
+use crate::answer::Verdict;
+use crate::evidence::DeviceCounts;
+
+/// What one record or sync asks of the device.
+pub(crate) struct Requests([(&'static str, f64); 6]);
+
+/// Requests may differ by this much and count as the same: the journal's checkpoints and the
+/// allocation of blocks fall where they like.
+const SAME_REQUESTS: f64 = 0.1;
+
+impl Requests {
+    /// Of these counts, each divided.
+    pub(super) fn of(device: &DeviceCounts, each: impl Fn(u64) -> f64) -> Self {
+        Self([
+            ("data", each(device.data.count)),
+            ("journal", each(device.journal.count)),
+            ("commit", each(device.commit.count)),
+            ("metadata", each(device.metadata.count)),
+            ("unknown", each(device.unknown.count)),
+            ("flushes", each(device.flushes)),
+        ])
+    }
+
+    /// Whether each cause is asked for as often, within a tenth of a request or
+    /// of the count.
+    pub(crate) fn same_as(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|((_, ours), (_, theirs))| {
+            (ours - theirs).abs() <= SAME_REQUESTS * f64::max(1.0, f64::max(*ours, *theirs))
+        })
+    }
+
+    /// All of them, flushes included.
+    pub(crate) fn sum(&self) -> f64 {
+        self.0.iter().map(|(_, each)| each).sum()
+    }
+
+    /// Requests of a cause.
+    pub(crate) fn by(&self, cause: &str) -> f64 {
+        let wanted = |(name, _): &&(&str, f64)| *name == cause;
+        self.0.iter().find(wanted).map_or(0.0, |(_, each)| *each)
+    }
+}
+
+impl std::fmt::Display for Requests {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&requests(&self.0))
+    }
+}
+
+/// Whether a row of the first kind takes longer than one of the second.
+///
+/// Decided by what the device is asked for where that was seen: with the same requests the
+/// second saves nothing, whatever two noisy times say. `words` tell the times, `per` stands
+/// behind requests, and `unseen` says why there are none.
+pub(crate) fn longer_by_requests<R: Judged, X>(
+    target: &TargetRows<'_, R, X>,
+    kinds: [R::Kind; 2],
+    (words, per): (&str, &str),
+    unseen: impl FnOnce(&Missing) -> String,
+) -> Result<Finding, Missing> {
+    let rows = target.smallest(kinds)?;
+    let [ours, theirs] = &rows;
+    let pair = Pair::of(target, rows);
+    let time = pair.as_ref().map(|pair| pair.time).map_err(Missing::clone);
+    let (verdict, reason) = match (ours.requests(), theirs.requests()) {
+        // Far cheaper with the same requests: nothing seen here explains it.
+        (Ok(full), Ok(less)) if full.same_as(&less) => {
+            let far =
+                time.is_ok_and(|time| time.is(Relation::Above(SAME_WITHIN)) == Verdict::Holds);
+            let (verdict, yet) = if far {
+                (Verdict::Inconclusive, "yet ")
+            } else {
+                (Verdict::Refuted, "")
+            };
+            (verdict, format!("{yet}both ask the device for {full}{per}"))
+        }
+        (Ok(full), Ok(less)) => {
+            let names = (ours.row.name(), theirs.row.name());
+            let reason = format!("{} asks for {full}, {} for {less}{per}", names.0, names.1);
+            (time?.is(Relation::LONGER), reason)
+        }
+        (Err(why), _) | (_, Err(why)) => (time?.is(Relation::LONGER), unseen(&why)),
+    };
+    let times = pair.map_or_else(|_| ours.size() + ": ", |pair| pair.words(words) + "; ");
+    Ok(Finding {
+        verdict,
+        because: times + &reason,
+        rows: numbers(&rows),
+    })
+}

@@ -1,0 +1,250 @@
+//! The result of `iostrata lab`: `iostrata.lab/1`.
+
+mod case;
+
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::atime::AtimeResult;
+use crate::buffering::BufferingResult;
+use crate::copy::CopyResult;
+use crate::doctor::Setting;
+use crate::environment::{Environment, Target};
+use crate::evidence::Evidence;
+use crate::op::Gap;
+use crate::page_cache::PageCacheResult;
+use crate::sync::SyncResult;
+use crate::timing::Timing;
+pub use case::Case;
+
+/// The schema name written into every lab result.
+pub const SCHEMA: &str = "iostrata.lab/1";
+
+/// A whole lab run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LabResult {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Machine and storage.
+    pub environment: Environment,
+    /// Experiments in the order they ran.
+    pub experiments: Vec<Experiment>,
+}
+
+/// One experiment's result, told apart by `id`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "id", rename_all = "kebab-case")]
+pub enum Experiment {
+    /// `buffering`.
+    Buffering(BufferingResult),
+    /// `page-cache`.
+    PageCache(PageCacheResult),
+    /// `sync`.
+    Sync(SyncResult),
+    /// `atime`.
+    Atime(AtimeResult),
+    /// `copy`.
+    Copy(CopyResult),
+}
+
+impl Experiment {
+    /// What it has as every experiment does.
+    pub fn shared(&self) -> Shared<'_> {
+        match self {
+            Self::Buffering(result) => result.shared("buffering"),
+            Self::PageCache(result) => result.shared("page-cache"),
+            Self::Sync(result) => result.shared("sync"),
+            Self::Atime(result) => result.shared("atime"),
+            Self::Copy(result) => result.shared("copy"),
+        }
+    }
+
+    /// Rows it has.
+    pub fn rows(&self) -> usize {
+        self.shared().rows
+    }
+
+    /// What is not there, and why.
+    pub fn missing_mut(&mut self) -> &mut Vec<Gap> {
+        match self {
+            Self::Buffering(result) => &mut result.missing,
+            Self::PageCache(result) => &mut result.missing,
+            Self::Sync(result) => &mut result.missing,
+            Self::Atime(result) => &mut result.missing,
+            Self::Copy(result) => &mut result.missing,
+        }
+    }
+}
+
+/// The result of an experiment: rows `R`, and what only this experiment has, `O`. `M` is what
+/// only its [`Method`] has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExperimentResult<R, O, M = ()> {
+    /// What it answers.
+    pub question: String,
+    /// File systems measured.
+    pub targets: Vec<MeasuredTarget>,
+    /// One row per case and target.
+    pub rows: Vec<R>,
+    /// What only this experiment has.
+    #[serde(flatten)]
+    pub own: O,
+    /// Verdicts.
+    pub answers: Vec<Answer>,
+    /// Settings of the storage under the directory, where they decide what is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Vec<Setting>>,
+    /// Properties of this machine that limit what the rows mean.
+    pub caveats: Vec<String>,
+    /// Cases and other parts of the experiment that are not there, and why.
+    #[serde(default)]
+    pub missing: Vec<Gap>,
+    /// How the timing runs were made.
+    pub method: Method<M>,
+}
+
+/// How the figures of an experiment were made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Method<M = ()> {
+    /// Timing runs per case: fewest and most.
+    pub timing_runs: (usize, usize),
+    /// Runs made before those, one a case, that are not among the samples.
+    #[serde(default)]
+    pub warm_up_runs: usize,
+    /// What only this experiment has.
+    #[serde(flatten)]
+    pub own: M,
+    /// Whether the run ended before all rows were done.
+    pub interrupted: bool,
+    /// Rows that were asked for: every case on every target. Fewer are there when
+    /// the run was interrupted.
+    pub planned_rows: usize,
+}
+
+/// What the measuring itself costs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct OwnCost {
+    /// Nanoseconds per operation that the measuring loop itself costs, measured with an
+    /// operation that does nothing.
+    pub own_cost_ns: Option<f64>,
+}
+
+/// What every experiment's result has, whatever its rows are.
+#[derive(Debug, Clone, Copy)]
+pub struct Shared<'a> {
+    /// Name of the experiment, as in the JSON.
+    pub id: &'static str,
+    /// File systems measured.
+    pub targets: &'a [MeasuredTarget],
+    /// Rows there are.
+    pub rows: usize,
+    /// Verdicts.
+    pub answers: &'a [Answer],
+    /// What is not there, and why.
+    pub missing: &'a [Gap],
+    /// Timing runs per case: fewest and most.
+    pub timing_runs: (usize, usize),
+    /// Whether the run ended before all rows were done.
+    pub interrupted: bool,
+}
+
+impl<R, O, M> ExperimentResult<R, O, M> {
+    fn shared(&self, id: &'static str) -> Shared<'_> {
+        Shared {
+            id,
+            targets: &self.targets,
+            rows: self.rows.len(),
+            answers: &self.answers,
+            missing: &self.missing,
+            timing_runs: self.method.timing_runs,
+            interrupted: self.method.interrupted,
+        }
+    }
+
+    /// The rows with their 1-based numbers.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &R)> {
+        (1..).zip(&self.rows)
+    }
+}
+
+/// A file system that was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MeasuredTarget {
+    /// Name used in rows: `host`, `ext4`, `xfs` ...
+    pub name: String,
+    /// Whether iostrata made it, on a loop device that nobody else uses.
+    pub image: bool,
+    /// Directory, mount and devices.
+    #[serde(flatten)]
+    pub storage: Target,
+}
+
+impl MeasuredTarget {
+    /// Whether its file system lives in memory, and asks no device for anything.
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self.storage.filesystem.as_str(), "tmpfs" | "ramfs")
+    }
+}
+
+/// One case on one target.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Row<C> {
+    /// What was done.
+    pub case: C,
+    /// Name of the target it was done on.
+    pub target: String,
+    /// Times, from runs with no probe attached. `null` when no run finished.
+    pub timing: Option<Timing>,
+    /// Counts, from a separate observed run.
+    pub evidence: Evidence,
+    /// What disturbed the row.
+    pub interference: Interference,
+    /// What the reader must know about this row.
+    pub notes: Vec<String>,
+}
+
+impl<C: Case> Row<C> {
+    /// `sync/fsync/append/1024/1/ext4`: the experiment, the values of the case in their order,
+    /// and the target. It is the same in every run and on every machine. Rows that were found in
+    /// another state than they were asked for may share it with others.
+    pub fn id(&self) -> String {
+        let mut parts = vec![C::EXPERIMENT.to_owned()];
+        // Cases are structures of names and numbers, which all can be written as JSON.
+        if let Ok(Value::Object(case)) = serde_json::to_value(&self.case) {
+            parts.extend(case.into_iter().map(|(_, value)| match value {
+                Value::String(name) => name,
+                other => other.to_string(),
+            }));
+        }
+        parts.push(self.target.clone());
+        parts.join("/")
+    }
+}
+
+/// With its id, which follows from the rest and is not read back.
+impl<C: Case> Serialize for Row<C> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut row = serializer.serialize_struct("Row", 7)?;
+        row.serialize_field("id", &self.id())?;
+        row.serialize_field("case", &self.case)?;
+        row.serialize_field("target", &self.target)?;
+        row.serialize_field("timing", &self.timing)?;
+        row.serialize_field("evidence", &self.evidence)?;
+        row.serialize_field("interference", &self.interference)?;
+        row.serialize_field("notes", &self.notes)?;
+        row.end()
+    }
+}
+
+/// What else the machine did while a row was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Interference {
+    /// CPU seconds the hypervisor took away during the timing runs.
+    pub steal_s: Option<f64>,
+    /// CPU seconds other processes used during the timing runs.
+    pub other_cpu_s: Option<f64>,
+    /// Block requests of other files on the same disk during the observed run.
+    pub other_requests: Option<u64>,
+}

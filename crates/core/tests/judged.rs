@@ -1,0 +1,129 @@
+//! Saved results, judged again and written again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use iostrata_core::answer::Answer;
+use iostrata_core::lab::{Experiment, LabResult};
+use serde_json::Value;
+
+use iostrata_core::{atime, buffering, copy, page_cache, sync};
+
+/// Results that were measured, one experiment each.
+const SAVED: [&str; 6] = [
+    "crates/report/tests/browser/saved/buffering.json",
+    "crates/report/tests/browser/saved/page-cache.json",
+    "crates/report/tests/browser/saved/sync.json",
+    "crates/report/tests/browser/saved/atime.json",
+    "crates/report/tests/browser/saved/copy.json",
+    "docs/results/quick.json",
+];
+
+fn read(path: &str) -> String {
+    fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../..")
+            .join(path),
+    )
+    .expect("the checkout has the saved results")
+}
+
+fn answers(experiment: &Experiment) -> Vec<Answer> {
+    match experiment {
+        Experiment::Buffering(result) => buffering::answers(result),
+        Experiment::PageCache(result) => page_cache::answers(result),
+        Experiment::Sync(result) => sync::answers(result),
+        Experiment::Atime(result) => atime::answers(result),
+        Experiment::Copy(result) => copy::answers(result),
+    }
+}
+
+#[test]
+fn the_same_rows_have_the_same_answers() {
+    for path in SAVED {
+        let saved: LabResult = serde_json::from_str(&read(path)).unwrap();
+        for experiment in &saved.experiments {
+            let judged = answers(experiment);
+            // Older results do not cite rows by their ids.
+            let judged: Vec<Answer> = judged.into_iter().map(without_ids).collect();
+            let saved: Vec<Answer> = experiment.shared().answers.to_vec();
+            let saved: Vec<Answer> = saved.into_iter().map(without_ids).collect();
+            assert_eq!(judged, saved, "{path}");
+        }
+    }
+}
+
+fn without_ids(answer: Answer) -> Answer {
+    Answer {
+        row_ids: Vec::new(),
+        ..answer
+    }
+}
+
+/// Of each row, the values of its case and its target, joined by hand.
+#[test]
+fn rows_have_ids_that_answers_cite() {
+    for path in SAVED {
+        let saved: LabResult = serde_json::from_str(&read(path)).unwrap();
+        for experiment in &saved.experiments {
+            let written = serde_json::to_value(experiment).unwrap();
+            let ids: Vec<&str> = written["rows"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| {
+                    let id = row["id"].as_str().unwrap();
+                    let mut parts: Vec<String> = row["case"]
+                        .as_object()
+                        .unwrap()
+                        .values()
+                        .map(|value| value.to_string().replace('"', ""))
+                        .collect();
+                    parts.insert(0, experiment.shared().id.to_owned());
+                    parts.push(row["target"].as_str().unwrap().to_owned());
+                    assert_eq!(id, parts.join("/"), "{path}");
+                    id
+                })
+                .collect();
+            let unique: BTreeSet<&&str> = ids.iter().collect();
+            assert_eq!(unique.len(), ids.len(), "{path}: {ids:?}");
+            for answer in answers(experiment) {
+                let cited: Vec<&str> = answer.rows.iter().map(|row| ids[row - 1]).collect();
+                assert_eq!(answer.row_ids, cited, "{path}");
+            }
+        }
+    }
+    let sync: LabResult = serde_json::from_str(&read(SAVED[2])).unwrap();
+    let written = serde_json::to_value(&sync).unwrap();
+    let id = &written["experiments"][0]["rows"][0]["id"];
+    assert_eq!(id, "sync/fsync/append/1024/1/ext4");
+}
+
+/// Whether all of `before` is in `after` with the same names, values and order; fields may be added.
+fn is_kept(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            let names = after.keys().filter(|name| before.contains_key(*name));
+            names.eq(before.keys())
+                && before
+                    .iter()
+                    .all(|(name, value)| is_kept(value, &after[name]))
+        }
+        (Value::Array(before), Value::Array(after)) => {
+            let mut pairs = before.iter().zip(after);
+            before.len() == after.len() && pairs.all(|(before, after)| is_kept(before, after))
+        }
+        _ => before == after,
+    }
+}
+
+#[test]
+fn what_was_read_is_written_as_it_was() {
+    for path in SAVED {
+        let before: Value = serde_json::from_str(&read(path)).unwrap();
+        let saved: LabResult = serde_json::from_value(before.clone()).unwrap();
+        let after = serde_json::to_value(&saved).unwrap();
+        assert!(is_kept(&before, &after), "{path}");
+    }
+}

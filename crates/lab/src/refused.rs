@@ -1,0 +1,59 @@
+//! What a target or this kernel refuses of an experiment's cases, found before anything is timed.
+
+use iostrata_core::Gap;
+
+use crate::target::Target;
+
+/// What cases may have and here cannot, with the reasons.
+pub(crate) struct Refused<C> {
+    parts: Vec<Part<C>>,
+}
+
+struct Part<C> {
+    what: &'static str,
+    why: String,
+    is_in: Box<dyn Fn(&C) -> bool>,
+}
+
+impl<C> Refused<C> {
+    /// Nothing is refused yet.
+    pub(crate) fn nothing() -> Self {
+        Self { parts: Vec::new() }
+    }
+
+    /// Adds what is refused, and which cases have it.
+    pub(crate) fn add(
+        &mut self,
+        what: &'static str,
+        why: impl Into<String>,
+        is_in: impl Fn(&C) -> bool + 'static,
+    ) {
+        self.parts.push(Part {
+            what,
+            why: why.into(),
+            is_in: Box::new(is_in),
+        });
+    }
+
+    /// Why the case cannot be measured; `None` when it can.
+    pub(crate) fn why(&self, case: &C) -> Option<&str> {
+        let part = self.parts.iter().find(|part| (part.is_in)(case));
+        part.map(|part| part.why.as_str())
+    }
+
+    /// The cases that can be measured.
+    pub(crate) fn possible<'a>(&self, cases: &'a [C]) -> impl Iterator<Item = &'a C> {
+        cases.iter().filter(|case| self.why(case).is_none())
+    }
+
+    /// What is left out of these cases on this target.
+    pub(crate) fn gaps(&self, target: &Target, cases: &[C]) -> Vec<Gap> {
+        let asked = self
+            .parts
+            .iter()
+            .filter(|part| cases.iter().any(&part.is_in));
+        asked
+            .map(|part| Gap::new(format!("{} on {}", part.what, target.name), &*part.why))
+            .collect()
+    }
+}

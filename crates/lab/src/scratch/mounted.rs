@@ -1,0 +1,73 @@
+//! A mount of our own in the scratch directory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::mount::{UnmountFlags, unmount};
+
+use super::error::Leftover;
+
+/// A mount can be busy for a moment after the last file in it was closed.
+const UNMOUNT_ATTEMPTS: u32 = 20;
+const UNMOUNT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What is mounted at a path, unmounted on drop.
+#[derive(Debug)]
+pub(super) struct Mounted {
+    path: PathBuf,
+    ended: bool,
+}
+
+impl Mounted {
+    /// What was just mounted at `path`.
+    pub(super) fn at(path: PathBuf) -> Self {
+        Self { path, ended: false }
+    }
+
+    /// Path of its root directory.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Unmounts now.
+    pub(super) fn close(mut self) -> Result<(), Leftover> {
+        self.ended = true;
+        unmount_patiently(&self.path)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `close`.
+        if !self.ended {
+            drop(unmount_patiently(&self.path));
+        }
+    }
+}
+
+/// Unmounts what is at `path`, waiting a little for its last user.
+fn unmount_patiently(path: &Path) -> Result<(), Leftover> {
+    let mut outcome = unmount(path, UnmountFlags::NOFOLLOW);
+    for _ in 1..UNMOUNT_ATTEMPTS {
+        if outcome != Err(Errno::BUSY) {
+            break;
+        }
+        thread::sleep(UNMOUNT_PAUSE);
+        outcome = unmount(path, UnmountFlags::NOFOLLOW);
+    }
+    let Err(errno) = outcome else {
+        return Ok(());
+    };
+    let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
+    let then = match unmount(path, flags) {
+        Ok(()) => "detached instead, the kernel unmounts it when its last user ends".to_owned(),
+        Err(errno) => format!("nor detached: {}", io::Error::from(errno)),
+    };
+    Err(Leftover {
+        path: path.to_owned(),
+        cause: format!("{}; {then}", io::Error::from(errno)),
+    })
+}

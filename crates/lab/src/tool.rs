@@ -1,0 +1,117 @@
+//! Programs of this machine that a part of an experiment needs, and parts that cannot be done.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
+use std::process::{Command, Stdio};
+
+use iostrata_core::Gap;
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::engine::{EngineError, Process};
+use crate::error::LabError;
+
+/// Why a part of an experiment was not done.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// It cannot be done here; the reason is for the user.
+    Unusable(String),
+    /// The program of this name is not there.
+    NotInstalled(String),
+    /// The run is to end.
+    Stop(LabError),
+}
+
+impl From<LabError> for Trouble {
+    fn from(error: LabError) -> Self {
+        Self::Stop(error)
+    }
+}
+
+impl From<EngineError> for Trouble {
+    fn from(error: EngineError) -> Self {
+        Self::Stop(error.into())
+    }
+}
+
+/// What was done of a part, or that `what` is missing and why.
+pub(crate) fn or_gap<T>(
+    outcome: Result<T, Trouble>,
+    what: impl Into<String>,
+) -> Result<Result<T, Gap>, LabError> {
+    match outcome {
+        Ok(done) => Ok(Ok(done)),
+        Err(Trouble::Unusable(why)) => Ok(Err(Gap::new(what, why))),
+        Err(Trouble::NotInstalled(name)) => {
+            let why = format!("not installed: no {name} in PATH");
+            Ok(Err(Gap::new(what, why)))
+        }
+        Err(Trouble::Stop(error)) => Err(error),
+    }
+}
+
+/// Runs a program to its end, without input, and gives its standard output.
+pub(crate) fn run(command: &mut Command, stop: &dyn Fn() -> bool) -> Result<String, Trouble> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let unusable = |error: io::Error| Trouble::Unusable(format!("cannot run {name}: {error}"));
+    // Files, not pipes: nobody has to read while the program runs.
+    let file = || memfd_create(&*name, MemfdFlags::CLOEXEC).map(File::from);
+    let opened = file().and_then(|output| Ok((output, file()?)));
+    let (mut output, mut errors) = opened.map_err(|errno| unusable(errno.into()))?;
+    command
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().map_err(unusable)?)
+        .stderr(errors.try_clone().map_err(unusable)?);
+    let mut process = match Process::start(command) {
+        Ok(process) => process,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Trouble::NotInstalled(name));
+        }
+        Err(error) => return Err(unusable(error)),
+    };
+    let status = process.wait(stop)?;
+    if !status.success() {
+        let said = first_line(&text(&mut errors).unwrap_or_default());
+        let why = format!("{name} failed ({status}){said}");
+        return Err(Trouble::Unusable(why));
+    }
+    text(&mut output).map_err(unusable)
+}
+
+fn text(file: &mut File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The first line of what was said, after a colon; empty when nothing was.
+pub(crate) fn first_line(said: &str) -> String {
+    let line = said.lines().next().map(|line| format!(": {line}"));
+    line.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Result<String, Trouble> {
+        run(Command::new("sh").args(["-c", script]), &|| false)
+    }
+
+    fn why(outcome: Result<String, Trouble>) -> String {
+        or_gap(outcome, "it").unwrap().unwrap_err().why
+    }
+
+    #[test]
+    fn the_standard_output_is_given_alone() {
+        assert_eq!(shell("echo said; echo other >&2").unwrap(), "said\n");
+    }
+
+    #[test]
+    fn a_program_that_fails_is_named_with_what_it_said_first() {
+        let said = why(shell("echo broken >&2; echo more >&2; exit 3"));
+        assert_eq!(said, "sh failed (exit status: 3): broken");
+        let none = why(run(&mut Command::new("no-such-program"), &|| false));
+        assert_eq!(none, "not installed: no no-such-program in PATH");
+    }
+}

@@ -1,0 +1,93 @@
+//! Device requests of a trace by cause.
+
+use std::iter::once;
+
+use iostrata_core::evidence::{DeviceCounts, Evidence, OfCause};
+
+use super::Numbered;
+use crate::export::table::Table;
+use crate::fields::Fields;
+
+/// Requests of one cause: the least and the most of each figure, which are the same where it is
+/// exact.
+pub(in crate::export) struct Requested {
+    pub(in crate::export) after_exit: bool,
+    pub(in crate::export) cause: &'static str,
+    /// `None` when the device was not observed; flushes and discards carry no bytes, and
+    /// discards are not timed.
+    pub(in crate::export) count: Option<(u64, u64)>,
+    pub(in crate::export) bytes: Option<(u64, u64)>,
+    pub(in crate::export) time_s: Option<(f64, f64)>,
+}
+
+fn exact<T: PartialEq + Copy>(figure: Option<(T, T)>) -> Option<T> {
+    figure
+        .filter(|(least, most)| least == most)
+        .map(|(least, _)| least)
+}
+
+/// The least and the most of what is not exact.
+fn shared_of<T: PartialEq + Copy>(figure: Option<(T, T)>) -> (Option<T>, Option<T>) {
+    figure.filter(|(least, most)| least != most).unzip()
+}
+
+/// Those of each run and each file, while it ran and after its end.
+pub(super) fn requests<'a>(results: &'a Numbered<'a>) -> Table<'a> {
+    /// Numbers of the result, and of the file; `None` for the whole run.
+    type Row = (u64, Option<u64>, Requested);
+    let columns = Fields::<Row>::new()
+        .count("result", |row| row.0)
+        .count("file", |row| row.1)
+        .flag("after_exit", |row| row.2.after_exit)
+        .text("cause", |row| row.2.cause)
+        .count("count", |row| exact(row.2.count))
+        .count("bytes", |row| exact(row.2.bytes))
+        .real("time_s", |row| exact(row.2.time_s))
+        .count("count_at_least", |row| shared_of(row.2.count).0)
+        .count("count_at_most", |row| shared_of(row.2.count).1)
+        .count("bytes_at_least", |row| shared_of(row.2.bytes).0)
+        .count("bytes_at_most", |row| shared_of(row.2.bytes).1)
+        .real("time_at_least_s", |row| shared_of(row.2.time_s).0)
+        .real("time_at_most_s", |row| shared_of(row.2.time_s).1);
+    let rows = results.iter().flat_map(|(number, result)| {
+        let files = result.files.iter().zip(1..);
+        let files = files.map(|(file, place)| (Some(place), &file.evidence));
+        let all = once((None, &result.evidence)).chain(files);
+        all.flat_map(move |(file, evidence)| {
+            requested(evidence).map(move |row| (*number, file, row))
+        })
+    });
+    Table::new("requests", columns, rows)
+}
+
+/// All that evidence has of them.
+pub(in crate::export) fn requested(evidence: &Evidence) -> impl Iterator<Item = Requested> {
+    let phases = [
+        (false, evidence.device_range()),
+        (true, evidence.device_after_exit_range()),
+    ];
+    phases.into_iter().flat_map(|(after_exit, device)| {
+        let row = move |cause, count, bytes, time_s| Requested {
+            after_exit,
+            cause,
+            count,
+            bytes,
+            time_s,
+        };
+        let read: OfCause = |device| device.reads;
+        let causes = once(("read", read)).chain(DeviceCounts::WRITES);
+        let causes = causes.map(move |(cause, part)| {
+            let count = device.map(|device| device.of(|it| part(it).count));
+            let bytes = device.map(|device| device.of(|it| part(it).bytes));
+            let time_s = device.map(|device| device.of(|it| part(it).time_s));
+            row(cause, count, bytes, time_s)
+        });
+        let flushes = device.map(|device| device.of(|it| it.flushes));
+        let flush_s = device.map(|device| device.of(|it| it.flush_time_s));
+        let discards = device.map(|device| device.of(|it| it.discards));
+        causes.chain([
+            row("flush", flushes, None, flush_s),
+            row("discard", discards, None, None),
+        ])
+    })
+}

@@ -1,0 +1,99 @@
+//! What every kind of result has: evidence and times.
+
+use iostrata_core::evidence::{
+    Cache, DeviceCounts, DeviceRange, Evidence, Faults, OfCause, RequestCount,
+};
+use iostrata_core::timing::Timing;
+
+use super::Fields;
+
+/// Everything but the calls, which are rows of their own.
+pub(crate) fn evidence<'a>() -> Fields<'a, &'a Evidence> {
+    Fields::<&'a Evidence>::new()
+        .within("cache_", cache(), |evidence| Some(&evidence.cache))
+        .within("device_", device(), |evidence| evidence.device_range())
+        .within("device_after_exit_", device(), |evidence| {
+            evidence.device_after_exit_range()
+        })
+        .within("faults_", faults(), |evidence| Some(&evidence.faults))
+        .real("on_cpu_s", |evidence| evidence.on_cpu_s)
+        .real("blocked_s", |evidence| evidence.blocked_s)
+        .count("lost_events", |evidence| evidence.lost_events)
+}
+
+fn cache<'a>() -> Fields<'a, &'a Cache> {
+    Fields::<&'a Cache>::new()
+        .count("lookups_pages", |cache| cache.lookups_pages)
+        .count("missed_pages", |cache| cache.missed_pages)
+        .count("prefetched_pages", |cache| cache.prefetched_pages)
+        .count("dirtied_bytes", |cache| cache.dirtied_bytes)
+        .count("resident_before_bytes", |cache| cache.resident_before_bytes)
+        .count("resident_after_bytes", |cache| cache.resident_after_bytes)
+}
+
+/// The least and the most where other programs shared the disk.
+pub(crate) fn shared<'a>() -> Fields<'a, &'a Evidence> {
+    type Range = fn(&Evidence) -> Option<DeviceRange>;
+    let phases: [(&str, &str, Range); 2] = [
+        ("device_shared_at_least_", "device_shared_at_most_", |it| {
+            it.device_shared.as_deref().copied()
+        }),
+        (
+            "device_after_exit_shared_at_least_",
+            "device_after_exit_shared_at_most_",
+            |it| it.device_after_exit_shared.as_deref().copied(),
+        ),
+    ];
+    let fields = Fields::<&'a Evidence>::new();
+    phases
+        .into_iter()
+        .fold(fields, |fields, (least, most, range)| {
+            fields
+                .within(least, device(), move |evidence| {
+                    range(evidence).map(|range| DeviceRange::exactly(range.at_least))
+                })
+                .within(most, device(), move |evidence| {
+                    range(evidence).map(|range| DeviceRange::exactly(range.at_most))
+                })
+        })
+}
+
+fn device<'a>() -> Fields<'a, DeviceRange> {
+    let reads: [(&str, OfCause); 1] = [("reads", |device| device.reads)];
+    let causes = reads.into_iter().chain(DeviceCounts::WRITES);
+    let fields = Fields::<DeviceRange>::new();
+    let fields = causes.fold(fields, |fields, (cause, part)| {
+        let prefix = format!("{cause}_");
+        fields.within(&prefix, requests(), move |device| device.exact(part))
+    });
+    fields
+        .count("flushes", |device| device.exact(|exact| exact.flushes))
+        .real("flush_time_s", |device| {
+            device.exact(|exact| exact.flush_time_s)
+        })
+        .count("discards", |device| device.exact(|exact| exact.discards))
+}
+
+fn requests<'a>() -> Fields<'a, RequestCount> {
+    Fields::<RequestCount>::new()
+        .count("count", |requests| requests.count)
+        .count("bytes", |requests| requests.bytes)
+        .real("time_s", |requests| requests.time_s)
+}
+
+fn faults<'a>() -> Fields<'a, &'a Faults> {
+    Fields::<&'a Faults>::new()
+        .count("minor", |faults| faults.minor)
+        .count("major", |faults| faults.major)
+}
+
+/// Times, without the single samples.
+pub(crate) fn timing<'a>() -> Fields<'a, &'a Timing> {
+    Fields::<&'a Timing>::new()
+        .count("runs", |timing| timing.samples_s.len() as u64)
+        .real("median_s", |timing| timing.median_s)
+        .real("low_s", |timing| timing.low_s)
+        .real("high_s", |timing| timing.high_s)
+        .real("user_s", |timing| timing.user_s)
+        .real("system_s", |timing| timing.system_s)
+}

@@ -1,0 +1,401 @@
+//! What rows have: a table of fields for each kind of row, which every output reads. Of a field it
+//! says its name in JSON, CSV and Parquet, how a row gives it, in which tables and under which head
+//! it is shown, and its metric.
+
+pub(crate) mod compare;
+pub(crate) mod evidence;
+pub(crate) mod lab;
+mod quantity;
+pub(crate) mod trace;
+mod value;
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use serde::Serialize;
+
+pub(crate) use self::quantity::Quantity;
+pub(crate) use self::value::{Kind, Value, json_name};
+use crate::view::cell::Cell;
+use crate::view::table::{self, Column};
+
+/// Gives what one row has. It borrows from the result, not from the row, which may be a view that
+/// was made for the table.
+type Give<'a, R, V> = Box<dyn Fn(&R) -> V + 'a>;
+
+/// A field of rows of type `R`.
+pub(crate) struct Field<'a, R> {
+    /// In JSON, CSV and Parquet, with the unit; empty where it is shown only.
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) kind: Kind,
+    value: Give<'a, R, Value<'a>>,
+    shown: Vec<Shown<'a, R>>,
+    metric: Option<Metric>,
+}
+
+/// Name and help of a metric.
+pub(crate) type Metric = (&'static str, &'static str);
+
+/// A column of a table that a reader sees.
+struct Shown<'a, R> {
+    table: &'static str,
+    head: &'static str,
+    rank: u8,
+    kind: table::Kind,
+    text: Text<'a, R>,
+    /// Whether the column is there only when a value is above 0.
+    unusual: bool,
+}
+
+/// How a field becomes a cell.
+enum Text<'a, R> {
+    Of(Quantity),
+    Made(Give<'a, R, Cell>),
+}
+
+impl<'a, R> Field<'a, R> {
+    pub(crate) fn of(&self, row: &R) -> Value<'a> {
+        (self.value)(row)
+    }
+
+    fn column(&self, shown: &Shown<'a, R>, rows: &[R]) -> Option<Column> {
+        if shown.unusual && !rows.iter().any(|row| self.of(row).is_something()) {
+            return None;
+        }
+        let cells = rows.iter().map(|row| match &shown.text {
+            Text::Of(quantity) => quantity.cell(self.of(row)),
+            Text::Made(make) => make(row),
+        });
+        Some(Column::new(shown.head, shown.kind, cells).rank(shown.rank))
+    }
+}
+
+/// Fields in their order.
+pub(crate) struct Fields<'a, R>(Vec<Field<'a, R>>);
+
+impl<'a, R> Fields<'a, R> {
+    pub(crate) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Those with a name: the columns of an exported table.
+    pub(crate) fn named_ones(&self) -> impl Iterator<Item = &Field<'a, R>> {
+        self.0.iter().filter(|field| !field.name.is_empty())
+    }
+
+    /// The metrics of a row, with their values.
+    pub(crate) fn metrics(&self, row: &R) -> impl Iterator<Item = (Metric, Value<'a>)> {
+        let fields = self.0.iter();
+        fields.filter_map(|field| Some((field.metric?, field.of(row))))
+    }
+
+    /// What tables show of some rows, as one table in the order of the fields.
+    pub(crate) fn columns(&self, tables: &[&str], rows: &[R]) -> Vec<Column> {
+        let fields = self.0.iter();
+        let columns = fields.flat_map(|field| {
+            let shown = field.shown.iter();
+            let shown = shown.filter(|shown| tables.contains(&shown.table));
+            shown.filter_map(|shown| field.column(shown, rows))
+        });
+        columns.collect()
+    }
+
+    fn add(mut self, name: &'static str, kind: Kind, value: impl Fn(&R) -> Value<'a> + 'a) -> Self {
+        self.0.push(Field {
+            name: Cow::Borrowed(name),
+            kind,
+            value: Box::new(value),
+            shown: Vec::new(),
+            metric: None,
+        });
+        self
+    }
+
+    /// A text that is always there.
+    pub(crate) fn text(self, name: &'static str, value: impl Fn(&R) -> &'a str + 'a) -> Self {
+        self.maybe_text(name, move |row| Some(value(row)))
+    }
+
+    /// A text that may be unknown.
+    pub(crate) fn maybe_text(
+        self,
+        name: &'static str,
+        value: impl Fn(&R) -> Option<&'a str> + 'a,
+    ) -> Self {
+        self.add(name, Kind::Text, move |row| {
+            Value::Text(value(row).map(Cow::Borrowed))
+        })
+    }
+
+    /// A text that is put together.
+    pub(crate) fn made_text(
+        self,
+        name: &'static str,
+        value: impl Fn(&R) -> Option<String> + 'a,
+    ) -> Self {
+        self.add(name, Kind::Text, move |row| {
+            Value::Text(value(row).map(Cow::Owned))
+        })
+    }
+
+    /// The name that a value has in JSON; a list or a structure as JSON.
+    pub(crate) fn named<T: Serialize>(
+        self,
+        name: &'static str,
+        value: impl Fn(&R) -> Option<T> + 'a,
+    ) -> Self {
+        self.made_text(name, move |row| {
+            value(row).and_then(|value| json_name(&value))
+        })
+    }
+
+    /// A count; `Option` where it may be unknown.
+    pub(crate) fn count<N: Into<Option<u64>>>(
+        self,
+        name: &'static str,
+        value: impl Fn(&R) -> N + 'a,
+    ) -> Self {
+        self.add(name, Kind::Count, move |row| {
+            Value::Count(value(row).into())
+        })
+    }
+
+    /// A number that may be negative, or unknown.
+    pub(crate) fn signed(self, name: &'static str, value: impl Fn(&R) -> Option<i64> + 'a) -> Self {
+        self.add(name, Kind::Signed, move |row| Value::Signed(value(row)))
+    }
+
+    /// A fraction; `Option` where it may be unknown.
+    pub(crate) fn real<N: Into<Option<f64>>>(
+        self,
+        name: &'static str,
+        value: impl Fn(&R) -> N + 'a,
+    ) -> Self {
+        self.add(name, Kind::Real, move |row| {
+            // As in JSON, which has no other; and nothing has no sign.
+            let value: Option<f64> = value(row).into();
+            let value = value.filter(|value| value.is_finite());
+            Value::Real(value.map(|value| value + 0.0))
+        })
+    }
+
+    /// Yes or no; `Option` where it may be unknown.
+    pub(crate) fn flag<N: Into<Option<bool>>>(
+        self,
+        name: &'static str,
+        value: impl Fn(&R) -> N + 'a,
+    ) -> Self {
+        self.add(name, Kind::Flag, move |row| Value::Flag(value(row).into()))
+    }
+
+    /// Fields of a part of the row, their names behind `prefix`; unknown where the row lacks it.
+    pub(crate) fn within<S: 'a>(
+        mut self,
+        prefix: &str,
+        fields: Fields<'a, S>,
+        part: impl Fn(&R) -> Option<S> + 'a,
+    ) -> Self
+    where
+        R: 'a,
+    {
+        let part = Rc::new(part);
+        self.0.extend(fields.0.into_iter().map(|field| {
+            let (kind, value, part) = (field.kind, field.value, Rc::clone(&part));
+            let shown = field.shown.into_iter();
+            Field {
+                name: match &*field.name {
+                    "" => Cow::Borrowed(""),
+                    name => Cow::Owned(format!("{prefix}{name}")),
+                },
+                kind,
+                shown: shown.map(|shown| shown.of_part(&part)).collect(),
+                metric: field.metric,
+                value: Box::new(move |row: &R| match part(row) {
+                    Some(part) => value(&part),
+                    None => Value::null(kind),
+                }),
+            }
+        }));
+        self
+    }
+
+    /// Shows the last field in a table: under which head, and how its value is read.
+    pub(crate) fn shown(self, table: &'static str, head: &'static str, quantity: Quantity) -> Self {
+        self.show(table, head, table::Kind::Number, Text::Of(quantity))
+    }
+
+    /// A column of cells that are made, beside those of the fields. It stands at the right.
+    pub(crate) fn cell(
+        self,
+        table: &'static str,
+        head: &'static str,
+        make: impl Fn(&R) -> Cell + 'a,
+    ) -> Self {
+        let made = Text::Made(Box::new(make));
+        let field = self.add("", Kind::Text, |_| Value::Text(None));
+        field.show(table, head, table::Kind::Number, made)
+    }
+
+    /// The same of words, which stand at the left and wrap.
+    pub(crate) fn words(
+        self,
+        table: &'static str,
+        head: &'static str,
+        make: impl Fn(&R) -> Cell + 'a,
+    ) -> Self {
+        self.cell(table, head, make).of_kind(table::Kind::Text)
+    }
+
+    /// The same of words that say what a row is.
+    pub(crate) fn label<C: Into<Cell>>(
+        self,
+        table: &'static str,
+        head: &'static str,
+        make: impl Fn(&R) -> C + 'a,
+    ) -> Self {
+        let made = self.cell(table, head, move |row| make(row).into());
+        made.of_kind(table::Kind::Label)
+    }
+
+    fn show(
+        mut self,
+        table: &'static str,
+        head: &'static str,
+        kind: table::Kind,
+        text: Text<'a, R>,
+    ) -> Self {
+        let shown = Shown {
+            table,
+            head,
+            rank: 0,
+            kind,
+            text,
+            unusual: false,
+        };
+        if let Some(last) = self.0.last_mut() {
+            last.shown.push(shown);
+        }
+        self
+    }
+
+    fn of_kind(mut self, kind: table::Kind) -> Self {
+        self.last_shown(|shown| shown.kind = kind);
+        self
+    }
+
+    /// The last column gives way when the page is narrow; the higher the sooner.
+    pub(crate) fn rank(mut self, rank: u8) -> Self {
+        self.last_shown(|shown| shown.rank = rank);
+        self
+    }
+
+    /// The last column is there only when a row has some of it: usually none has.
+    pub(crate) fn unusual(mut self) -> Self {
+        self.last_shown(|shown| shown.unusual = true);
+        self
+    }
+
+    fn last_shown(&mut self, change: impl FnOnce(&mut Shown<'a, R>)) {
+        let last = self.0.last_mut();
+        if let Some(shown) = last.and_then(|field| field.shown.last_mut()) {
+            change(shown);
+        }
+    }
+
+    /// The last field is a metric too: its name without `iostrata_`, and its help.
+    pub(crate) fn metric(mut self, name: &'static str, help: &'static str) -> Self {
+        if let Some(last) = self.0.last_mut() {
+            last.metric = Some((name, help));
+        }
+        self
+    }
+}
+
+impl<'a, S: 'a> Shown<'a, S> {
+    /// The same of rows that have such a part.
+    fn of_part<R>(self, part: &Rc<impl Fn(&R) -> Option<S> + 'a>) -> Shown<'a, R> {
+        let part = Rc::clone(part);
+        Shown {
+            table: self.table,
+            head: self.head,
+            rank: self.rank,
+            kind: self.kind,
+            unusual: self.unusual,
+            text: match self.text {
+                Text::Of(quantity) => Text::Of(quantity),
+                Text::Made(make) => Text::Made(Box::new(move |row: &R| {
+                    part(row).map_or(Cell::NotSeen, |part| make(&part))
+                })),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "table";
+    const OTHER: &str = "other";
+
+    struct Part(Option<u64>);
+    struct Whole(&'static str, Option<Part>);
+
+    fn fields<'a>() -> Fields<'a, &'a Whole> {
+        let part = Fields::<&'a Part>::new()
+            .count("count", |part| part.0)
+            .shown(TABLE, "count", Quantity::Count)
+            .shown(OTHER, "seldom", Quantity::Count)
+            .unusual()
+            .metric("parts", "Parts seen");
+        Fields::<&'a Whole>::new()
+            .text("name", |whole| whole.0)
+            .label(TABLE, "name", |whole| whole.0)
+            .within("part_", part, |whole| whole.1.as_ref())
+            .cell(TABLE, "half", |whole| {
+                Cell::applicable(whole.1.as_ref(), |_| "1".to_owned())
+            })
+            .rank(1)
+    }
+
+    fn heads(columns: &[Column]) -> Vec<&str> {
+        columns.iter().map(|column| column.head.as_str()).collect()
+    }
+
+    #[test]
+    fn a_field_is_exported_shown_and_measured_from_one_place() {
+        let (known, unknown) = (
+            Whole("n/a", Some(Part(Some(1200)))),
+            Whole("b", Some(Part(None))),
+        );
+        let fields = fields();
+        let names: Vec<_> = fields.named_ones().map(|field| &*field.name).collect();
+        assert_eq!(names, ["name", "part_count"]);
+        let columns = fields.columns(&[TABLE], &[&known, &unknown, &Whole("c", None)]);
+        assert_eq!(heads(&columns), ["name", "count", "half"]);
+        let none = [Cell::NotSeen, Cell::NotSeen];
+        assert_eq!(columns[1].cells[0], "1,200".into());
+        assert_eq!(columns[1].cells[1..], none);
+        assert_eq!(columns[2].cells[2], Cell::NotApplicable);
+        // A text is a value, whatever it says.
+        assert_ne!(columns[0].cells[0], Cell::NotSeen);
+        let metrics: Vec<_> = fields.metrics(&&known).collect();
+        assert_eq!(
+            metrics,
+            [(("parts", "Parts seen"), Value::Count(Some(1200)))]
+        );
+    }
+
+    #[test]
+    fn what_is_unusual_has_a_column_only_where_there_is_some() {
+        let (some, none) = (
+            Whole("a", Some(Part(Some(1)))),
+            Whole("b", Some(Part(Some(0)))),
+        );
+        assert_eq!(
+            heads(&fields().columns(&[OTHER], &[&none, &some])),
+            ["seldom"]
+        );
+        assert!(fields().columns(&[OTHER], &[&none]).is_empty());
+    }
+}

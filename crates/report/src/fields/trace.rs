@@ -1,0 +1,405 @@
+//! What the rows of a trace have: the run, its calls, files and tasks.
+
+use iostrata_core::bytes::grouped;
+use iostrata_core::evidence::Cache;
+use iostrata_core::trace::{
+    Bounds, CallGroup, CallRow, Descent, FileHistory, FileRow, Happened, Moved, ProcessIo,
+    RecordingRow, Shape, Synced, TaskRow, TraceResult,
+};
+
+use super::evidence::{evidence, shared};
+use super::{Fields, Quantity, json_name};
+use crate::format::{size, time};
+use crate::view::cell::Cell;
+
+/// The table of calls.
+pub(crate) const CALLS: &str = "calls";
+/// What a program asked of a file, in short ...
+pub(crate) const ABOVE: &str = "above";
+/// ... and besides.
+pub(crate) const ABOVE_IN_FULL: &str = "above, in full";
+/// What page cache and device did for a file, in short ...
+pub(crate) const BELOW: &str = "below";
+/// ... and besides.
+pub(crate) const BELOW_IN_FULL: &str = "below, in full";
+/// Three figures in one column, which apart would leave no room for others.
+pub(crate) const PAGES: &str = "cache r/p/m";
+/// What names a process, a thread ...
+pub(crate) const PROCESS: &str = "process";
+pub(crate) const THREAD: &str = "thread";
+pub(crate) const NAME: &str = "name";
+/// ... and what it did.
+pub(crate) const TASK: &str = "task";
+
+pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
+    Fields::<&'a TraceResult>::new()
+        .made_text("command", |result| json_name(&result.command))
+        .count("adopted", |result| result.adopted.map(u64::from))
+        .signed("exit_code", |result| result.exit_code.map(i64::from))
+        .metric("trace_exit_code", "Exit code of the program")
+        .signed("signal", |result| result.signal.map(i64::from))
+        .metric("trace_signal", "Signal that ended it")
+        .count("started_ns", |result| result.started_ns)
+        .real("wall_s", |result| result.wall_s)
+        .metric("trace_wall_seconds", "From its start to its end")
+        .real("", |result| result.evidence.on_cpu_s)
+        .metric("trace_on_cpu_seconds", "All its threads on CPUs")
+        .real("", |result| result.evidence.blocked_s)
+        .metric("trace_blocked_seconds", "All its threads blocked in calls")
+        .count("processes", |result| result.processes)
+        .metric("trace_processes", "Processes seen")
+        .count("threads", |result| result.threads)
+        .metric("trace_threads", "Threads seen")
+        .named("backend", |result| Some(result.backend))
+        // Events that were lost are in the evidence too, under the same name.
+        .count("", |result| result.lost_events)
+        .metric(
+            "trace_lost_events",
+            "Events that were lost: counts may be too low by them",
+        )
+        .count("", |result| result.files.len() as u64)
+        .metric("trace_files", "Files that were used")
+        .count("other_calls", |result| result.other_calls)
+        .count("summed_files", |result| result.summed_files)
+        .count("other_requests", |result| result.other_requests)
+        .within("", descent(), |result| Some(&result.bytes))
+        .within("", evidence(), |result| Some(&result.evidence))
+        .within("", shared(), |result| Some(&result.evidence))
+        .within("accounts_", accounts(), |result| result.accounts.as_ref())
+        .within("recording_", recording(), |result| {
+            result.recording.as_ref()
+        })
+}
+
+fn descent<'a>() -> Fields<'a, &'a Descent> {
+    Fields::<&'a Descent>::new()
+        .count("read_bytes", |bytes| bytes.read_bytes)
+        .metric(
+            "trace_read_bytes",
+            "Bytes that calls read from regular files",
+        )
+        .count("written_bytes", |bytes| bytes.written_bytes)
+        .metric(
+            "trace_written_bytes",
+            "Bytes that calls wrote to regular files",
+        )
+        .count("dirtied_bytes", |bytes| bytes.dirtied_bytes)
+        .metric(
+            "trace_dirtied_bytes",
+            "Bytes of the page cache turned dirty",
+        )
+        .count("device_read_bytes", |bytes| bytes.device_read_bytes)
+        .metric("trace_device_read_bytes", "Bytes that devices read for it")
+        .within("device_read_bytes_shared_", bounds(), |bytes| {
+            bytes.device_read_bytes_shared
+        })
+        .count("device_written_bytes", |bytes| bytes.device_written_bytes)
+        .metric(
+            "trace_device_written_bytes",
+            "Bytes that devices wrote while it ran",
+        )
+        .within("device_written_bytes_shared_", bounds(), |bytes| {
+            bytes.device_written_bytes_shared
+        })
+        .count("dirty_at_exit_bytes", |bytes| bytes.dirty_at_exit_bytes)
+        .metric(
+            "trace_dirty_at_exit_bytes",
+            "Bytes left to write-back at its end",
+        )
+}
+
+fn bounds<'a>() -> Fields<'a, Bounds> {
+    Fields::<Bounds>::new()
+        .count("at_least", |bounds| bounds.at_least)
+        .count("at_most", |bounds| bounds.at_most)
+}
+
+fn accounts<'a>() -> Fields<'a, &'a ProcessIo> {
+    Fields::<&'a ProcessIo>::new()
+        .count("processes", |io| io.processes)
+        .count("read_bytes", |io| io.read_bytes)
+        .count("written_bytes", |io| io.written_bytes)
+        .count("read_calls", |io| io.read_calls)
+        .count("write_calls", |io| io.write_calls)
+        .count("device_read_bytes", |io| io.device_read_bytes)
+        .count("dirtied_bytes", |io| io.dirtied_bytes)
+        .count("cancelled_bytes", |io| io.cancelled_bytes)
+}
+
+fn recording<'a>() -> Fields<'a, &'a RecordingRow> {
+    Fields::<&'a RecordingRow>::new()
+        .text("path", |row| &row.path)
+        .count("bytes", |row| row.bytes)
+        .count("operations", |row| row.operations)
+        .count("stops", |row| row.stops)
+        .flag("complete", |row| row.incomplete_because.is_empty())
+}
+
+pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
+    use Quantity::{Count, Time};
+    Fields::<&'a CallRow>::new()
+        .text("name", |call| &call.name)
+        .count("count", |call| call.count)
+        .shown(CALLS, "count", Count)
+        .metric("trace_calls", "Calls")
+        .count("errors", |call| call.errors)
+        .shown(CALLS, "errors", Count)
+        .rank(1)
+        .metric("trace_call_errors", "Calls that failed")
+        .count("bytes", |call| call.bytes)
+        .metric("trace_call_bytes", "Bytes moved by calls")
+        .cell(CALLS, "bytes", |call| moves(call))
+        .real("time_s", |call| call.time_s)
+        .shown(CALLS, "time", Time)
+        .metric("trace_call_seconds", "Time in calls")
+        .real("blocked_s", |call| call.blocked_s)
+        .shown(CALLS, "blocked", Time)
+        .metric("trace_call_blocked_seconds", "Time blocked in calls")
+        .real("p50_s", |call| call.p50_s)
+        .shown(CALLS, "p50", Time)
+        .real("p99_s", |call| call.p99_s)
+        .shown(CALLS, "p99", Time)
+}
+
+/// Bytes of calls that move some.
+fn moves(call: &CallRow) -> Cell {
+    let moves = CallGroup::of(&call.name).is_some_and(|group| group.reads() || group.writes());
+    Cell::applicable((moves || call.bytes > 0).then_some(call.bytes), size)
+}
+
+pub(crate) fn task<'a>() -> Fields<'a, &'a TaskRow> {
+    use Quantity::{Count, Number, Size, Time};
+    Fields::<&'a TaskRow>::new()
+        .count("thread", |task| u64::from(task.thread))
+        .shown(THREAD, "thread", Number)
+        .count("process", |task| u64::from(task.process))
+        .shown(PROCESS, "process", Number)
+        .count("parent", |task| u64::from(task.parent))
+        .shown(TASK, "parent", Number)
+        .rank(3)
+        .text("name", |task| &task.name)
+        .label(NAME, "name", |task| task.name.as_str())
+        .real("started_s", |task| task.started_s)
+        .shown(TASK, "start", Time)
+        .rank(4)
+        .real("ended_s", |task| task.ended_s)
+        .cell(TASK, "end", |task| {
+            let ended = task.ended_s.map(time);
+            ended.map_or_else(|| "goes on".into(), Cell::from)
+        })
+        .rank(4)
+        .real("on_cpu_s", |task| task.on_cpu_s)
+        .shown(TASK, "on CPU", Time)
+        .count("calls", |task| task.calls)
+        .shown(TASK, "calls", Count)
+        .real("time_s", |task| task.time_s)
+        .shown(TASK, "in calls", Time)
+        .real("blocked_s", |task| task.blocked_s)
+        .shown(TASK, "blocked", Time)
+        .rank(2)
+        .count("read_bytes", |task| task.read_bytes)
+        .shown(TASK, "read", Size)
+        .count("written_bytes", |task| task.written_bytes)
+        .shown(TASK, "written", Size)
+}
+
+pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
+    use Quantity::{Count, Size, Time};
+    Fields::<&'a FileRow>::new()
+        .text("path", |file| &file.path)
+        .maybe_text("path_hex", |file| file.path_hex.as_deref())
+        .maybe_text("renamed_to", |file| file.renamed_to.as_deref())
+        .named("kind", |file| Some(file.kind))
+        .text("device", |file| &file.device)
+        .count("inode", |file| file.inode)
+        .count("generation", |file| u64::from(file.generation))
+        .text("filesystem", |file| &file.filesystem)
+        .count("size_before_bytes", |file| file.size_before_bytes)
+        .real("", |file| file.time_s())
+        .shown(ABOVE, "time", Time)
+        .metric(
+            "trace_file_seconds",
+            "Time in calls on the files with the most of it",
+        )
+        .count("opens", |file| file.opens)
+        .shown(ABOVE, "opens", Count)
+        .rank(5)
+        .metric("trace_file_opens", "Calls that opened the file")
+        .count("", |file| file.reads.count)
+        .shown(ABOVE_IN_FULL, "reads", Count)
+        .count("", |file| file.reads.bytes)
+        .shown(ABOVE, "read", Size)
+        .metric(
+            "trace_file_read_bytes",
+            "Bytes that calls read from the file",
+        )
+        .count("", |file| file.writes.count)
+        .shown(ABOVE_IN_FULL, "writes", Count)
+        .count("", |file| file.writes.bytes)
+        .shown(ABOVE, "written", Size)
+        .metric(
+            "trace_file_written_bytes",
+            "Bytes that calls wrote to the file",
+        )
+        .count("", |file| file.syncs.count)
+        .shown(ABOVE, "syncs", Count)
+        .metric("trace_file_syncs", "Syncs of the file")
+        .within("reads_", moved(), |file| Some(&file.reads))
+        .within("writes_", moved(), |file| Some(&file.writes))
+        .within("syncs_", synced(), |file| Some(&file.syncs))
+        .within("", below_calls(), |file| Some(*file))
+        .within("", evidence(), |file| Some(&file.evidence))
+        .within("history_", history(), |file| file.history.as_deref())
+}
+
+/// What page cache and device did for a file.
+fn below_calls<'a>() -> Fields<'a, &'a FileRow> {
+    Fields::<&'a FileRow>::new()
+        .cell(BELOW, PAGES, |file| {
+            below(file, pages(&file.evidence.cache))
+        })
+        .rank(4)
+        .cell(BELOW_IN_FULL, "dirtied", |file| {
+            below(file, bytes(file.evidence.cache.dirtied_bytes))
+        })
+        .rank(3)
+        .count("dirty_at_exit_bytes", |file| file.dirty_at_exit_bytes)
+        .metric(
+            "trace_file_dirty_at_exit_bytes",
+            "Bytes of the file left to write-back",
+        )
+        .cell(BELOW_IN_FULL, "left dirty", |file| {
+            below(file, bytes(file.dirty_at_exit_bytes))
+        })
+        .rank(2)
+        .cell(BELOW, "dev read", |file| {
+            let device = file.evidence.device.as_ref();
+            below(file, bytes(device.map(|device| device.reads.bytes)))
+        })
+        .rank(2)
+        .cell(BELOW, "dev written", |file| {
+            let device = file.evidence.device.as_ref();
+            below(file, bytes(device.map(|device| device.writes().bytes)))
+        })
+        .rank(1)
+}
+
+/// Only what a file system stores has anything below its calls.
+fn below(file: &FileRow, cell: Cell) -> Cell {
+    if file.kind.is_stored() {
+        cell
+    } else {
+        Cell::NotApplicable
+    }
+}
+
+fn bytes(bytes: Option<u64>) -> Cell {
+    Cell::seen(bytes, size)
+}
+
+/// `40/3,031/1`.
+fn pages(cache: &Cache) -> Cell {
+    let pages = [
+        cache.resident_pages(),
+        cache.prefetched_pages,
+        cache.missed_pages,
+    ];
+    if pages.iter().all(Option::is_none) {
+        return Cell::NotSeen;
+    }
+    let pages = pages.map(|count| Cell::seen(count, grouped).to_string());
+    pages.join("/").into()
+}
+
+fn moved<'a>() -> Fields<'a, &'a Moved> {
+    Fields::<&'a Moved>::new()
+        .count("count", |moved| moved.count)
+        .count("bytes", |moved| moved.bytes)
+        .real("time_s", |moved| moved.time_s)
+}
+
+fn synced<'a>() -> Fields<'a, &'a Synced> {
+    Fields::<&'a Synced>::new()
+        .count("count", |synced| synced.count)
+        .real("time_s", |synced| synced.time_s)
+}
+
+fn history<'a>() -> Fields<'a, &'a FileHistory> {
+    let mut columns = Fields::<&'a FileHistory>::new()
+        .flag("created", |history| history.created)
+        .count("opened_to_write", |history| history.opened_to_write)
+        .count("writes", |history| history.writes)
+        .count("written_bytes", |history| history.written_bytes)
+        .count("appends", |history| history.appends)
+        .flag("allocated", |history| history.allocated)
+        .count("written_by", |history| history.written_by.map(u64::from))
+        .count("synced_by", |history| history.synced_by.map(u64::from))
+        .count("data_syncs", |history| history.data_syncs)
+        .count("writes_after_failed_sync", |history| {
+            history.writes_after_failed_sync
+        })
+        .count("first_written_ns", |history| history.first_written_ns)
+        .count("overwritten_bytes", |history| history.overwritten_bytes)
+        .flag("name_acknowledged", |history| history.name_acknowledged)
+        .flag("name_journalled", |history| history.name_journalled)
+        .count("removed_by", |history| history.removed_by.map(u64::from))
+        .flag("removal_unsynced", |history| history.removal_unsynced)
+        .count("unsynced_bytes", |history| history.unsynced_bytes)
+        .flag("synchronous", |history| history.synchronous)
+        .flag("mapping_synced", |history| history.mapping_synced)
+        .named("renamed_over", |history| history.renamed_over)
+        .named("name_unsynced", |history| history.name_unsynced)
+        .flag("synced_since_named", |history| history.synced_since_named)
+        .flag("unlinked", |history| history.unlinked)
+        .flag("uncertain", |history| history.uncertain);
+    for (prefix, part) in HAPPENED {
+        columns = columns.within(prefix, happened(), move |history| part(history));
+    }
+    columns
+}
+
+/// One kind of occurrence.
+type Part = fn(&FileHistory) -> Option<&Happened>;
+
+const HAPPENED: [(&str, Part); 16] = [
+    ("overwritten_", |history| Some(&history.overwritten)),
+    ("acknowledged_", |history| Some(&history.acknowledged)),
+    ("removed_", |history| Some(&history.removed)),
+    ("emptied_", |history| Some(&history.emptied)),
+    ("rewritten_", |history| Some(&history.rewritten)),
+    ("syncs_", |history| Some(&history.syncs)),
+    ("syncs_of_nothing_", |history| {
+        Some(&history.syncs_of_nothing)
+    }),
+    ("steady_syncs_", |history| Some(&history.steady_syncs)),
+    ("growing_syncs_", |history| Some(&history.growing_syncs)),
+    ("failed_syncs_", |history| Some(&history.failed_syncs)),
+    ("syncs_after_failed_sync_", |history| {
+        Some(&history.syncs_after_failed_sync)
+    }),
+    ("hints_", |history| Some(&history.hints)),
+    ("closed_unsynced_", |history| Some(&history.closed_unsynced)),
+    ("mapped_to_write_", |history| Some(&history.mapped_to_write)),
+    ("renamed_unsynced_", |history| {
+        Some(&history.renamed_unsynced)
+    }),
+    ("took_removed_name_", |history| {
+        Some(&history.took_removed_name)
+    }),
+];
+
+/// How often and how long; the single moments stay in the JSON.
+fn happened<'a>() -> Fields<'a, &'a Happened> {
+    Fields::<&'a Happened>::new()
+        .count("count", |happened| happened.count)
+        .count("took_ns", |happened| happened.took_ns)
+}
+
+pub(crate) fn shape<'a>() -> Fields<'a, &'a Shape> {
+    Fields::<&'a Shape>::new()
+        .count("pairs", |shape| shape.pairs)
+        .count("sequential", |shape| shape.sequential)
+        .count("backward", |shape| shape.backward)
+        .count("empty", |shape| shape.empty)
+        .count("furthest_bytes", |shape| shape.furthest_bytes)
+}

@@ -1,0 +1,79 @@
+//! Values, as the columns of exported tables have them.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Text in UTF-8.
+    Text,
+    /// A count, from 0 to 2^64 - 1.
+    Count,
+    /// A number that may be negative.
+    Signed,
+    /// A fraction.
+    Real,
+    /// Yes or no.
+    Flag,
+}
+
+/// A value of a field's kind; `None` where it is unknown.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value<'a> {
+    /// Of [`Kind::Text`].
+    Text(Option<Cow<'a, str>>),
+    /// Of [`Kind::Count`].
+    Count(Option<u64>),
+    /// Of [`Kind::Signed`].
+    Signed(Option<i64>),
+    /// Of [`Kind::Real`].
+    Real(Option<f64>),
+    /// Of [`Kind::Flag`].
+    Flag(Option<bool>),
+}
+
+impl Value<'_> {
+    pub(super) fn null(kind: Kind) -> Self {
+        match kind {
+            Kind::Text => Self::Text(None),
+            Kind::Count => Self::Count(None),
+            Kind::Signed => Self::Signed(None),
+            Kind::Real => Self::Real(None),
+            Kind::Flag => Self::Flag(None),
+        }
+    }
+
+    /// Whether it is a number above 0.
+    pub(super) fn is_something(&self) -> bool {
+        match self {
+            Self::Count(count) => count.is_some_and(|count| count > 0),
+            Self::Real(real) => real.is_some_and(|real| real > 0.0),
+            Self::Text(_) | Self::Signed(_) | Self::Flag(_) => false,
+        }
+    }
+}
+
+impl From<u64> for Value<'_> {
+    fn from(count: u64) -> Self {
+        Self::Count(Some(count))
+    }
+}
+
+impl From<f64> for Value<'_> {
+    fn from(real: f64) -> Self {
+        // The sum of nothing is -0.0.
+        Self::Real(Some(real + 0.0))
+    }
+}
+
+/// The name of a value in JSON.
+pub(crate) fn json_name(value: &impl Serialize) -> Option<String> {
+    match serde_json::to_value(value).ok()? {
+        Json::Null => None,
+        Json::String(name) => Some(name),
+        other => Some(other.to_string()),
+    }
+}

@@ -1,0 +1,266 @@
+//! The rows of an experiment as they are drawn: which, with their numbers, and what the tables
+//! left out.
+
+use std::collections::BTreeSet;
+
+use iostrata_core::timing::Timing;
+
+use super::Extent;
+use crate::fields::{Fields, lab as tables};
+use crate::lab::{Facts, Named, Whole};
+use crate::view::cell::Cell;
+use crate::view::page::Page;
+use crate::view::table::{Column, LeftOut, Table};
+
+/// Name of the target that is the measured directory's own file system.
+pub(super) const HOST: &str = "host";
+
+/// Head of the column of intervals.
+const INTERVAL: &str = "95 %";
+
+/// Runs up to which the interval is their range (`iostrata_core::stats::median_interval`).
+const FEW_RUNS: usize = 5;
+
+/// A row with its number and what all rows have.
+pub(super) struct Numbered<'a, R> {
+    pub(super) number: usize,
+    pub(super) row: &'a R,
+    pub(super) facts: Facts<'a>,
+}
+
+impl<R> Clone for Numbered<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Numbered<'_, R> {}
+
+impl<'a, R: Named> Numbered<'a, R> {
+    pub(super) fn target(&self) -> &'a str {
+        self.facts.target
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.row.name()
+    }
+
+    pub(super) fn title(&self) -> String {
+        self.row.title()
+    }
+
+    pub(super) fn timing(&self) -> Option<&'a Timing> {
+        self.facts.timing
+    }
+
+    /// `fsync append on host`.
+    pub(super) fn place(&self) -> String {
+        format!("{} on {}", self.name(), self.target())
+    }
+}
+
+/// What the tables of an experiment did not show.
+#[derive(Default)]
+pub(super) struct Unshown {
+    /// Columns without any value, and where.
+    pub(super) columns: Vec<(String, String)>,
+    /// Columns that the page is too narrow for.
+    pub(super) no_room: Vec<String>,
+}
+
+impl Unshown {
+    /// Notes what a table left out. `place` says which table it was.
+    pub(super) fn add(&mut self, place: &str, left_out: LeftOut) {
+        for head in left_out.unseen {
+            let entry = (head, place.to_owned());
+            if !self.columns.contains(&entry) {
+                self.columns.push(entry);
+            }
+        }
+        for head in left_out.no_room {
+            if !self.no_room.contains(&head) {
+                self.no_room.push(head);
+            }
+        }
+    }
+
+    /// Draws a table and notes what it left out.
+    pub(super) fn draw(&mut self, page: &mut Page, place: &str, table: Table) {
+        let left_out = table.draw(page);
+        self.add(place, left_out);
+    }
+}
+
+/// The rows of an experiment.
+pub(super) struct View<'a, R> {
+    all: Vec<Numbered<'a, R>>,
+    fields: Fields<'a, &'a R>,
+    /// Numbers of those drawn so far.
+    shown: BTreeSet<usize>,
+    pub(super) extent: Extent,
+    pub(super) unshown: Unshown,
+}
+
+impl<'a, R: Named> View<'a, R> {
+    pub(super) fn of(
+        whole: &Whole<'a>,
+        rows: &'a [R],
+        fields: Fields<'a, &'a R>,
+        extent: Extent,
+    ) -> Self {
+        let numbered = |(facts, row): (&Facts<'a>, _)| Numbered {
+            number: facts.number,
+            row,
+            facts: *facts,
+        };
+        Self {
+            all: whole.rows.iter().zip(rows).map(numbered).collect(),
+            fields,
+            shown: BTreeSet::new(),
+            extent,
+            unshown: Unshown::default(),
+        }
+    }
+
+    pub(super) fn all(&self) -> &[Numbered<'a, R>] {
+        &self.all
+    }
+
+    /// Those that have a property, in their order.
+    pub(super) fn which(&self, wanted: impl Fn(&Numbered<'a, R>) -> bool) -> Vec<Numbered<'a, R>> {
+        let rows = self.all.iter().copied();
+        rows.filter(|row| wanted(row)).collect()
+    }
+
+    /// Names of the targets that have rows: the host first, then in their order.
+    pub(super) fn targets(&self) -> Vec<&'a str> {
+        let mut names = distinct(self.all.iter().map(Numbered::target));
+        names.sort_by_key(|name| *name != HOST);
+        names
+    }
+
+    /// The targets whose rows are all drawn.
+    pub(super) fn in_full(&self) -> Vec<&'a str> {
+        let mut targets = self.targets();
+        if !self.extent.all_rows() {
+            targets.truncate(1);
+        }
+        targets
+    }
+
+    /// Notes that rows were drawn.
+    pub(super) fn show(&mut self, rows: &[Numbered<'_, R>]) {
+        self.shown.extend(rows.iter().map(|row| row.number));
+    }
+
+    /// Those drawn so far.
+    pub(super) fn shown(&self) -> Vec<Numbered<'a, R>> {
+        self.which(|row| self.shown.contains(&row.number))
+    }
+
+    /// How many are not drawn.
+    pub(super) fn hidden(&self) -> usize {
+        self.all.len() - self.shown.len()
+    }
+
+    /// What the fields of rows show in some tables, one after the other.
+    pub(super) fn columns(&self, tables: &[&str], rows: &[Numbered<'a, R>]) -> Vec<Column> {
+        let rows: Vec<&R> = rows.iter().map(|row| row.row).collect();
+        let columns = tables.iter();
+        let columns = columns.flat_map(|table| self.fields.columns(&[*table], &rows));
+        columns.collect()
+    }
+
+    /// A table: rows by number and name, columns of their own, and what the fields show.
+    pub(super) fn table(
+        &self,
+        head: &str,
+        rows: &[Numbered<'a, R>],
+        own: impl IntoIterator<Item = Column>,
+        tables: &[&str],
+    ) -> Table {
+        let mut columns = names(head, rows);
+        columns.extend(own);
+        columns.extend(self.columns(tables, rows));
+        Table::new(0, columns)
+    }
+
+    /// The table of what the kernel and the device did.
+    pub(super) fn counts(&self, head: &str, rows: &[Numbered<'a, R>]) -> Table {
+        let parts = [tables::COUNTS, tables::SHARED, tables::UNPAID];
+        self.table(head, rows, [], &parts)
+    }
+
+    /// Draws a table and notes what it left out. `place` says which table it was.
+    pub(super) fn draw(&mut self, page: &mut Page, place: &str, table: Table) {
+        self.unshown.draw(page, place, table);
+    }
+
+    /// The same below another table.
+    pub(super) fn draw_below(&mut self, page: &mut Page, place: &str, table: Table) {
+        if table.has_values() {
+            page.blank();
+        }
+        self.draw(page, place, table);
+    }
+
+    /// Whether intervals of few runs were drawn, which are their range.
+    pub(super) fn has_ranges(&self) -> bool {
+        let drawn = !self.unshown.no_room.iter().any(|head| head == INTERVAL);
+        let few = |timing: &Timing| timing.samples_s.len() <= FEW_RUNS;
+        drawn && self.shown().iter().any(|row| row.timing().is_some_and(few))
+    }
+}
+
+/// Says what an interval of few runs is.
+pub(super) const RANGES: &str = "95 %: bootstrap interval of the median; with five runs or fewer \
+    it is the range of the runs, and holds the median less often than that";
+
+/// Numbers and names of rows.
+pub(super) fn names<R: Named>(head: &str, rows: &[Numbered<'_, R>]) -> Vec<Column> {
+    vec![
+        Column::row_numbers(rows.iter().map(|row| row.number)),
+        Column::label(head, rows.iter().map(Numbered::name)),
+    ]
+}
+
+/// The same of rows of several targets, below each other.
+pub(super) fn names_on<R: Named>(head: &str, rows: &[Numbered<'_, R>]) -> Vec<Column> {
+    vec![
+        Column::row_numbers(rows.iter().map(|row| row.number)),
+        Column::label(head, rows.iter().map(Numbered::name)).once(),
+        Column::label("on", rows.iter().map(Numbered::target)),
+    ]
+}
+
+/// Medians under a head, and their intervals.
+pub(super) fn medians<'t>(
+    head: &str,
+    timings: impl Iterator<Item = Option<&'t Timing>> + Clone,
+    text: impl Fn(f64) -> String,
+) -> [Column; 2] {
+    let medians = timings
+        .clone()
+        .map(|timing| Cell::seen(timing, |timing| text(timing.median_s)));
+    let intervals = timings.map(|timing| match timing {
+        // One run has no spread.
+        Some(timing) if timing.samples_s.len() < 2 => Cell::NotApplicable,
+        timing => Cell::seen(timing, |timing| {
+            format!("{}–{}", text(timing.low_s), text(timing.high_s))
+        }),
+    });
+    [
+        Column::number(head, medians),
+        Column::text(INTERVAL, intervals).rank(1),
+    ]
+}
+
+/// Each value once, where it comes first.
+pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    values.fold(Vec::new(), |mut seen, value| {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+        seen
+    })
+}

@@ -1,0 +1,189 @@
+//! All entries of a kernel-side table, many a system call: one by one each takes two.
+
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+
+use aya::Pod;
+use aya::maps::{HashMap, Map, MapError};
+use zerocopy::FromZeros;
+
+use super::syscall;
+
+/// include/uapi/linux/bpf.h; hash tables have it since Linux 5.6.
+const BPF_MAP_LOOKUP_BATCH: u32 = 24;
+
+/// Entries that are asked for at first: twice as many each time that a bucket of the table has more.
+const AT_ONCE: usize = 256;
+
+/// The part `batch` of `bpf_attr`.
+#[repr(C)]
+#[derive(Default)]
+struct Batch {
+    from: u64,
+    to: u64,
+    keys: u64,
+    values: u64,
+    count: u32,
+    table: u32,
+    flags: [u64; 2],
+}
+
+/// Entries, of which the first `count` were read, and the bucket after them.
+struct Entries<K, V> {
+    keys: Vec<K>,
+    values: Vec<V>,
+    count: usize,
+    bucket: Option<u32>,
+}
+
+/// What a batch was.
+enum Batched {
+    Some,
+    Last,
+    /// The next bucket has more entries than there is room for.
+    NoRoom,
+}
+
+/// Gives each entry of a hash table to `take`. An entry that is there all the time is given once: the
+/// kernel goes from bucket to bucket.
+pub(super) fn each<K, V>(map: &Map, take: impl FnMut(&K, &V)) -> Result<(), MapError>
+where
+    K: Pod + FromZeros,
+    V: Pod + FromZeros,
+{
+    each_of(map, AT_ONCE, take)
+}
+
+fn each_of<K, V>(map: &Map, room: usize, mut take: impl FnMut(&K, &V)) -> Result<(), MapError>
+where
+    K: Pod + FromZeros,
+    V: Pod + FromZeros,
+{
+    // Fails where the types have not the sizes that the table's have.
+    HashMap::<_, K, V>::try_from(map)?;
+    let (Map::HashMap(table) | Map::LruHashMap(table)) = map else {
+        return Err(MapError::IoError(io::ErrorKind::InvalidInput.into()));
+    };
+    let table = table.fd().as_fd().as_raw_fd();
+    let mut entries = Entries::<K, V>::of(room, None);
+    loop {
+        let batched = entries.next(table).map_err(MapError::IoError)?;
+        let found = entries.keys.iter().zip(&entries.values);
+        found
+            .take(entries.count)
+            .for_each(|(key, value)| take(key, value));
+        match batched {
+            Batched::Some => {}
+            Batched::Last => return Ok(()),
+            Batched::NoRoom => {
+                entries = Entries::of(entries.keys.len().saturating_mul(2), entries.bucket);
+            }
+        }
+    }
+}
+
+impl<K: Pod + FromZeros, V: Pod + FromZeros> Entries<K, V> {
+    fn of(room: usize, bucket: Option<u32>) -> Self {
+        Self {
+            keys: vec![K::new_zeroed(); room],
+            values: vec![V::new_zeroed(); room],
+            count: 0,
+            bucket,
+        }
+    }
+
+    /// The kernel sets how many entries it wrote, and where the next begin, whatever it returns
+    /// (`__htab_map_lookup_and_delete_batch`, kernel/bpf/hashtab.c).
+    fn next(&mut self, table: i32) -> io::Result<Batched> {
+        let (from, mut to) = (self.bucket.as_ref(), 0_u32);
+        let mut batch = Batch {
+            from: from.map_or(0, |from| (&raw const *from).expose_provenance() as u64),
+            to: (&raw mut to).expose_provenance() as u64,
+            keys: self.keys.as_mut_ptr().expose_provenance() as u64,
+            values: self.values.as_mut_ptr().expose_provenance() as u64,
+            count: u32::try_from(self.keys.len()).unwrap_or(u32::MAX),
+            table: u32::try_from(table).unwrap_or(0),
+            ..Batch::default()
+        };
+        let done = syscall::bpf(BPF_MAP_LOOKUP_BATCH, &mut batch);
+        let batched = match done.map_err(|error| (error.raw_os_error(), error)) {
+            // This CPU holds the next bucket's lock (`htab_lock_bucket`): it is asked for again.
+            Ok(_) | Err((Some(libc::EBUSY), _)) => Batched::Some,
+            Err((Some(libc::ENOENT), _)) => Batched::Last,
+            Err((Some(libc::ENOSPC), _)) => Batched::NoRoom,
+            Err((_, error)) => return Err(error),
+        };
+        self.count = batch.count as usize;
+        self.bucket = Some(to);
+        Ok(batched)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use aya::maps::MapData;
+
+    use super::*;
+
+    /// The part of `bpf_attr` for making a table.
+    #[repr(C)]
+    struct Make {
+        kind: u32,
+        key_bytes: u32,
+        value_bytes: u32,
+        most_entries: u32,
+    }
+
+    const BPF_MAP_CREATE: u32 = 0;
+    const BPF_MAP_TYPE_HASH: u32 = 1;
+
+    #[expect(unsafe_code, reason = "the table has no other owner")]
+    fn table() -> Map {
+        use std::os::fd::{FromRawFd as _, OwnedFd};
+
+        let mut make = Make {
+            kind: BPF_MAP_TYPE_HASH,
+            key_bytes: 8,
+            value_bytes: 4,
+            most_entries: 1000,
+        };
+        let made = syscall::bpf(BPF_MAP_CREATE, &mut make).unwrap();
+        // SAFETY: the kernel has just made this descriptor for us.
+        let made = unsafe { OwnedFd::from_raw_fd(i32::try_from(made).unwrap()) };
+        Map::from_map_data(MapData::from_fd(made).unwrap()).unwrap()
+    }
+
+    /// With room for one entry there is none for buckets that have more.
+    #[test]
+    fn every_entry_is_given_once_whatever_the_room() {
+        let mut map = table();
+        let expected: BTreeMap<u64, u32> =
+            (0..1000).map(|key| (u64::from(key * key), key)).collect();
+        let mut entries = HashMap::<_, u64, u32>::try_from(&mut map).unwrap();
+        for (key, value) in &expected {
+            entries.insert(key, value, 0).unwrap();
+        }
+        for room in [1, 2, 999, 1000, 1001] {
+            let mut found = Vec::new();
+            each_of(&map, room, |key: &u64, value: &u32| {
+                found.push((*key, *value));
+            })
+            .unwrap();
+            found.sort_unstable();
+            assert!(found.into_iter().eq(expected.clone()), "{room}");
+        }
+    }
+
+    #[test]
+    fn a_table_without_entries_has_none() {
+        each(&table(), |key: &u64, _: &u32| panic!("{key}")).unwrap();
+    }
+
+    #[test]
+    fn other_sizes_are_refused() {
+        assert!(each(&table(), |_: &u32, _: &u32| ()).is_err());
+        assert!(each(&table(), |_: &u64, _: &u64| ()).is_err());
+    }
+}
