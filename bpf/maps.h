@@ -27,8 +27,13 @@ const volatile __u16 EXTRAS[SYSCALLS] = {};
 /* Whether names, tasks and the history are wanted. */
 const volatile __u32 HISTORY = 0;
 
-/* Whether the payload of writes is wanted. */
+/* Whether the payload of writes is wanted. In an object without it there is no code for that, which
+ * would be removed at each start of a trace. */
+#ifdef WITHOUT_LOG
+#define RECORD 0
+#else
 const volatile __u32 RECORD = 0;
+#endif
 
 /* Bytes in the ring from which on processes are stopped instead of events lost. */
 const volatile __u64 HIGH_WATER = 0;
@@ -378,7 +383,7 @@ static __always_inline bool is_of_tree(struct task_struct *task)
 /* What a descriptor stands for, 0 for nothing. */
 static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 {
-	struct fdtable *table = task->files->fdt;
+	struct fdtable *table = WALK(task, files, fdt);
 
 	if (fd >= table->max_fds)
 		return 0;

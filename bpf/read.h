@@ -6,22 +6,17 @@
 #include <bpf/bpf_core_read.h>
 
 /* Stands for bpf_rdonly_cast (since Linux 6.2, kernel/bpf/helpers.c), the call of which the loader puts
- * in its place where the kernel has it. It costs nothing, and what it returns is read by plain loads; a
- * helper call for each field costs more than the rest of a program. No helper has this number. */
+ * in its place. It costs nothing, and what it returns is read by plain loads; a helper call for each
+ * field costs more than the rest of a program. No helper has this number. */
 #define RDONLY_CAST 0x696f7374
 static void *(*const rdonly_cast)(void *object, __u32 type) = (void *)RDONLY_CAST;
 
-/* Whether the loader has done so: it then puts another number here. It stands in an instruction, as
- * the verifier removes what a global decides, but not the reading of it. */
-#define NO_CASTS 0x696f7375
-
-static __always_inline bool casts(void)
-{
-	__u64 mark;
-
-	asm volatile("%0 = %1" : "=r"(mark) : "i"(NO_CASTS));
-	return mark != NO_CASTS;
-}
+/* Kernels without it get an object that is compiled without CASTS. One object for both would have the
+ * other way as dead code: the verifier moves all that is behind a dead branch to remove it
+ * (opt_remove_dead_code, kernel/bpf/verifier.c), which took a third of the time of loading. */
+#ifndef CASTS
+#define CASTS 0
+#endif
 
 #define AS(type, pointer) \
 	((type *)rdonly_cast((void *)(pointer), bpf_core_type_id_kernel(type)))
@@ -30,7 +25,7 @@ static __always_inline bool casts(void)
 #define CAST_OR(otherwise, pointer, ...)                                                \
 	({                                                                              \
 		typeof(___arrow(pointer, __VA_ARGS__)) read_;                           \
-		if (casts())                                                            \
+		if (CASTS)                                                              \
 			read_ = ___arrow(AS(typeof(*(pointer)), pointer), __VA_ARGS__); \
 		else                                                                    \
 			read_ = otherwise(pointer, __VA_ARGS__);                        \

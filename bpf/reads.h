@@ -4,7 +4,11 @@
 #include "history.h"
 
 /* Whether they are wanted. */
+#ifdef WITHOUT_LOG
+#define READS 0
+#else
 const volatile __u32 READS = 0;
+#endif
 
 /* Whether the bytes came from another file and are in no buffer. */
 static __always_inline bool is_moved(struct task_state *state)

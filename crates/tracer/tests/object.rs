@@ -1,4 +1,4 @@
-//! The committed eBPF object, its sources, and the loader's structures belong together.
+//! The committed eBPF objects, their sources, and the loader's structures belong together.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -15,10 +15,10 @@ mod wire;
 
 const BPF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf");
 const SUMS: &str = "iostrata.bpf.sha256";
-const OBJECT: &str = "../crates/tracer/src/ebpf/iostrata.bpf.o";
+const OBJECTS: [&str; 3] = ["casts", "casts-log", "plain"];
 
 #[test]
-fn the_object_was_made_from_the_sources_beside_it() {
+fn the_objects_were_made_from_the_sources_beside_it() {
     let checked = Command::new("sha256sum")
         .args(["--check", "--quiet", "--strict", SUMS])
         .current_dir(BPF)
@@ -44,7 +44,7 @@ fn every_source_is_recorded() {
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name != SUMS)
-        .chain([OBJECT.to_owned()])
+        .chain(OBJECTS.map(|name| format!("../crates/tracer/src/ebpf/{name}.bpf.o")))
         .collect();
     assert_eq!(listed, present);
 }

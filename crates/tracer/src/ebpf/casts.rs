@@ -13,10 +13,6 @@ pub(super) const FUNCTION: &str = "bpf_rdonly_cast";
 
 /// `RDONLY_CAST` in `bpf/read.h`.
 const PLACEHOLDER: i32 = 0x696f_7374;
-/// `NO_CASTS` in `bpf/read.h`.
-const NO_CASTS: i32 = 0x696f_7375;
-/// `BPF_ALU64 | BPF_MOV | BPF_K` (include/uapi/linux/bpf.h).
-const MOVE: u8 = 0xb7;
 /// `BPF_JMP | BPF_CALL` (include/uapi/linux/bpf.h).
 const CALL: u8 = 0x85;
 /// `BPF_PSEUDO_KFUNC_CALL`, in the upper half of the byte of registers: `imm` is then the type of
@@ -45,17 +41,9 @@ fn rewrite(object: &[u8], function: i32) -> Vec<u8> {
     for instruction in instructions {
         if *instruction == from {
             *instruction = to;
-        } else if says_no_casts(*instruction) {
-            instruction[4..].fill(0);
         }
     }
     rewritten
-}
-
-/// Whether it puts `NO_CASTS` into some register.
-fn says_no_casts(instruction: [u8; 8]) -> bool {
-    let [code, registers, low, high, number @ ..] = instruction;
-    code == MOVE && registers < 16 && [low, high] == [0; 2] && number == NO_CASTS.to_ne_bytes()
 }
 
 #[cfg(test)]
@@ -72,14 +60,6 @@ mod tests {
             [0x85, 0, 0, 0, 5, 0, 0, 0],
         ];
         assert_eq!(rewrite(&object, 12345), expected.concat());
-    }
-
-    #[test]
-    fn they_are_said_to_be_there() {
-        let [a, b, c, d] = NO_CASTS.to_ne_bytes();
-        let (says, compares) = ([0xb7, 3, 0, 0, a, b, c, d], [0x15, 3, 5, 0, a, b, c, d]);
-        let expected = [[0xb7, 3, 0, 0, 0, 0, 0, 0], compares].concat();
-        assert_eq!(rewrite(&[says, compares].concat(), 7), expected);
     }
 
     #[test]

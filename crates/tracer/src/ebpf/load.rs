@@ -19,8 +19,12 @@ use super::types::{self, Types};
 use super::ways::{self, CHANGES, Changes, EVENTS, Probe};
 use super::{Limits, calls, casts, moments, told};
 
-/// The committed object; `make bpf` rebuilds it from `bpf/`.
-static OBJECT: &[u8] = include_bytes_aligned!("iostrata.bpf.o");
+/// The committed objects; `make bpf` rebuilds them from `bpf/`. This one is for every kernel.
+static PLAIN: &[u8] = include_bytes_aligned!("plain.bpf.o");
+/// For kernels with `bpf_rdonly_cast`, without the code that takes payload.
+static CASTS: &[u8] = include_bytes_aligned!("casts.bpf.o");
+/// For kernels with `bpf_rdonly_cast`.
+static CASTS_LOG: &[u8] = include_bytes_aligned!("casts-log.bpf.o");
 
 /// Programs that the loader itself runs, to go through all tasks.
 const ITERATORS: [&str; 2] = ["adopt", "look"];
@@ -91,14 +95,16 @@ impl Programs {
         limits: &Limits,
         loader: EbpfLoader<'static>,
     ) -> Result<Self, OpenError> {
-        let object = limits.casts.then(|| casts::resolve(OBJECT, &types.hooks));
+        let object = limits
+            .casts
+            .then(|| casts::resolve(casting(limits), &types.hooks));
         let mut casting = object
             .flatten()
             .and_then(|object| Self::of(&object, types, limits, loader).ok());
         if let Some(programs) = casting.take_if(|programs| programs.missing.is_empty()) {
             return Ok(programs);
         }
-        let plain = Self::of(OBJECT, types, limits, EbpfLoader::new());
+        let plain = Self::of(PLAIN, types, limits, EbpfLoader::new());
         let plain = plain.map_err(|e| not_loaded(&e))?;
         // What this kernel takes in neither form is no reason to read slowly.
         let as_much = |casting: &Self| casting.missing.len() <= plain.missing.len();
@@ -155,7 +161,12 @@ pub(super) fn types(modules: &[&str]) -> Result<Types, String> {
     let mut hooks = ways::hooks();
     hooks.insert(casts::FUNCTION.as_bytes().to_vec());
     hooks.insert(ITERATOR.as_bytes().to_vec());
-    types::read(modules, OBJECT, &hooks)
+    types::read(modules, PLAIN, &hooks)
+}
+
+/// What is loaded where the kernel can cast.
+fn casting(limits: &Limits) -> &'static [u8] {
+    if limits.record { CASTS_LOG } else { CASTS }
 }
 
 fn load_object(
@@ -178,8 +189,12 @@ fn load_object(
         .override_global("EXTRAS", &calls::extras(), true)
         .override_global("PURPOSE_OF", &calls::purposes(), true)
         .override_global("HISTORY", &u32::from(limits.history), true)
-        .override_global("RECORD", &u32::from(limits.record), true)
-        .override_global("READS", &u32::from(limits.record && limits.reads), true)
+        .override_global("RECORD", &u32::from(limits.record), limits.record)
+        .override_global(
+            "READS",
+            &u32::from(limits.record && limits.reads),
+            limits.record,
+        )
         .override_global("HIGH_WATER", &u64::from(limits.ring_bytes / 2), true)
         .map_max_entries("named", limits.calls)
         .map_max_entries("moments", moments::room(limits.history))
@@ -301,6 +316,18 @@ mod tests {
     use super::super::ways::Way;
     use super::*;
 
+    /// The kernel's types are read for whichever object is loaded.
+    #[test]
+    fn the_plain_object_names_every_structure_that_the_others_read() {
+        let all = types::names_in(PLAIN).unwrap();
+        for object in [CASTS, CASTS_LOG] {
+            let named = types::names_in(object).unwrap();
+            assert!(named.len() > 20, "{} structures", named.len());
+            let absent: Vec<_> = named.difference(&all).collect();
+            assert!(absent.is_empty(), "{absent:?}");
+        }
+    }
+
     /// A refusal of the form with casts would otherwise show as a slower trace only.
     #[test]
     fn the_kernel_takes_all_programs_in_both_forms() {
@@ -309,15 +336,14 @@ mod tests {
             return;
         }
         let types = types(&types::loaded()).unwrap();
-        let with_casts = casts::resolve(OBJECT, &types.hooks);
         for limits in [Limits::default(), Limits::trace(), Limits::record()] {
-            let mut plain = Programs::of(OBJECT, &types, &limits, EbpfLoader::new()).unwrap();
+            let mut plain = Programs::of(PLAIN, &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(plain.missing, []);
-            let Some(object) = &with_casts else {
+            let Some(object) = casts::resolve(casting(&limits), &types.hooks) else {
                 crate::skip::skip("the kernel has no bpf_rdonly_cast");
                 continue;
             };
-            let mut casting = Programs::of(object, &types, &limits, EbpfLoader::new()).unwrap();
+            let mut casting = Programs::of(&object, &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(casting.missing, []);
             assert_eq!(
                 plain.told.contains(&"ext4"),

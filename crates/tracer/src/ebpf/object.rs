@@ -85,8 +85,12 @@ impl Object {
             symbols::read()
         };
         let addresses = std::thread::Builder::new().spawn(read);
-        // Aya's loader reads all types whether or not it is given others.
-        let loader = std::thread::Builder::new().spawn(EbpfLoader::new);
+        // Aya's loader reads all types whether or not it is given others, and to let them go takes time too.
+        let loader = std::thread::Builder::new().spawn(|| {
+            let mut loader = EbpfLoader::new();
+            loader.btf(None);
+            loader
+        });
         let modules = types::loaded();
         let types = load::types(&modules).map_err(OpenError::NoBtf)?;
         let loader = loader.ok().and_then(|loader| loader.join().ok());

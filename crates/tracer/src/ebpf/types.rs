@@ -91,7 +91,7 @@ fn needed(all: &[u8], object: &[u8], hooks: &HashSet<Vec<u8>>) -> Result<Types, 
 }
 
 /// Structures that a compiled object knows by name.
-fn names_in(object: &[u8]) -> Option<HashSet<Vec<u8>>> {
+pub(super) fn names_in(object: &[u8]) -> Option<HashSet<Vec<u8>>> {
     let object = object::File::parse(object).ok()?;
     let section = object.section_by_name(".BTF")?;
     Index::of(section.data().ok()?).map(|index| index.names_of_structures())
