@@ -24,6 +24,7 @@ pub const SCHEMA: &str = "iostrata.lab/1";
 
 /// A whole lab run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LabResult {
     /// [`SCHEMA`].
     pub schema: String,
@@ -35,6 +36,7 @@ pub struct LabResult {
 
 /// One experiment's result, told apart by `id`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "id", rename_all = "kebab-case")]
 pub enum Experiment {
     /// `buffering`.
@@ -81,6 +83,7 @@ impl Experiment {
 /// The result of an experiment: rows `R`, and what only this experiment has, `O`. `M` is what
 /// only its [`Method`] has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "ResultOf{R}s"))]
 pub struct ExperimentResult<R, O, M = ()> {
     /// What it answers.
     pub question: String,
@@ -107,6 +110,7 @@ pub struct ExperimentResult<R, O, M = ()> {
 
 /// How the figures of an experiment were made.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(inline))]
 pub struct Method<M = ()> {
     /// Timing runs per case: fewest and most.
     pub timing_runs: (usize, usize),
@@ -125,6 +129,7 @@ pub struct Method<M = ()> {
 
 /// What the measuring itself costs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct OwnCost {
     /// Nanoseconds per operation that the measuring loop itself costs, measured with an
     /// operation that does nothing.
@@ -171,6 +176,7 @@ impl<R, O, M> ExperimentResult<R, O, M> {
 
 /// A file system that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MeasuredTarget {
     /// Name used in rows: `host`, `ext4`, `xfs` ...
     pub name: String,
@@ -190,6 +196,7 @@ impl MeasuredTarget {
 
 /// One case on one target.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(transform = crate::schema::with_id))]
 pub struct Row<C> {
     /// What was done.
     pub case: C,
@@ -240,6 +247,7 @@ impl<C: Case> Serialize for Row<C> {
 
 /// What else the machine did while a row was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Interference {
     /// CPU seconds the hypervisor took away during the timing runs.
     pub steal_s: Option<f64>,

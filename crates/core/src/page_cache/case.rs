@@ -7,6 +7,7 @@ const PAGE_BYTES: u64 = 4096;
 
 /// Where the file is before the read, and whether the read uses the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// No page of the file is resident.
@@ -56,6 +57,7 @@ impl State {
 
 /// How the file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reader {
     /// The whole file into a buffer that is new each time, so that its pages fault.
@@ -94,6 +96,7 @@ impl Reader {
 
 /// What is done with the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Parse {
     /// Nothing.
@@ -132,6 +135,7 @@ impl Parse {
 
 /// One case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "PageCacheCase"))]
 pub struct Case {
     /// Where the file is.
     pub state: State,

@@ -27,6 +27,7 @@ pub const QUESTION: &str = "what does one sync cost, and what does it make the d
 
 /// How durability is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
     /// `fsync`(2) after each write.
@@ -70,6 +71,7 @@ impl Call {
 /// What the write before the sync finds. It decides what a sync must make durable
 /// besides the contents, so no row leaves it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Write {
     /// The file grows by each write.
@@ -96,6 +98,7 @@ impl Write {
 
 /// One case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "SyncCase"))]
 pub struct Case {
     /// How durability is asked for.
     pub call: Call,
@@ -122,6 +125,7 @@ pub type SyncResult = ExperimentResult<SyncRow, Projected>;
 
 /// What the result has besides rows and answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Projected {
     /// What one write and one flush cost on each target, for the projection.
     pub calibrations: Vec<Calibration>,
@@ -131,6 +135,7 @@ pub struct Projected {
 
 /// A row with what follows from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SyncRow {
     /// Case, timing, evidence.
     #[serde(flatten)]
@@ -154,6 +159,7 @@ pub struct SyncRow {
 /// Device requests of the observed run divided by its syncs. `null` where the
 /// evidence is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PerSync {
     /// Requests with file contents.
     pub data: Option<f64>,
