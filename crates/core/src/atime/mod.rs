@@ -7,9 +7,10 @@ mod rule;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bytes;
 use crate::evidence::{DeviceCounts, Evidence};
 use crate::judge::Judged;
-use crate::lab::{ExperimentResult, Row};
+use crate::lab::{self, ExperimentResult, Row};
 use crate::timing::Timing;
 pub use answers::answers;
 pub use comparison::{Comparison, Saving, Spread, comparisons};
@@ -33,6 +34,15 @@ pub struct TouchCase {
     pub mount: Mount,
     /// File-system type, as in `/proc/self/mountinfo`.
     pub filesystem: String,
+}
+
+impl lab::Case for TouchCase {
+    const EXPERIMENT: &'static str = "atime";
+
+    fn label(&self) -> String {
+        let (operation, mount) = (self.operation.as_str(), self.mount.as_str());
+        format!("{operation} under {mount}")
+    }
 }
 
 /// Whether an access time moved, in the two states in which relatime differs.
@@ -125,6 +135,16 @@ pub struct LoopCase {
     pub reads: u64,
     /// Bytes of each file.
     pub size_bytes: u64,
+}
+
+impl lab::Case for LoopCase {
+    const EXPERIMENT: &'static str = "atime";
+
+    fn label(&self) -> String {
+        let (files, reading) = (self.files.as_str(), self.reading.as_str());
+        let (mount, reads) = (self.mount.as_str(), bytes::grouped(self.reads));
+        format!("{files}, {reading} reading, {mount}, {reads} reads")
+    }
 }
 
 /// What a loop took and what it made the device write.

@@ -6,8 +6,9 @@ mod timeline;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bytes;
 use crate::judge::Judged;
-use crate::lab::{ExperimentResult, OwnCost, Row};
+use crate::lab::{self, ExperimentResult, OwnCost, Row};
 pub use answers::answers;
 pub use runtime::{Buffer, RuntimeBuffer, RuntimeCall, calls_on, user_buffer};
 pub use timeline::{Step, Timeline, Written, durable_bytes};
@@ -100,6 +101,15 @@ pub struct Case {
     pub size_bytes: u64,
     /// Records.
     pub count: u64,
+}
+
+impl lab::Case for Case {
+    const EXPERIMENT: &'static str = "buffering";
+
+    fn label(&self) -> String {
+        let (mode, size) = (self.mode.as_str(), bytes::short(self.size_bytes));
+        format!("{mode}, {} × {size}", bytes::grouped(self.count))
+    }
 }
 
 /// The result of the experiment; the runtimes that are not installed are among what is missing.

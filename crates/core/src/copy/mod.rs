@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes;
 use crate::judge::Judged;
-use crate::lab::{ExperimentResult, Row};
+use crate::lab::{self, ExperimentResult, Row};
 use crate::timing::Timing;
 pub use answers::answers;
 pub use figures::{Figures, Limit, figures};
@@ -170,6 +170,31 @@ pub struct Case {
     /// What is written over.
     #[serde(default)]
     pub destination: Destination,
+}
+
+impl lab::Case for Case {
+    const EXPERIMENT: &'static str = "copy";
+
+    fn label(&self) -> String {
+        let mut words = vec![self.method.as_str().to_owned()];
+        if self.has_whole_buffer() {
+            words.push("whole buffer".to_owned());
+        } else if let Some(size) = self.buffer_bytes {
+            words.push(format!("{} buffer", bytes::short(size)));
+        }
+        words.push(format!(
+            "{} {}",
+            bytes::short(self.size_bytes),
+            self.source.as_str()
+        ));
+        if self.durable {
+            words.push("durable".to_owned());
+        }
+        if self.destination == Destination::Existing {
+            words.push("existing target".to_owned());
+        }
+        words.join(", ")
+    }
 }
 
 impl Case {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{bytes, lab};
+
 /// Bytes of a page: what `cachestat`(2) counts in on the machines this runs on.
 const PAGE_BYTES: u64 = 4096;
 
@@ -145,6 +147,19 @@ pub struct Case {
     pub size_bytes: u64,
     /// What is done with the bytes.
     pub parse: Parse,
+}
+
+impl lab::Case for Case {
+    const EXPERIMENT: &'static str = "page-cache";
+
+    fn label(&self) -> String {
+        let (state, reader) = (self.state.as_str(), self.reader.as_str());
+        let size = bytes::short(self.size_bytes);
+        match self.parse {
+            Parse::None => format!("{state} {reader}, {size}"),
+            parse => format!("{state} {reader}, {size}, parsed as {}", parse.as_str()),
+        }
+    }
 }
 
 impl Case {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes;
 use crate::judge::Judged;
-use crate::lab::{ExperimentResult, Row};
+use crate::lab::{self, ExperimentResult, Row};
 use crate::stats;
 pub use answers::answers;
 pub use latency::{Bucket, Latency};
@@ -108,6 +108,22 @@ pub struct Case {
     pub size_bytes: u64,
     /// Threads that write and sync at the same time, each its own file.
     pub writers: u64,
+}
+
+impl lab::Case for Case {
+    const EXPERIMENT: &'static str = "sync";
+
+    fn label(&self) -> String {
+        let (call, write) = (self.call.as_str(), self.write.as_str());
+        let writers = match self.writers {
+            1 => "1 writer".to_owned(),
+            several => format!("{} writers", bytes::grouped(several)),
+        };
+        format!(
+            "{call} {write} {}, {writers}",
+            bytes::short(self.size_bytes)
+        )
+    }
 }
 
 impl Case {
