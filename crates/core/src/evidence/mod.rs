@@ -143,6 +143,18 @@ pub struct DeviceCounts {
     pub discards: u64,
 }
 
+/// Requests without data of one kind.
+pub struct WithoutData {
+    /// What one of them is called.
+    pub one: &'static str,
+    /// What several are.
+    pub several: &'static str,
+    /// How many there were.
+    pub count: fn(&DeviceCounts) -> u64,
+    /// From issue to completion, seconds, where that is measured.
+    pub time_s: Option<fn(&DeviceCounts) -> f64>,
+}
+
 /// The requests of one cause.
 pub type OfCause = fn(&DeviceCounts) -> RequestCount;
 
@@ -154,6 +166,22 @@ impl DeviceCounts {
         ("commit", |device| device.commit),
         ("metadata", |device| device.metadata),
         ("unknown", |device| device.unknown),
+    ];
+
+    /// Requests without data.
+    pub const WITHOUT_DATA: [WithoutData; 2] = [
+        WithoutData {
+            one: "flush",
+            several: "flushes",
+            count: |device| device.flushes,
+            time_s: Some(|device| device.flush_time_s),
+        },
+        WithoutData {
+            one: "discard",
+            several: "discards",
+            count: |device| device.discards,
+            time_s: None,
+        },
     ];
 
     /// Requests that write, of every cause.

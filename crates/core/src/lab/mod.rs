@@ -1,13 +1,14 @@
 //! The result of `iostrata lab`: `iostrata.lab/1`.
 
 mod case;
+mod facts;
 
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::atime::AtimeResult;
+use crate::atime::{AtimeResult, AtimeRow};
 use crate::buffering::BufferingResult;
 use crate::copy::CopyResult;
 use crate::doctor::Setting;
@@ -18,6 +19,7 @@ use crate::page_cache::PageCacheResult;
 use crate::sync::SyncResult;
 use crate::timing::Timing;
 pub use case::Case;
+pub use facts::Facts;
 
 /// The schema name written into every lab result.
 pub const SCHEMA: &str = "iostrata.lab/1";
@@ -60,6 +62,20 @@ impl Experiment {
             Self::Sync(result) => result.shared("sync"),
             Self::Atime(result) => result.shared("atime"),
             Self::Copy(result) => result.shared("copy"),
+        }
+    }
+
+    /// What each row has as the rows of every experiment do.
+    pub fn facts(&self) -> Vec<Facts<'_>> {
+        match self {
+            Self::Buffering(result) => result.facts(|at, row| Facts::of(at, &row.row)),
+            Self::PageCache(result) => result.facts(|at, row| Facts::of(at, &row.row)),
+            Self::Sync(result) => result.facts(|at, row| Facts::of(at, &row.row)),
+            Self::Atime(result) => result.facts(|at, row| match row {
+                AtimeRow::Touch(row) => Facts::of(at, &row.row),
+                AtimeRow::Loop(row) => Facts::of(at, &row.row),
+            }),
+            Self::Copy(result) => result.facts(|at, row| Facts::of(at, &row.row)),
         }
     }
 
@@ -141,31 +157,49 @@ pub struct OwnCost {
 pub struct Shared<'a> {
     /// Name of the experiment, as in the JSON.
     pub id: &'static str,
+    /// What it answers.
+    pub question: &'a str,
     /// File systems measured.
     pub targets: &'a [MeasuredTarget],
     /// Rows there are.
     pub rows: usize,
     /// Verdicts.
     pub answers: &'a [Answer],
+    /// Properties of this machine that limit what the rows mean.
+    pub caveats: &'a [String],
     /// What is not there, and why.
     pub missing: &'a [Gap],
     /// Timing runs per case: fewest and most.
     pub timing_runs: (usize, usize),
+    /// Runs before those.
+    pub warm_up_runs: usize,
     /// Whether the run ended before all rows were done.
     pub interrupted: bool,
+    /// Rows that were asked for.
+    pub planned_rows: usize,
 }
 
 impl<R, O, M> ExperimentResult<R, O, M> {
     fn shared(&self, id: &'static str) -> Shared<'_> {
         Shared {
             id,
+            question: &self.question,
             targets: &self.targets,
             rows: self.rows.len(),
             answers: &self.answers,
+            caveats: &self.caveats,
             missing: &self.missing,
             timing_runs: self.method.timing_runs,
+            warm_up_runs: self.method.warm_up_runs,
             interrupted: self.method.interrupted,
+            planned_rows: self.method.planned_rows,
         }
+    }
+
+    fn facts<'a>(&'a self, of: impl Fn(usize, &'a R) -> Facts<'a>) -> Vec<Facts<'a>> {
+        self.numbered()
+            .map(|(number, row)| of(number, row))
+            .collect()
     }
 
     /// The rows with their 1-based numbers.
