@@ -35,6 +35,7 @@ attack: ## Attack it for an hour or two: scripts/attack has the variables, docs/
 check: ## Check format, lints, documentation, dependencies, packages, and the eBPF object
 	@scripts/deps check
 	@scripts/bpf check
+	@scripts/recipes
 	@scripts/deny
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings

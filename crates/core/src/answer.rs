@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the measured rows say about a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The evidence supports the claim.
@@ -49,6 +50,7 @@ impl Verdict {
 
 /// A claim with its computed verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Answer {
     /// The statement that is judged, as a sentence.
     pub claim: String,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where a result was measured; stored in every result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Environment {
     /// Kernel release, as `uname -r`.
     pub kernel: String,
@@ -26,6 +27,7 @@ pub struct Environment {
 
 /// How the kernel tells of one stratum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Way {
     /// The stratum, as in `missing`.
     pub what: String,
@@ -45,6 +47,7 @@ pub const TRACEPOINTS: &str = "tracepoints";
 
 /// What can observe a process tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
     /// BTF tracepoints.
@@ -57,6 +60,7 @@ pub enum Backend {
 
 /// A directory and the storage under it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Target {
     /// The directory, lossily decoded.
     pub path: String,
@@ -72,6 +76,7 @@ pub struct Target {
 
 /// One block device of the stack. What sysfs does not say is `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Device {
     /// Kernel name, such as `nvme0n1p2`.
     pub name: String,

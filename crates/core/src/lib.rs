@@ -8,6 +8,11 @@
 //! system, device. See `docs/glossary.md`.
 #![forbid(unsafe_code)]
 
+// Types of results derive their schema in tests: `schema`.
+#[cfg(test)]
+#[macro_use]
+extern crate schemars;
+
 pub mod answer;
 pub mod atime;
 pub mod buffering;
@@ -26,6 +31,8 @@ pub mod op;
 pub mod page_cache;
 pub mod record;
 pub mod rules;
+#[cfg(test)]
+mod schema;
 pub mod stats;
 pub mod suggest;
 pub mod sync;

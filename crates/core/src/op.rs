@@ -30,6 +30,7 @@ impl FileId {
 /// What a node is, or what a descriptor stands for. The order of the variants is part of the format
 /// of the operation log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileKind {
     /// File contents.
@@ -82,6 +83,7 @@ impl FileKind {
 
 /// Why something was not seen whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Gap {
     /// What is missing.
     pub what: String,

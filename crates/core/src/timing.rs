@@ -6,6 +6,7 @@ use crate::stats;
 
 /// What one run of a case took.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Sample {
     /// Elapsed time, seconds.
     pub real_s: f64,
@@ -17,6 +18,7 @@ pub struct Sample {
 
 /// All timing runs of one case. No probe was attached during any of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Timing {
     /// Elapsed seconds of each run, in the order of the runs.
     pub samples_s: Vec<f64>,

@@ -9,6 +9,7 @@ use crate::timing::Timing;
 
 /// Mean and standard deviation of the samples of a timing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Spread {
     /// Arithmetic mean, seconds.
     pub mean_s: f64,
@@ -41,6 +42,7 @@ impl Spread {
 
 /// By how much noatime makes a loop faster than another mount option.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Comparison {
     /// File-system type.
     pub filesystem: String,
@@ -64,6 +66,7 @@ pub struct Comparison {
 /// A part of a time that noatime saves, in per cent of it, negative when it costs:
 /// the Hodges-Lehmann estimate with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Saving {
     /// Estimate, per cent.
     pub percent: f64,

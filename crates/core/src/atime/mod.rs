@@ -7,9 +7,10 @@ mod rule;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bytes;
 use crate::evidence::{DeviceCounts, Evidence};
 use crate::judge::Judged;
-use crate::lab::{ExperimentResult, Row};
+use crate::lab::{self, ExperimentResult, Row};
 use crate::timing::Timing;
 pub use answers::answers;
 pub use comparison::{Comparison, Saving, Spread, comparisons};
@@ -25,6 +26,7 @@ pub const SECTOR_BYTES: u64 = 512;
 
 /// One operation under one mount option on one file system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TouchCase {
     /// What was done to the file.
     pub operation: Operation,
@@ -34,8 +36,18 @@ pub struct TouchCase {
     pub filesystem: String,
 }
 
+impl lab::Case for TouchCase {
+    const EXPERIMENT: &'static str = "atime";
+
+    fn label(&self) -> String {
+        let (operation, mount) = (self.operation.as_str(), self.mount.as_str());
+        format!("{operation} under {mount}")
+    }
+}
+
 /// Whether an access time moved, in the two states in which relatime differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Moved {
     /// While it was not newer than mtime: [`ClockState::Due`].
     pub due: bool,
@@ -45,6 +57,7 @@ pub struct Moved {
 
 /// Whether an operation moved the access time of what it was done to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TouchRow {
     /// Case and target; no times and no requests, since one operation is not timed.
     #[serde(flatten)]
@@ -62,6 +75,7 @@ pub struct TouchRow {
 
 /// Which files a loop reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Loop {
     /// One file, again and again: the article's loop.
@@ -85,6 +99,7 @@ impl Loop {
 
 /// How often the files had been read since they were changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
     /// Not once.
@@ -105,6 +120,7 @@ impl Reading {
 
 /// A loop of open, read and close under one mount option on one file system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LoopCase {
     /// Which files.
     #[serde(rename = "loop")]
@@ -121,8 +137,19 @@ pub struct LoopCase {
     pub size_bytes: u64,
 }
 
+impl lab::Case for LoopCase {
+    const EXPERIMENT: &'static str = "atime";
+
+    fn label(&self) -> String {
+        let (files, reading) = (self.files.as_str(), self.reading.as_str());
+        let (mount, reads) = (self.mount.as_str(), bytes::grouped(self.reads));
+        format!("{files}, {reading} reading, {mount}, {reads} reads")
+    }
+}
+
 /// What a loop took and what it made the device write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LoopRow {
     /// Case, times of the reading alone, evidence. Requests after the program's end are
     /// those of the `syncfs` that followed.
@@ -164,6 +191,7 @@ fn sectors(evidence: &Evidence) -> Option<u64> {
 
 /// A row of either kind, told apart by its case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(untagged)]
 pub enum AtimeRow {
     /// Whether an operation moved an access time.
@@ -184,6 +212,7 @@ impl AtimeRow {
 
 /// Which part of relatime's rule a probe isolates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Probe {
     /// atime before mtime, and after ctime.
@@ -219,6 +248,7 @@ impl Probe {
 
 /// One read under relatime, after the times were set as a probe wants them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RelatimeProbe {
     /// File-system type.
     pub filesystem: String,
@@ -234,6 +264,7 @@ pub type AtimeResult = ExperimentResult<AtimeRow, Rules>;
 
 /// What the result has besides rows and answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Rules {
     /// relatime's rule, part by part.
     pub relatime: Vec<RelatimeProbe>,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// `stat`.
@@ -131,6 +132,7 @@ impl Operation {
 
 /// What has the access time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// A regular file.
@@ -154,6 +156,7 @@ impl Subject {
 
 /// How a file system is mounted: what `mount -o NAME` gives, `mount`(8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Mount {
     /// Every access.

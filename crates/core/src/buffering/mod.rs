@@ -6,8 +6,9 @@ mod timeline;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bytes;
 use crate::judge::Judged;
-use crate::lab::{ExperimentResult, OwnCost, Row};
+use crate::lab::{self, ExperimentResult, OwnCost, Row};
 pub use answers::answers;
 pub use runtime::{Buffer, RuntimeBuffer, RuntimeCall, calls_on, user_buffer};
 pub use timeline::{Step, Timeline, Written, durable_bytes};
@@ -24,6 +25,7 @@ pub const GROUP_WRITES: u64 = 100;
 
 /// How each record is handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Into a user-space buffer that is written when full and at the end.
@@ -91,6 +93,7 @@ impl Mode {
 
 /// One case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "BufferingCase"))]
 pub struct Case {
     /// How.
     pub mode: Mode,
@@ -100,11 +103,21 @@ pub struct Case {
     pub count: u64,
 }
 
+impl lab::Case for Case {
+    const EXPERIMENT: &'static str = "buffering";
+
+    fn label(&self) -> String {
+        let (mode, size) = (self.mode.as_str(), bytes::short(self.size_bytes));
+        format!("{mode}, {} × {size}", bytes::grouped(self.count))
+    }
+}
+
 /// The result of the experiment; the runtimes that are not installed are among what is missing.
 pub type BufferingResult = ExperimentResult<BufferingRow, Seen, OwnCost>;
 
 /// What the result has besides rows and answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Seen {
     /// When bytes became visible and durable, per mode and target.
     pub timelines: Vec<Timeline>,
@@ -114,6 +127,7 @@ pub struct Seen {
 
 /// A row with what follows from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BufferingRow {
     /// Case, timing, evidence.
     #[serde(flatten)]
@@ -126,8 +140,10 @@ pub struct BufferingRow {
 
 /// Figures of a row divided by its records. `null` where the evidence is missing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PerWrite {
     /// Median elapsed time, seconds.
+    #[serde(default)]
     pub real_s: Option<f64>,
     /// Records per second, from the median time.
     pub writes_per_s: Option<f64>,
@@ -157,6 +173,7 @@ pub struct PerWrite {
 
 /// `/proc/meminfo` and the block device's own pages, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Memory {
     /// `Dirty`.
     pub dirty_bytes: u64,
@@ -172,6 +189,7 @@ pub struct Memory {
 
 /// Memory around the observed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MemoryChange {
     /// Before the first write.
     pub before: Memory,

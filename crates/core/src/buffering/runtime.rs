@@ -11,6 +11,7 @@ use crate::op::{FileId, Op};
 
 /// One system call of a runtime's program on its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RuntimeCall {
     /// `write`, `writev`, `fsync` ...
     pub name: String,
@@ -22,6 +23,7 @@ pub struct RuntimeCall {
 
 /// What one runtime does with small writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RuntimeBuffer {
     /// `C stdio`, `Python` ...
     pub runtime: String,

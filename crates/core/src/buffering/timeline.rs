@@ -9,6 +9,7 @@ use crate::op::FileId;
 
 /// One step of a writer, as seen from outside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Step {
     /// What the program did, such as `write 1` or `close`.
     pub action: String,
@@ -23,6 +24,7 @@ pub struct Step {
 
 /// The steps of one mode on one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Timeline {
     /// How the records were written.
     pub mode: Mode,

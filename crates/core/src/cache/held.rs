@@ -7,6 +7,7 @@ use crate::bytes;
 
 /// What keeps pages in the page cache, or out of it, or hides them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HoldKind {
     /// Processes have locked pages of the file (`mlock(2)`).
@@ -39,6 +40,7 @@ pub enum HoldKind {
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Hold {
     /// What it is.
     pub kind: HoldKind,
@@ -53,6 +55,7 @@ pub struct Hold {
 
 /// A process that has pages of a file in its memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Process {
     /// Its number.
     pub pid: u32,

@@ -10,6 +10,7 @@ pub const RANGES_AT_MOST: u64 = 128;
 /// A file that is all alike has one range. Counts are in whole pages: where a file ends
 /// within a page, the last range counts that page whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ResidencyMap {
     /// Length of the file, bytes.
     pub size_bytes: u64,

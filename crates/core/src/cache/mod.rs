@@ -20,6 +20,7 @@ pub const SCHEMA: &str = "iostrata.cache/1";
 
 /// What of some files is in the page cache, and what was done about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CacheResult {
     /// [`SCHEMA`].
     pub schema: String,
@@ -56,6 +57,7 @@ impl CacheResult {
 
 /// What `iostrata cache` is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// Tell what is resident.
@@ -79,6 +81,7 @@ impl Action {
 
 /// What became of one file, as verified afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Nothing was to be done, and its residency is known.
@@ -95,6 +98,7 @@ pub enum Outcome {
 
 /// What told the counts of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// `cachestat(2)`.
@@ -108,6 +112,7 @@ pub enum Source {
 
 /// One regular file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CacheFile {
     /// Path as it was named or found; bytes that are no text are replaced.
     pub path: String,
@@ -154,6 +159,7 @@ impl CacheFile {
 
 /// Bytes of a file in the page cache, in whole pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Cached {
     /// In the page cache.
     pub resident_bytes: u64,
@@ -169,6 +175,7 @@ pub struct Cached {
 
 /// What was found and is not a regular file of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Skipped {
     /// Symbolic links in trees: not followed.
     pub symbolic_links: u64,

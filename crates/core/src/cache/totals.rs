@@ -7,6 +7,7 @@ use super::{CacheFile, Cached, Outcome};
 /// All files of a result. Files that nothing may tell of are counted, and are in no sum of
 /// resident bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Totals {
     /// Files.
     pub files: u64,

@@ -11,6 +11,7 @@ const SAME_MEMORY: f64 = 0.02;
 
 /// A condition that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Condition {
     /// What it is.
     pub what: String,
@@ -23,6 +24,7 @@ pub struct Condition {
 
 /// What follows from a condition that differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
     /// Another machine or storage: a difference says nothing about the program.

@@ -10,6 +10,7 @@ use crate::trace::{direction, is_open, is_sync};
 
 /// A count that differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Count {
     /// Who decides it.
     pub part: Part,
@@ -34,6 +35,7 @@ impl Count {
 
 /// Who decides a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// The program: its calls and what they moved.

@@ -10,6 +10,7 @@ const MOST_PERCENT: f64 = 10_000.0;
 
 /// From how many per cent on a difference is a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Limit {
     /// Per cent.
     pub percent: f64,
@@ -45,6 +46,7 @@ impl Limit {
 
 /// What the comparison was to fail on, and whether it does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FailOn {
     /// The limit.
     #[serde(flatten)]
@@ -55,6 +57,7 @@ pub struct FailOn {
 
 /// Something that is worse by at least the limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Exceeded {
     /// What it is.
     pub what: String,

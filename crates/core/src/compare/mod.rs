@@ -30,6 +30,7 @@ pub const SCHEMA: &str = "iostrata.compare/1";
 
 /// One value of either result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(inline))]
 pub struct Sides<T> {
     /// Of the result that is compared with.
     pub base: T,
@@ -39,6 +40,7 @@ pub struct Sides<T> {
 
 /// What the times say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
     /// `new` takes longer, beyond the noise.
@@ -68,6 +70,7 @@ impl Judgement {
 
 /// Two results, compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: String,
@@ -113,6 +116,7 @@ impl Comparison {
 
 /// Rows of a lab result.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Rows {
     /// Each experiment as a whole.
     pub experiments: Vec<Whole>,
@@ -122,6 +126,7 @@ pub struct Rows {
 
 /// The times of an experiment, all its pairs together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Whole {
     /// Name of the experiment.
     pub id: String,
@@ -138,10 +143,12 @@ pub struct Whole {
 
 /// One pair of rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Row {
     /// Name of the experiment.
     pub experiment: String,
     /// The case, as in the results.
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub case: serde_json::Value,
     /// The case in words.
     pub label: String,
@@ -178,6 +185,7 @@ impl Row {
 
 /// Two traced runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Runs {
     /// From start to end, seconds. One run each: shown, not judged.
     pub wall_s: Sides<f64>,
@@ -193,6 +201,7 @@ pub struct Runs {
 
 /// One system call, over all files of two runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Calls {
     /// System call.
     pub name: String,
@@ -211,6 +220,7 @@ impl Calls {
 
 /// One path of two runs: all files that had the name, one after the other or at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Files {
     /// The path, as in the results.
     pub path: String,

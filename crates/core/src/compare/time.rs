@@ -69,6 +69,7 @@ const DEVIATION: f64 = 1.4826;
 
 /// How many times as long something takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Change {
     /// Estimate of the factor.
     pub ratio: f64,

@@ -8,6 +8,7 @@ use crate::lab::Row;
 
 /// Figures of a row. `null` where the times or the evidence are missing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "CopyFigures"))]
 pub struct Figures {
     /// Bytes copied per second, from the median time.
     pub bytes_per_s: Option<f64>,
@@ -36,6 +37,7 @@ pub struct Figures {
 
 /// The slowest step that a copy of this kind cannot leave out, done alone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Limit {
     /// Which.
     pub measure: Measure,

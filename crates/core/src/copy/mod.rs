@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes;
 use crate::judge::Judged;
-use crate::lab::{ExperimentResult, Row};
+use crate::lab::{self, ExperimentResult, Row};
 use crate::timing::Timing;
 pub use answers::answers;
 pub use figures::{Figures, Limit, figures};
@@ -17,6 +17,7 @@ pub const QUESTION: &str = "which system calls copy a file fastest, and why?";
 
 /// How the bytes get from one file into the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "CopyMethod"))]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// The C library's `fgetc` and `fputc`, one call a byte.
@@ -102,6 +103,7 @@ impl Method {
 
 /// Where the source's bytes are when the copy begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// In no page of the page cache.
@@ -127,6 +129,7 @@ impl Source {
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
 )]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Destination {
     /// Nothing: the copy makes its file.
@@ -151,6 +154,7 @@ impl Destination {
 
 /// One case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "CopyCase"))]
 pub struct Case {
     /// How.
     pub method: Method,
@@ -168,6 +172,31 @@ pub struct Case {
     pub destination: Destination,
 }
 
+impl lab::Case for Case {
+    const EXPERIMENT: &'static str = "copy";
+
+    fn label(&self) -> String {
+        let mut words = vec![self.method.as_str().to_owned()];
+        if self.has_whole_buffer() {
+            words.push("whole buffer".to_owned());
+        } else if let Some(size) = self.buffer_bytes {
+            words.push(format!("{} buffer", bytes::short(size)));
+        }
+        words.push(format!(
+            "{} {}",
+            bytes::short(self.size_bytes),
+            self.source.as_str()
+        ));
+        if self.durable {
+            words.push("durable".to_owned());
+        }
+        if self.destination == Destination::Existing {
+            words.push("existing target".to_owned());
+        }
+        words.join(", ")
+    }
+}
+
 impl Case {
     /// Whether one buffer takes the whole file.
     pub fn has_whole_buffer(&self) -> bool {
@@ -180,6 +209,7 @@ pub type CopyResult = ExperimentResult<CopyRow, Yardsticks, Verified>;
 
 /// What the result has besides rows and answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Yardsticks {
     /// What this machine could do at best, measured between the copies.
     pub yardsticks: Vec<Yardstick>,
@@ -187,6 +217,7 @@ pub struct Yardsticks {
 
 /// How the copies were checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Verified {
     /// Copies made in all, each with its hash compared with the source's.
     pub verified_copies: u64,
@@ -194,6 +225,7 @@ pub struct Verified {
 
 /// A row with what follows from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CopyRow {
     /// Case, timing, evidence.
     #[serde(flatten)]
@@ -207,6 +239,7 @@ pub struct CopyRow {
 
 /// What a yardstick measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Copying as many bytes once in memory, from and to memory that was touched before.
@@ -257,6 +290,7 @@ impl Measure {
 
 /// What this machine can do, for the rows to be set beside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Yardstick {
     /// What was measured.
     pub measure: Measure,

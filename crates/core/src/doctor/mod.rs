@@ -18,6 +18,7 @@ pub const SCHEMA: &str = "iostrata.doctor/1";
 
 /// The storage under a path, and what may be observed there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DoctorResult {
     /// [`SCHEMA`].
     pub schema: String,
@@ -36,6 +37,7 @@ pub struct DoctorResult {
 
 /// One setting and what it means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Setting {
     /// Name as the kernel or sysfs spells it.
     pub name: String,
@@ -47,6 +49,7 @@ pub struct Setting {
 
 /// Whether an ability is about observing or about doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AbilityKind {
     /// Something iostrata observes.
@@ -57,6 +60,7 @@ pub enum AbilityKind {
 
 /// Something iostrata can or cannot do for this user on this kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Ability {
     /// Observing or doing.
     pub kind: AbilityKind,

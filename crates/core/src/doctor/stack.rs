@@ -8,6 +8,7 @@ use crate::op::FileId;
 /// Layers in depth-first order: each is followed by what lies under it, one
 /// deeper. The first is the file system that was asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Stack {
     /// The layers.
     pub layers: Vec<Layer>,
@@ -15,6 +16,7 @@ pub struct Stack {
 
 /// One layer of the stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Layer {
     /// Layers above this one.
     pub depth: u32,
@@ -38,6 +40,7 @@ pub struct Layer {
 
 /// What a layer is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum LayerKind {
     /// A mounted file system.
@@ -69,6 +72,7 @@ pub enum LayerKind {
 
 /// `major:minor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DeviceNumber {
     /// Driver.
     pub major: u32,
@@ -85,6 +89,7 @@ impl DeviceNumber {
 
 /// How a file system is mounted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Mount {
     /// Where, lossily decoded.
     pub point: String,
@@ -101,6 +106,7 @@ pub struct Mount {
 
 /// How the file system keeps itself consistent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Journal {
     /// Whether there is a journal or log; `null` when unknown.
     pub present: Option<bool>,
@@ -118,6 +124,7 @@ pub struct Journal {
 
 /// The request queue of a disk. What sysfs does not say is `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Queue {
     /// Model the device reports.
     pub model: Option<String>,

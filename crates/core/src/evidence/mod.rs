@@ -20,6 +20,7 @@ pub use raw::{
 
 /// What the kernel did for one case, stratum by stratum.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(try_from = "range::Stored", into = "range::Stored")]
 pub struct Evidence {
     /// System calls by name; `None` when calls were not observed.
@@ -64,6 +65,7 @@ impl Evidence {
 
 /// One system call, aggregated.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CallCount {
     /// Calls.
     pub count: u64,
@@ -77,6 +79,7 @@ pub struct CallCount {
 
 /// Page-cache evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Cache {
     /// Pages the program's reads asked for, each once per call.
     pub lookups_pages: Option<u64>,
@@ -103,6 +106,7 @@ impl Cache {
 
 /// Block requests of one cause.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RequestCount {
     /// Requests issued to the device.
     pub count: u64,
@@ -115,6 +119,7 @@ pub struct RequestCount {
 
 /// Block requests by cause. `reads` are requests that read; all others write.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DeviceCounts {
     /// Requests that read, of any cause.
     pub reads: RequestCount,
@@ -138,6 +143,18 @@ pub struct DeviceCounts {
     pub discards: u64,
 }
 
+/// Requests without data of one kind.
+pub struct WithoutData {
+    /// What one of them is called.
+    pub one: &'static str,
+    /// What several are.
+    pub several: &'static str,
+    /// How many there were.
+    pub count: fn(&DeviceCounts) -> u64,
+    /// From issue to completion, seconds, where that is measured.
+    pub time_s: Option<fn(&DeviceCounts) -> f64>,
+}
+
 /// The requests of one cause.
 pub type OfCause = fn(&DeviceCounts) -> RequestCount;
 
@@ -149,6 +166,22 @@ impl DeviceCounts {
         ("commit", |device| device.commit),
         ("metadata", |device| device.metadata),
         ("unknown", |device| device.unknown),
+    ];
+
+    /// Requests without data.
+    pub const WITHOUT_DATA: [WithoutData; 2] = [
+        WithoutData {
+            one: "flush",
+            several: "flushes",
+            count: |device| device.flushes,
+            time_s: Some(|device| device.flush_time_s),
+        },
+        WithoutData {
+            one: "discard",
+            several: "discards",
+            count: |device| device.discards,
+            time_s: None,
+        },
     ];
 
     /// Requests that write, of every cause.
@@ -171,6 +204,7 @@ impl DeviceCounts {
 
 /// Page faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Faults {
     /// Without I/O.
     pub minor: Option<u64>,

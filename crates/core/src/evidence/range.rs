@@ -11,6 +11,7 @@ use crate::op::Gap;
 /// Requests of a run on disks that others used meanwhile. Causes that are known exactly are the
 /// same in both.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DeviceRange {
     /// What is certainly the run's.
     pub at_least: DeviceCounts,
@@ -41,20 +42,30 @@ impl DeviceRange {
 
 /// [`Evidence`] as it is stored.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub(super) struct Stored {
+    /// System calls by name; `null` when calls were not observed.
     syscalls: Option<BTreeMap<String, CallCount>>,
     cache: Cache,
+    /// Requests while the program ran; `null` when not observed.
     device: Option<StoredDevice>,
+    /// Requests for the same files after the program had ended, until write-back had settled.
     device_after_exit: Option<StoredDevice>,
     faults: Faults,
+    /// Time the program's threads ran on a CPU, seconds.
     on_cpu_s: Option<f64>,
+    /// Time the program's threads were blocked inside system calls, seconds.
     blocked_s: Option<f64>,
+    /// Events that were lost; figures may be too low by them.
     lost_events: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<Gap>,
 }
 
+/// Requests by cause: `reads` read, all others write. Where other programs shared the disk, what may
+/// be theirs is `null`, and `shared` says how much it is.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "DeviceRequests"))]
 struct StoredDevice {
     reads: StoredRequests,
     data: StoredRequests,
@@ -71,7 +82,9 @@ struct StoredDevice {
     shared: Option<DeviceRange>,
 }
 
+/// Requests of one cause; `null` where other programs' may be among them.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Requests"))]
 struct StoredRequests {
     count: Option<u64>,
     bytes: Option<u64>,

@@ -18,6 +18,7 @@ pub enum Phase {
 
 /// Why a block request was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// Any read.

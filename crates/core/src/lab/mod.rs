@@ -1,13 +1,14 @@
 //! The result of `iostrata lab`: `iostrata.lab/1`.
 
 mod case;
+mod facts;
 
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::atime::AtimeResult;
+use crate::atime::{AtimeResult, AtimeRow};
 use crate::buffering::BufferingResult;
 use crate::copy::CopyResult;
 use crate::doctor::Setting;
@@ -18,12 +19,14 @@ use crate::page_cache::PageCacheResult;
 use crate::sync::SyncResult;
 use crate::timing::Timing;
 pub use case::Case;
+pub use facts::Facts;
 
 /// The schema name written into every lab result.
 pub const SCHEMA: &str = "iostrata.lab/1";
 
 /// A whole lab run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LabResult {
     /// [`SCHEMA`].
     pub schema: String,
@@ -35,6 +38,7 @@ pub struct LabResult {
 
 /// One experiment's result, told apart by `id`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "id", rename_all = "kebab-case")]
 pub enum Experiment {
     /// `buffering`.
@@ -61,6 +65,20 @@ impl Experiment {
         }
     }
 
+    /// What each row has as the rows of every experiment do.
+    pub fn facts(&self) -> Vec<Facts<'_>> {
+        match self {
+            Self::Buffering(result) => result.facts(|at, row| Facts::of(at, &row.row)),
+            Self::PageCache(result) => result.facts(|at, row| Facts::of(at, &row.row)),
+            Self::Sync(result) => result.facts(|at, row| Facts::of(at, &row.row)),
+            Self::Atime(result) => result.facts(|at, row| match row {
+                AtimeRow::Touch(row) => Facts::of(at, &row.row),
+                AtimeRow::Loop(row) => Facts::of(at, &row.row),
+            }),
+            Self::Copy(result) => result.facts(|at, row| Facts::of(at, &row.row)),
+        }
+    }
+
     /// Rows it has.
     pub fn rows(&self) -> usize {
         self.shared().rows
@@ -81,6 +99,7 @@ impl Experiment {
 /// The result of an experiment: rows `R`, and what only this experiment has, `O`. `M` is what
 /// only its [`Method`] has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "ResultOf{R}s"))]
 pub struct ExperimentResult<R, O, M = ()> {
     /// What it answers.
     pub question: String,
@@ -107,6 +126,7 @@ pub struct ExperimentResult<R, O, M = ()> {
 
 /// How the figures of an experiment were made.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(inline))]
 pub struct Method<M = ()> {
     /// Timing runs per case: fewest and most.
     pub timing_runs: (usize, usize),
@@ -125,6 +145,7 @@ pub struct Method<M = ()> {
 
 /// What the measuring itself costs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct OwnCost {
     /// Nanoseconds per operation that the measuring loop itself costs, measured with an
     /// operation that does nothing.
@@ -136,31 +157,49 @@ pub struct OwnCost {
 pub struct Shared<'a> {
     /// Name of the experiment, as in the JSON.
     pub id: &'static str,
+    /// What it answers.
+    pub question: &'a str,
     /// File systems measured.
     pub targets: &'a [MeasuredTarget],
     /// Rows there are.
     pub rows: usize,
     /// Verdicts.
     pub answers: &'a [Answer],
+    /// Properties of this machine that limit what the rows mean.
+    pub caveats: &'a [String],
     /// What is not there, and why.
     pub missing: &'a [Gap],
     /// Timing runs per case: fewest and most.
     pub timing_runs: (usize, usize),
+    /// Runs before those.
+    pub warm_up_runs: usize,
     /// Whether the run ended before all rows were done.
     pub interrupted: bool,
+    /// Rows that were asked for.
+    pub planned_rows: usize,
 }
 
 impl<R, O, M> ExperimentResult<R, O, M> {
     fn shared(&self, id: &'static str) -> Shared<'_> {
         Shared {
             id,
+            question: &self.question,
             targets: &self.targets,
             rows: self.rows.len(),
             answers: &self.answers,
+            caveats: &self.caveats,
             missing: &self.missing,
             timing_runs: self.method.timing_runs,
+            warm_up_runs: self.method.warm_up_runs,
             interrupted: self.method.interrupted,
+            planned_rows: self.method.planned_rows,
         }
+    }
+
+    fn facts<'a>(&'a self, of: impl Fn(usize, &'a R) -> Facts<'a>) -> Vec<Facts<'a>> {
+        self.numbered()
+            .map(|(number, row)| of(number, row))
+            .collect()
     }
 
     /// The rows with their 1-based numbers.
@@ -171,6 +210,7 @@ impl<R, O, M> ExperimentResult<R, O, M> {
 
 /// A file system that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MeasuredTarget {
     /// Name used in rows: `host`, `ext4`, `xfs` ...
     pub name: String,
@@ -190,6 +230,7 @@ impl MeasuredTarget {
 
 /// One case on one target.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(transform = crate::schema::with_id))]
 pub struct Row<C> {
     /// What was done.
     pub case: C,
@@ -240,6 +281,7 @@ impl<C: Case> Serialize for Row<C> {
 
 /// What else the machine did while a row was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Interference {
     /// CPU seconds the hypervisor took away during the timing runs.
     pub steal_s: Option<f64>,

@@ -2,11 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{bytes, lab};
+
 /// Bytes of a page: what `cachestat`(2) counts in on the machines this runs on.
 const PAGE_BYTES: u64 = 4096;
 
 /// Where the file is before the read, and whether the read uses the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// No page of the file is resident.
@@ -56,6 +59,7 @@ impl State {
 
 /// How the file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reader {
     /// The whole file into a buffer that is new each time, so that its pages fault.
@@ -94,6 +98,7 @@ impl Reader {
 
 /// What is done with the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Parse {
     /// Nothing.
@@ -132,6 +137,7 @@ impl Parse {
 
 /// One case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "PageCacheCase"))]
 pub struct Case {
     /// Where the file is.
     pub state: State,
@@ -141,6 +147,19 @@ pub struct Case {
     pub size_bytes: u64,
     /// What is done with the bytes.
     pub parse: Parse,
+}
+
+impl lab::Case for Case {
+    const EXPERIMENT: &'static str = "page-cache";
+
+    fn label(&self) -> String {
+        let (state, reader) = (self.state.as_str(), self.reader.as_str());
+        let size = bytes::short(self.size_bytes);
+        match self.parse {
+            Parse::None => format!("{state} {reader}, {size}"),
+            parse => format!("{state} {reader}, {size}, parsed as {}", parse.as_str()),
+        }
+    }
 }
 
 impl Case {

@@ -10,6 +10,7 @@ const FEWEST_FAULTS: u64 = 100;
 
 /// Figures of a row. `null` where a part they need is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "PageCacheFigures"))]
 pub struct Figures {
     /// Bytes read per second, from the median time.
     pub bytes_per_s: Option<f64>,
@@ -24,6 +25,7 @@ pub struct Figures {
 /// Parts of a row's median time. Only `blocked_s` was measured, in the observed run;
 /// the others are estimates from figures of other rows of the same size.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Spent {
     /// Estimate: the time that copying as many bytes from memory to memory took. 0 for
     /// readers that copy nothing.

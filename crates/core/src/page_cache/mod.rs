@@ -26,6 +26,7 @@ pub type PageCacheResult = ExperimentResult<PageCacheRow, Parsing, OwnCost>;
 
 /// What the result has besides rows and answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Parsing {
     /// Parser against cache: one line per target, size and parser that has both a
     /// cold and a warm row.
@@ -34,6 +35,7 @@ pub struct Parsing {
 
 /// A row with what belongs to reading files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PageCacheRow {
     /// Case, timing, evidence. The case's state is the one that was found by
     /// `cachestat`(2), whatever was asked for.
@@ -66,6 +68,7 @@ pub struct PageCacheRow {
 
 /// One read of a series, over all timing runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SeriesRead {
     /// 1 for the first read.
     pub number: u32,
@@ -81,6 +84,7 @@ pub struct SeriesRead {
 
 /// A latency distribution, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Percentiles {
     /// Median.
     pub p50: f64,

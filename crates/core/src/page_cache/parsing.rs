@@ -10,6 +10,7 @@ pub const MATTERS_SHARE: f64 = 0.1;
 
 /// One parser on one file, cold and warm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ParseLine {
     /// Name of the target.
     pub target: String,

@@ -11,6 +11,7 @@ const BEYOND: f64 = 10.0;
 
 /// Syncs of about the same latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Bucket {
     /// Longest latency of the bucket, nanoseconds.
     pub upto_ns: u64,
@@ -20,6 +21,7 @@ pub struct Bucket {
 
 /// Latencies of one case.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Latency {
     /// Half of the syncs took no longer, seconds. Like the other percentiles
     /// `null` where there are too few samples for it.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes;
 use crate::judge::Judged;
-use crate::lab::{ExperimentResult, Row};
+use crate::lab::{self, ExperimentResult, Row};
 use crate::stats;
 pub use answers::answers;
 pub use latency::{Bucket, Latency};
@@ -27,6 +27,7 @@ pub const QUESTION: &str = "what does one sync cost, and what does it make the d
 
 /// How durability is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
     /// `fsync`(2) after each write.
@@ -70,6 +71,7 @@ impl Call {
 /// What the write before the sync finds. It decides what a sync must make durable
 /// besides the contents, so no row leaves it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Write {
     /// The file grows by each write.
@@ -96,6 +98,7 @@ impl Write {
 
 /// One case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "SyncCase"))]
 pub struct Case {
     /// How durability is asked for.
     pub call: Call,
@@ -105,6 +108,22 @@ pub struct Case {
     pub size_bytes: u64,
     /// Threads that write and sync at the same time, each its own file.
     pub writers: u64,
+}
+
+impl lab::Case for Case {
+    const EXPERIMENT: &'static str = "sync";
+
+    fn label(&self) -> String {
+        let (call, write) = (self.call.as_str(), self.write.as_str());
+        let writers = match self.writers {
+            1 => "1 writer".to_owned(),
+            several => format!("{} writers", bytes::grouped(several)),
+        };
+        format!(
+            "{call} {write} {}, {writers}",
+            bytes::short(self.size_bytes)
+        )
+    }
 }
 
 impl Case {
@@ -122,6 +141,7 @@ pub type SyncResult = ExperimentResult<SyncRow, Projected>;
 
 /// What the result has besides rows and answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Projected {
     /// What one write and one flush cost on each target, for the projection.
     pub calibrations: Vec<Calibration>,
@@ -131,6 +151,7 @@ pub struct Projected {
 
 /// A row with what follows from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SyncRow {
     /// Case, timing, evidence.
     #[serde(flatten)]
@@ -154,6 +175,7 @@ pub struct SyncRow {
 /// Device requests of the observed run divided by its syncs. `null` where the
 /// evidence is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PerSync {
     /// Requests with file contents.
     pub data: Option<f64>,

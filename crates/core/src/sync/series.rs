@@ -16,6 +16,7 @@ const SLOPE: f64 = 0.1;
 
 /// One second of a run. Requests are `null` where the device was not observed.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Second {
     /// How long it really was, seconds: it ends with a sync.
     pub lasted_s: f64,
@@ -54,6 +55,7 @@ impl Second {
 
 /// The observed run second by second.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Series {
     /// In their order.
     pub seconds: Vec<Second>,
@@ -63,6 +65,7 @@ pub struct Series {
 
 /// Whether and from when on the rate of syncs did not change.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Steadiness {
     /// Whether the seconds after `warm_up_seconds` agree: the fastest and the slowest
     /// within 20 % of the mean, and the line fitted to them within 10 %.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How bad it is, apart from how sure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing.
@@ -18,6 +19,7 @@ pub enum Severity {
 
 /// How sure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// Something that was not seen could undo it.
@@ -28,6 +30,7 @@ pub enum Confidence {
 
 /// One piece of evidence: calls and files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Cited {
     /// What was seen, in words, with its figures and units.
     pub what: String,
@@ -47,6 +50,7 @@ pub struct Cited {
 
 /// Where a saving comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
     /// The same bytes were written the better way on the same file system.
@@ -57,6 +61,7 @@ pub enum Basis {
 
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Finding {
     /// The rule's name; `iostrata explain RULE` prints its page.
     pub rule: String,
@@ -85,6 +90,7 @@ pub struct Finding {
 
 /// The better way that can be tried to measure a saving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
     /// The same bytes in larger pieces: `count` writes or reads of `piece_bytes` now.

@@ -36,6 +36,7 @@ impl Span {
 
 /// Things of one kind that happened, and when the first of them did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Happened {
     /// How often.
     pub count: u64,
@@ -91,6 +92,7 @@ impl Happened {
 
 /// What had a name before another file took it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum NameHolder {
     /// Nothing had that name.
@@ -105,6 +107,7 @@ pub enum NameHolder {
 
 /// How a file came to its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Naming {
     /// It was created with it.
@@ -120,6 +123,7 @@ pub enum Naming {
 /// Filled by [`super::follow::Follower`]. "Durable" means: written, and then covered by a
 /// sync that began after the write had ended and that succeeded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts, named in JSON"

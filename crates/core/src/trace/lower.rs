@@ -21,6 +21,7 @@ pub struct Residency {
 /// What the kernel accounted to processes (`/proc/PID/io`, `proc_pid_io(5)`), summed over
 /// those that have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ProcessIo {
     /// Processes that are summed.
     pub processes: u64,

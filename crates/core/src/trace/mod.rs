@@ -59,6 +59,7 @@ pub const SCHEMA: &str = "iostrata.trace/1";
 
 /// A program's run, stratum by stratum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TraceResult {
     /// [`SCHEMA`].
     pub schema: String,
@@ -127,6 +128,7 @@ pub struct TraceResult {
 
 /// The same bytes at each stratum. `null` where a stratum was not seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Descent {
     /// Bytes that calls read from regular files.
     pub read_bytes: u64,
@@ -150,6 +152,7 @@ pub struct Descent {
 
 /// A figure that is known only between two others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Bounds {
     /// Certainly the run's.
     pub at_least: u64,
@@ -172,6 +175,7 @@ impl From<(u64, u64)> for Bounds {
 
 /// An operation log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RecordingRow {
     /// The file.
     pub path: String,
@@ -187,6 +191,7 @@ pub struct RecordingRow {
 
 /// One system call, over all files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CallRow {
     /// System call, or `io_uring.<operation>`.
     pub name: String,
@@ -212,6 +217,7 @@ pub struct CallRow {
 
 /// One call on one file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FileCall {
     /// Counts and times.
     #[serde(flatten)]
@@ -238,6 +244,7 @@ fn is_false(value: &bool) -> bool {
 
 /// Transfers of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Moved {
     /// Calls.
     pub count: u64,
@@ -249,6 +256,7 @@ pub struct Moved {
 
 /// Syncs of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Synced {
     /// Calls.
     pub count: u64,
@@ -258,6 +266,7 @@ pub struct Synced {
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FileRow {
     /// Absolute path, as it was when the file was first used; bytes that are no text are
     /// replaced.
@@ -310,6 +319,7 @@ impl FileRow {
 
 /// One thread.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskRow {
     /// Thread.
     pub thread: u32,
@@ -339,6 +349,7 @@ pub struct TaskRow {
 
 /// A path that was looked for in vain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct NotFound {
     /// The path.
     pub path: String,
@@ -348,6 +359,7 @@ pub struct NotFound {
 
 /// A directory in which names were changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DirectoryRow {
     /// The directory.
     pub path: String,

@@ -14,6 +14,7 @@ pub const SIZE_BUCKETS: usize = 32;
 ///
 /// Only transfers at a known offset of a regular file have a shape.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Shape {
     /// Transfers whose predecessor by the same thread, call and file is known.
     pub pairs: u64,

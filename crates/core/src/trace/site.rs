@@ -29,6 +29,7 @@ pub struct SiteRow {
 
 /// Where in the program a call on a file came from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Site {
     /// Functions, the innermost first: `write (libc.so.6)`, or `program+0x1139` where there
     /// is no symbol.

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// One of `all`, by the name that it has in JSON and in tables, each with its meaning.
-pub(super) fn one_of<T, const N: usize>(
+pub(in crate::cli) fn one_of<T, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
     meaning: Option<fn(T) -> &'static str>,
@@ -25,7 +25,7 @@ where
 }
 
 /// The names of what was given.
-pub(super) fn names(given: &[(&'static str, bool)]) -> Vec<&'static str> {
+pub(in crate::cli) fn names(given: &[(&'static str, bool)]) -> Vec<&'static str> {
     let given = given.iter().filter(|(_, given)| *given);
     given.map(|(name, _)| *name).collect()
 }

@@ -1,23 +1,18 @@
 //! The command line as it is typed.
 
-mod atime;
-mod buffering;
 mod cache;
 mod checks;
 mod choices;
 mod compare;
-mod copy;
 mod explain;
 mod exports;
 mod html;
 mod lab;
 mod limits;
-mod page_cache;
 mod rebuild;
 mod report;
 mod shell;
 mod shown;
-mod sync;
 mod trace;
 
 use std::path::PathBuf;

@@ -4,8 +4,8 @@ use super::super::Sides;
 use super::super::count::{Counts, Part, Scale};
 use crate::atime::AtimeRow;
 use crate::evidence::Evidence;
-use crate::lab::{Case, Experiment, Interference, Row};
-use crate::sync::{self, SyncRow};
+use crate::lab::{Experiment, Facts, Interference};
+use crate::sync;
 
 /// A row of any experiment.
 pub(super) struct Measured<'a> {
@@ -27,38 +27,19 @@ pub(super) struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    fn of<C: Case>(index: usize, row: &'a Row<C>) -> Self {
-        let samples_s: &[f64] = row.timing.as_ref().map_or(&[], |timing| &timing.samples_s);
+    fn of(facts: Facts<'a>) -> Self {
+        let samples_s: &[f64] = facts.timing.map_or(&[], |timing| &timing.samples_s);
         Self {
-            number: index + 1,
-            // Cases are structures of names and numbers, which all can be written as JSON.
-            case: serde_json::to_value(&row.case).unwrap_or_default(),
-            label: row.case.label(),
-            target: &row.target,
+            number: facts.number,
+            case: facts.case().into(),
+            label: facts.label(),
+            target: facts.target,
             timed_s: samples_s.iter().sum(),
             samples_s: samples_s.to_vec(),
-            interference: row.interference,
-            evidence: &row.evidence,
+            interference: *facts.interference,
+            evidence: facts.evidence,
             syncs: None,
             moved: None,
-        }
-    }
-
-    fn of_sync(index: usize, row: &'a SyncRow) -> Self {
-        Self {
-            samples_s: row.times_s(),
-            syncs: Some(row.observed_syncs),
-            ..Self::of(index, &row.row)
-        }
-    }
-
-    fn of_atime(index: usize, row: &'a AtimeRow) -> Self {
-        match row {
-            AtimeRow::Touch(row) => Self {
-                moved: Some([row.atime_changed, row.atime_changed_when_fresh]),
-                ..Self::of(index, &row.row)
-            },
-            AtimeRow::Loop(row) => Self::of(index, &row.row),
         }
     }
 
@@ -99,15 +80,22 @@ impl<'a> Measured<'a> {
 
 /// The rows of an experiment.
 pub(super) fn rows(experiment: &Experiment) -> Vec<Measured<'_>> {
-    fn all<'a, T>(rows: &'a [T], of: impl Fn(usize, &'a T) -> Measured<'a>) -> Vec<Measured<'a>> {
-        let numbered = rows.iter().enumerate();
-        numbered.map(|(index, row)| of(index, row)).collect()
-    }
+    let mut rows: Vec<Measured<'_>> = experiment.facts().into_iter().map(Measured::of).collect();
     match experiment {
-        Experiment::Buffering(result) => all(&result.rows, |i, row| Measured::of(i, &row.row)),
-        Experiment::PageCache(result) => all(&result.rows, |i, row| Measured::of(i, &row.row)),
-        Experiment::Sync(result) => all(&result.rows, Measured::of_sync),
-        Experiment::Atime(result) => all(&result.rows, Measured::of_atime),
-        Experiment::Copy(result) => all(&result.rows, |i, row| Measured::of(i, &row.row)),
+        Experiment::Sync(result) => {
+            for (measured, row) in rows.iter_mut().zip(&result.rows) {
+                measured.samples_s = row.times_s();
+                measured.syncs = Some(row.observed_syncs);
+            }
+        }
+        Experiment::Atime(result) => {
+            for (measured, row) in rows.iter_mut().zip(&result.rows) {
+                if let AtimeRow::Touch(row) = row {
+                    measured.moved = Some([row.atime_changed, row.atime_changed_when_fresh]);
+                }
+            }
+        }
+        _ => {}
     }
+    rows
 }

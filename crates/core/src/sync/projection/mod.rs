@@ -21,6 +21,7 @@ const EVERY_OTHER: f64 = 0.5;
 
 /// Latencies of a device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "DeviceFigures"))]
 pub struct Figures {
     /// Name in tables.
     pub name: String,
@@ -40,6 +41,7 @@ pub struct Figures {
 /// Latencies measured on one target, by direct writes of 4 KiB with and without a
 /// sync after each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Calibration {
     /// Target it was measured on.
     pub target: String,
@@ -53,6 +55,7 @@ pub struct Calibration {
 
 /// A rate that a device would give. **Not measured.**
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Projection {
     /// The device.
     pub device: Figures,

@@ -95,6 +95,7 @@ pub struct Moments {
 
 /// Calls and requests over time, in buckets of one length. All series are equally long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Timeline {
     /// Length of a bucket, seconds. The first begins with the run.
     pub bucket_s: f64,
@@ -112,6 +113,7 @@ pub struct Timeline {
 
 /// Calls of one purpose over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CallSeries {
     /// The purpose.
     pub group: Purpose,
@@ -125,6 +127,7 @@ pub struct CallSeries {
 
 /// Requests of one cause over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RequestSeries {
     /// The cause.
     pub cause: Cause,

@@ -6,6 +6,7 @@ use crate::trace::calls::{Effect, effect};
 
 /// What a call on files is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
     /// Bytes of a file to the program.

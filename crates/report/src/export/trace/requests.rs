@@ -82,12 +82,11 @@ pub(in crate::export) fn requested(evidence: &Evidence) -> impl Iterator<Item = 
             let time_s = device.map(|device| device.of(|it| part(it).time_s));
             row(cause, count, bytes, time_s)
         });
-        let flushes = device.map(|device| device.of(|it| it.flushes));
-        let flush_s = device.map(|device| device.of(|it| it.flush_time_s));
-        let discards = device.map(|device| device.of(|it| it.discards));
-        causes.chain([
-            row("flush", flushes, None, flush_s),
-            row("discard", discards, None, None),
-        ])
+        let without_data = DeviceCounts::WITHOUT_DATA.into_iter().map(move |kind| {
+            let count = device.map(|device| device.of(kind.count));
+            let time_s = kind.time_s.and_then(|time_s| Some(device?.of(time_s)));
+            row(kind.one, count, None, time_s)
+        });
+        causes.chain(without_data)
     })
 }

@@ -128,13 +128,10 @@ fn causes(device: &DeviceRange) -> String {
     let mut words: Vec<String> = causes
         .map(|(cause, (least, most))| format!("{cause} {}", between(least.bytes, most.bytes, size)))
         .collect();
-    let without_data = [
-        (device.of(|device| device.flushes), ["flush", "flushes"]),
-        (device.of(|device| device.discards), ["discard", "discards"]),
-    ];
-    for ((least, most), [one, several]) in without_data {
+    for kind in DeviceCounts::WITHOUT_DATA {
+        let (least, most) = device.of(kind.count);
         if most > 0 {
-            let noun = if most == 1 { one } else { several };
+            let noun = if most == 1 { kind.one } else { kind.several };
             words.push(format!("{} {noun}", between(least, most, grouped)));
         }
     }

@@ -6,7 +6,7 @@ mod runtimes;
 mod timeline;
 
 use iostrata_core::buffering::{BufferingResult, BufferingRow, Mode};
-use iostrata_core::bytes::exact;
+use iostrata_core::bytes::{exact, grouped};
 
 use super::comparison::{self, Compared};
 use super::rows::{self, Tables};
@@ -14,6 +14,7 @@ use super::view::{self, RANGES, medians};
 use super::{Extent, Frame, notes};
 use crate::fields::lab::{self, TIMES};
 use crate::format::Seconds;
+use crate::lab::Named;
 use crate::view::cell::Cell;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
@@ -99,6 +100,18 @@ fn legend(page: &mut Page, view: &View<'_>, counted: bool) {
     }
     if view.has_ranges() {
         page.styled(0, RANGES, Tone::Quiet);
+    }
+}
+
+impl Named for BufferingRow {
+    fn name(&self) -> String {
+        self.row.case.mode.as_str().to_owned()
+    }
+
+    /// `2,000 × 1 B`.
+    fn title(&self) -> String {
+        let case = &self.row.case;
+        format!("{} × {}", grouped(case.count), exact(case.size_bytes))
     }
 }
 

@@ -1,11 +1,13 @@
 //! Every row: its time beside its limit, then what it asked of the kernel and the device.
 
-use iostrata_core::copy::Destination;
+use iostrata_core::bytes::exact;
+use iostrata_core::copy::{CopyRow, Destination};
 use iostrata_core::timing::Timing;
 
 use super::{Numbered, View};
 use crate::fields::lab::TIMES;
 use crate::format::milliseconds;
+use crate::lab::Named;
 use crate::view::cell::Cell;
 use crate::view::lab::view::{RANGES, distinct, medians};
 use crate::view::page::{Page, Tone};
@@ -82,4 +84,24 @@ fn time<'a>(view: &View<'a>, rows: &[Numbered<'a>]) -> Table {
     let system = cpu("system ms", |timing| timing.system_s);
     let [real, interval] = medians("real ms", timings.clone(), milliseconds);
     view.table("method", rows, [real, interval, user, system], &[TIMES])
+}
+
+impl Named for CopyRow {
+    /// `read_write 64 KiB`, `read_write whole file`, `sendfile`.
+    fn name(&self) -> String {
+        let case = &self.row.case;
+        let method = case.method.as_str();
+        match case.buffer_bytes {
+            Some(_) if case.has_whole_buffer() => format!("{method} whole file"),
+            Some(size) => format!("{method} {}", exact(size)),
+            None => method.to_owned(),
+        }
+    }
+
+    /// `100 MiB, warm source`.
+    fn title(&self) -> String {
+        let case = &self.row.case;
+        let (size, source) = (exact(case.size_bytes), case.source.as_str());
+        format!("{size}, {source} source")
+    }
 }

@@ -1,11 +1,13 @@
 //! Every row of a target: a table of times and of what the cache and the device did for each
 //! size, and one of where the time went.
 
-use iostrata_core::page_cache::{Parse, Reader};
+use iostrata_core::bytes::exact;
+use iostrata_core::page_cache::{PageCacheRow, Parse, Reader};
 
 use super::{Numbered, View};
 use crate::fields::lab::{LATENCIES, TIMES};
 use crate::format::microseconds;
+use crate::lab::Named;
 use crate::view::lab::view::{distinct, medians};
 use crate::view::page::{Page, Tone};
 use crate::view::table::Column;
@@ -61,4 +63,20 @@ fn latencies<'a>(page: &mut Page, view: &mut View<'a>, rows: &[Numbered<'a>]) {
     let table = view.table("µs", &rows, [of], &[LATENCIES]);
     let table = table.named("latencies of random reads");
     view.draw(page, "the random reads", table);
+}
+
+impl Named for PageCacheRow {
+    /// `cold read`, `warm read, json`.
+    fn name(&self) -> String {
+        let case = &self.row.case;
+        let (state, reader) = (case.state.as_str(), case.reader.as_str());
+        match case.parse {
+            Parse::None => format!("{state} {reader}"),
+            parse => format!("{state} {reader}, {}", parse.as_str()),
+        }
+    }
+
+    fn title(&self) -> String {
+        exact(self.row.case.size_bytes)
+    }
 }

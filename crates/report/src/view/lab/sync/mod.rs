@@ -5,6 +5,7 @@ mod projection;
 mod series;
 mod storage;
 
+use iostrata_core::bytes::exact;
 use iostrata_core::sync::{Call, SyncResult, SyncRow, Write};
 
 use super::comparison::{self, Compared};
@@ -12,7 +13,7 @@ use super::rows::{self, Tables};
 use super::view;
 use super::{Extent, Frame, notes};
 use crate::fields::lab::{self, TIMES};
-use crate::lab::Named as _;
+use crate::lab::Named;
 use crate::view::page::{Page, Tone};
 
 type View<'a> = view::View<'a, SyncRow>;
@@ -75,6 +76,23 @@ fn legend(page: &mut Page, view: &View<'_>) {
              bytes of the writes",
             Tone::Quiet,
         );
+    }
+}
+
+impl Named for SyncRow {
+    /// `fsync append`, with the number of writers where there are several.
+    fn name(&self) -> String {
+        let case = &self.row.case;
+        let several = match case.writers {
+            1 => String::new(),
+            writers => format!(" × {writers}"),
+        };
+        format!("{} {}{several}", case.call.as_str(), case.write.as_str())
+    }
+
+    /// `1 KiB a write`.
+    fn title(&self) -> String {
+        format!("{} a write", exact(self.row.case.size_bytes))
     }
 }
 

@@ -4,9 +4,12 @@ use clap::Args;
 use clap::builder::TypedValueParser;
 use iostrata_core::bytes::{self, SizeError};
 use iostrata_core::copy::{Destination, Method, Source};
-use iostrata_lab::copy::Buffer;
+use iostrata_lab::copy::{self, Buffer};
+use iostrata_lab::error::LabError;
+use iostrata_lab::session::Effort;
 
-use super::choices::{names, one_of};
+use super::Lab;
+use crate::cli::choices::{names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of copy")]
@@ -45,6 +48,21 @@ impl CopyOptions {
             ("--durable", self.durable),
         ];
         names(&given)
+    }
+
+    /// The experiment with its cases chosen.
+    pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<copy::Plan, LabError> {
+        let selection = copy::Selection {
+            methods: self.method.clone(),
+            sources: self.source.clone(),
+            sizes_bytes: lab.size.clone(),
+            buffers: self.buffer.clone(),
+            destination: self.target.unwrap_or_default(),
+            durable: self.durable,
+            named_images: !lab.fs.is_empty(),
+            effort,
+        };
+        selection.plan()
     }
 }
 

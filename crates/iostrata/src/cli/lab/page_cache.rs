@@ -5,8 +5,12 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::TypedValueParser;
 use iostrata_core::page_cache::{Parse, Reader, State};
+use iostrata_lab::error::LabError;
+use iostrata_lab::page_cache;
+use iostrata_lab::session::Effort;
 
-use super::choices::{names, one_of};
+use super::Lab;
+use crate::cli::choices::{names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of page-cache")]
@@ -38,6 +42,19 @@ impl PageCacheOptions {
             ("--sleep", self.sleep.is_some()),
         ];
         names(&given)
+    }
+
+    /// The experiment with its cases chosen.
+    pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<page_cache::Plan, LabError> {
+        let selection = page_cache::Selection {
+            states: self.state.clone(),
+            readers: self.reader.clone(),
+            parses: self.parse.clone(),
+            sizes_bytes: lab.size.clone(),
+            sleep: self.sleep,
+            effort,
+        };
+        selection.plan()
     }
 }
 

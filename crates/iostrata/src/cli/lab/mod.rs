@@ -1,19 +1,28 @@
 //! `iostrata lab`: which experiments, and the options that several of them have.
 
+mod atime;
+mod buffering;
+mod copy;
+mod page_cache;
+mod sync;
+
 use std::iter;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use iostrata_core::bytes;
+use iostrata_lab::error::LabError;
+use iostrata_lab::experiment::AnyExperiment;
 use iostrata_lab::scratch::{ImageKind, TMPFS};
+use iostrata_lab::session::Effort;
 
-use super::atime::AtimeOptions;
-use super::buffering::BufferingOptions;
-use super::copy::CopyOptions;
+use self::atime::AtimeOptions;
+use self::buffering::BufferingOptions;
+use self::copy::CopyOptions;
+use self::page_cache::PageCacheOptions;
+use self::sync::SyncOptions;
 use super::html::Html;
-use super::page_cache::PageCacheOptions;
-use super::sync::SyncOptions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
@@ -44,11 +53,11 @@ impl ExperimentName {
     /// Its page.
     pub(crate) fn page(self) -> &'static str {
         match self {
-            Self::Buffering => include_str!("../../docs/experiments/buffering.md"),
-            Self::PageCache => include_str!("../../docs/experiments/page-cache.md"),
-            Self::Sync => include_str!("../../docs/experiments/sync.md"),
-            Self::Atime => include_str!("../../docs/experiments/atime.md"),
-            Self::Copy => include_str!("../../docs/experiments/copy.md"),
+            Self::Buffering => include_str!("../../../docs/experiments/buffering.md"),
+            Self::PageCache => include_str!("../../../docs/experiments/page-cache.md"),
+            Self::Sync => include_str!("../../../docs/experiments/sync.md"),
+            Self::Atime => include_str!("../../../docs/experiments/atime.md"),
+            Self::Copy => include_str!("../../../docs/experiments/copy.md"),
         }
     }
 }
@@ -124,6 +133,21 @@ impl Lab {
             ExperimentName::Atime => self.atime.given(),
             ExperimentName::Copy => self.copy.given(),
         }
+    }
+
+    /// An experiment with its cases chosen; what makes no sense is refused before anything is made.
+    pub(crate) fn experiment(
+        &self,
+        name: ExperimentName,
+        effort: Effort,
+    ) -> Result<Box<dyn AnyExperiment>, LabError> {
+        Ok(match name {
+            ExperimentName::Buffering => Box::new(self.buffering.plan(self, effort)?),
+            ExperimentName::PageCache => Box::new(self.page_cache.plan(self, effort)?),
+            ExperimentName::Sync => Box::new(self.sync.plan(self, effort)?),
+            ExperimentName::Atime => Box::new(self.atime.plan(effort)),
+            ExperimentName::Copy => Box::new(self.copy.plan(self, effort)?),
+        })
     }
 }
 

@@ -3,8 +3,12 @@
 use clap::Args;
 use clap::builder::TypedValueParser;
 use iostrata_core::sync::{Call, Figures, Write, parse_device};
+use iostrata_lab::error::LabError;
+use iostrata_lab::session::Effort;
+use iostrata_lab::sync;
 
-use super::choices::{names, one_of};
+use super::Lab;
+use crate::cli::choices::{names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of sync")]
@@ -42,6 +46,19 @@ impl SyncOptions {
             ("--device", !self.device.is_empty()),
         ];
         names(&given)
+    }
+
+    /// The experiment with its cases chosen.
+    pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<sync::Plan, LabError> {
+        let selection = sync::Selection {
+            calls: self.call.clone(),
+            writes: self.write.clone(),
+            sizes_bytes: lab.size.clone(),
+            writers: self.writers.clone(),
+            devices: self.device.clone(),
+            effort,
+        };
+        selection.plan()
     }
 }
 

@@ -3,8 +3,10 @@
 use clap::Args;
 use clap::builder::TypedValueParser;
 use iostrata_core::atime::{Loop, Mount, Operation};
+use iostrata_lab::atime;
+use iostrata_lab::session::Effort;
 
-use super::choices::{names, one_of};
+use crate::cli::choices::{names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of atime")]
@@ -34,6 +36,17 @@ impl AtimeOptions {
             ("--mount", !self.mount.is_empty()),
         ];
         names(&given)
+    }
+
+    /// The experiment with its cases chosen.
+    pub(super) fn plan(&self, effort: Effort) -> atime::Plan {
+        let selection = atime::Selection {
+            operations: self.operation.clone(),
+            loops: self.files.clone(),
+            mounts: self.mount.clone(),
+            effort,
+        };
+        selection.plan()
     }
 }
 

@@ -3,8 +3,12 @@
 use clap::Args;
 use clap::builder::TypedValueParser;
 use iostrata_core::buffering::Mode;
+use iostrata_lab::buffering;
+use iostrata_lab::error::LabError;
+use iostrata_lab::session::Effort;
 
-use super::choices::{names, one_of};
+use super::Lab;
+use crate::cli::choices::{names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of buffering")]
@@ -26,6 +30,17 @@ impl BufferingOptions {
             ("--count", self.count.is_some()),
         ];
         names(&given)
+    }
+
+    /// The experiment with its cases chosen.
+    pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<buffering::Plan, LabError> {
+        let selection = buffering::Selection {
+            modes: self.mode.clone(),
+            sizes_bytes: lab.size.clone(),
+            count: self.count,
+            effort,
+        };
+        selection.plan()
     }
 }
 

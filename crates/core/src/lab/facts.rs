@@ -1,0 +1,82 @@
+//! What the row of any experiment has, whatever else it has.
+
+use serde_json::{Map, Value};
+
+use super::{Case, Interference, Row};
+use crate::evidence::Evidence;
+use crate::timing::Timing;
+
+/// A row without what only its experiment has, with the number by which answers cite it.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    /// 1-based number in its experiment.
+    pub number: usize,
+    case: &'a dyn Cased,
+    /// Name of the target.
+    pub target: &'a str,
+    /// Times; `None` when no run finished.
+    pub timing: Option<&'a Timing>,
+    /// Counts of the observed run.
+    pub evidence: &'a Evidence,
+    /// What disturbed the row.
+    pub interference: &'a Interference,
+    /// What the reader must know about it.
+    pub notes: &'a [String],
+}
+
+/// A row with the case of any experiment.
+trait Cased {
+    fn keys(&self) -> Map<String, Value>;
+
+    fn id(&self) -> String;
+
+    fn label(&self) -> String;
+}
+
+impl<C: Case> Cased for Row<C> {
+    fn keys(&self) -> Map<String, Value> {
+        // Cases are structures of names and numbers, which all can be written as JSON.
+        match serde_json::to_value(&self.case) {
+            Ok(Value::Object(keys)) => keys,
+            _ => Map::new(),
+        }
+    }
+
+    fn id(&self) -> String {
+        self.id()
+    }
+
+    fn label(&self) -> String {
+        self.case.label()
+    }
+}
+
+impl<'a> Facts<'a> {
+    /// Of the row with this number.
+    pub fn of<C: Case>(number: usize, row: &'a Row<C>) -> Self {
+        Self {
+            number,
+            case: row,
+            target: &row.target,
+            timing: row.timing.as_ref(),
+            evidence: &row.evidence,
+            interference: &row.interference,
+            notes: &row.notes,
+        }
+    }
+
+    /// The keys of its case as in the JSON.
+    pub fn case(&self) -> Map<String, Value> {
+        self.case.keys()
+    }
+
+    /// The case in words, without its target.
+    pub fn label(&self) -> String {
+        self.case.label()
+    }
+
+    /// What tells the row from others, the same in every result.
+    pub fn id(&self) -> String {
+        self.case.id()
+    }
+}

@@ -1,0 +1,220 @@
+//! The schemas of results, derived from their types, and held against those that were published.
+//!
+//! `UPDATE_DOCS=1 cargo test -p iostrata-core --lib schema` writes `docs/schema` anew. The files in
+//! `tests/published` are the schemas that were written by hand before; they stay as they are.
+
+mod compatible;
+mod layout;
+mod places;
+mod saved;
+
+use std::fs;
+use std::path::PathBuf;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema, json_schema};
+use serde_json::{Map, Value, json};
+
+use crate::cache::CacheResult;
+use crate::compare::Comparison;
+use crate::doctor::DoctorResult;
+use crate::lab::LabResult;
+use crate::trace::TraceResult;
+
+/// Makes the schema of a type.
+type Derived = fn() -> Value;
+
+/// Each kind of result: its name, and the schema of its type.
+const RESULTS: [(&str, Derived); 5] = [
+    (crate::cache::SCHEMA, derived::<CacheResult>),
+    (crate::compare::SCHEMA, derived::<Comparison>),
+    (crate::doctor::SCHEMA, derived::<DoctorResult>),
+    (crate::lab::SCHEMA, derived::<LabResult>),
+    (crate::trace::SCHEMA, derived::<TraceResult>),
+];
+
+/// What holds for every result.
+const EVERYWHERE: &str = "Units are suffixes of the names. A value that could not be had is null, \
+     never 0. Further fields may appear anywhere.";
+
+/// `iostrata.lab-1.schema.json`.
+fn file(name: &str) -> String {
+    format!("{}.schema.json", name.replace('/', "-"))
+}
+
+/// A file of the repository, by its path.
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(name)
+}
+
+/// What iostrata writes: a field that older results lack may be absent.
+fn derived<T: JsonSchema>() -> Value {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .with_transform(RecursiveTransform(of_json))
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
+}
+
+/// The schema of one kind of result, with its name.
+fn schema(name: &str, derived: Derived) -> Value {
+    let Value::Object(mut root) = derived() else {
+        panic!("the schema of {name} is no object")
+    };
+    root["properties"]["schema"] = json!({ "const": name });
+    let description = format!("{} {EVERYWHERE}", root["description"].as_str().unwrap());
+    let mut schema = Map::new();
+    schema.insert("$schema".to_owned(), root["$schema"].take());
+    schema.insert("$id".to_owned(), file(name).into());
+    schema.insert("title".to_owned(), name.into());
+    schema.insert("description".to_owned(), description.into());
+    for (key, value) in root {
+        schema.entry(key).or_insert(value);
+    }
+    schema.into()
+}
+
+/// Says of a type what a reader of the JSON can use.
+fn of_json(schema: &mut Schema) {
+    schema.remove("format");
+    if let Some(Value::String(description)) = schema.get_mut("description") {
+        *description = plain(description);
+    }
+    one_list_of_values(schema);
+    only_what_is_always_there(schema);
+    for key in ["type", "description"] {
+        if let Some(value) = schema.remove(key) {
+            schema
+                .ensure_object()
+                .shift_insert(0, key.to_owned(), value);
+        }
+    }
+}
+
+/// A field that older results lack is not required, and one that is left out is never null.
+fn only_what_is_always_there(schema: &mut Schema) {
+    let Some(Value::Array(written)) = schema.remove("required") else {
+        return;
+    };
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
+    };
+    let mut always = Vec::new();
+    for (name, property) in properties {
+        let Value::Object(property) = property else {
+            continue;
+        };
+        let default = property.remove("default");
+        let name = Value::from(name.as_str());
+        if !written.contains(&name) {
+            without_null(property);
+        } else if default.is_none() {
+            always.push(name);
+        }
+    }
+    schema.insert("required".to_owned(), always.into());
+}
+
+fn without_null(property: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = property.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            property["type"] = only.clone();
+        }
+    }
+    if let Some(Value::Array(forms)) = property.get_mut("anyOf") {
+        forms.retain(|form| form["type"] != "null");
+        if let [Value::Object(only)] = forms.as_slice() {
+            let only = only.clone();
+            property.remove("anyOf");
+            property.extend(only);
+        }
+    }
+}
+
+/// A sentence for the documentation of Rust, for readers of JSON: one line, values and names of JSON.
+fn plain(description: &str) -> String {
+    let words: Vec<_> = description.split_whitespace().collect();
+    let text = words.join(" ").replace("[`", "`").replace("`]", "`");
+    // Of `Row::id`, JSON has the `id`.
+    let parts = text
+        .split('`')
+        .enumerate()
+        .map(|(number, part)| match part.rsplit_once("::") {
+            Some((_, name)) if number % 2 == 1 => name,
+            _ => part,
+        });
+    let text = parts.collect::<Vec<_>>().join("`");
+    text.replace("`None`", "null").replace("`null`", "null")
+}
+
+/// Values of which each has its description are one list.
+fn one_list_of_values(schema: &mut Schema) {
+    let Some(Value::Array(values)) = schema.get("oneOf") else {
+        return;
+    };
+    let names: Option<Vec<_>> = values
+        .iter()
+        .map(|value| value.get("const").cloned())
+        .collect();
+    let Some(names) = names else { return };
+    let told = values.iter().filter_map(|value| {
+        let description = plain(value.get("description")?.as_str()?);
+        Some(format!("`{}`: {description}", value["const"].as_str()?))
+    });
+    let own = schema.get("description").and_then(Value::as_str).map(plain);
+    let description = own.into_iter().chain(told).collect::<Vec<_>>().join(" ");
+    schema.remove("oneOf");
+    schema.insert("enum".to_owned(), names.into());
+    schema.insert("description".to_owned(), description.into());
+}
+
+/// The id that a row is written with. It follows from the row, and older results have none.
+pub(crate) fn with_id(schema: &mut Schema) {
+    let id = json_schema!({
+        "description": "Experiment, values of the case and target, such as \
+             `sync/fsync/append/1024/1/ext4`: the same in every run and on every machine.",
+        "type": "string",
+    });
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.insert("id".to_owned(), id.to_value());
+    }
+}
+
+#[test]
+fn published_schemas_are_derived_from_the_types() {
+    for (name, derived) in RESULTS {
+        let path = path("docs/schema").join(file(name));
+        let derived = layout::text(&schema(name, derived));
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(&path, &derived).unwrap();
+        }
+        let published = fs::read_to_string(&path).unwrap_or_default();
+        let line = derived
+            .lines()
+            .zip(published.lines())
+            .position(|(one, other)| one != other);
+        assert!(
+            derived == published,
+            "{} is not what its type says, first in line {:?}; UPDATE_DOCS=1 writes it anew",
+            path.display(),
+            line.map(|line| line + 1),
+        );
+    }
+}
+
+#[test]
+fn no_two_types_of_a_schema_have_one_name() {
+    for (name, derived) in RESULTS {
+        let schema = schema(name, derived);
+        let names = schema["$defs"].as_object().unwrap().keys();
+        let numbered: Vec<_> = names
+            .filter(|name| name.ends_with(char::is_numeric))
+            .collect();
+        assert!(numbered.is_empty(), "{name}: {numbered:?}");
+    }
+}
