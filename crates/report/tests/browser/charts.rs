@@ -42,7 +42,9 @@ fn timeline() -> Timeline {
 fn timeline_page(name: &str) -> Option<Page> {
     let mut result = trace();
     result.timeline = Some(timeline());
-    Page::open(name, &page_of_trace(&result))
+    let mut page = Page::open(name, &page_of_trace(&result))?;
+    page.unfold();
+    Some(page)
 }
 
 /// What the timeline shows: the buckets of its view, and the names on its axis.
@@ -137,6 +139,7 @@ fn pointing_at_a_mark_says_what_it_is() {
     for (width, class) in [(DESK, "wide"), (PHONE, "narrow")] {
         page.look(width, Look::Light);
         page.load();
+        page.unfold();
         page.point_at(&format!("document.querySelector('svg.{class} .mark .dot')"));
         let words = page.text(TIP);
         assert!(
@@ -157,6 +160,7 @@ fn arrows_go_from_mark_to_mark() {
     let Some(mut page) = Page::open("arrows", &page_of_lab(&sync())) else {
         return;
     };
+    page.unfold();
     page.ask("document.querySelector('figure.chart .drawing').focus()");
     page.press("ArrowRight");
     let first = page.text(TIP);
