@@ -13,7 +13,11 @@ const STYLE: &str = concat!(include_str!("style.css"), include_str!("charts.css"
 
 /// Of every page: they add sorting, filtering and marked rows to tables that can be read without
 /// them, and open what a link leads to.
-const SCRIPTS: [&str; 2] = [include_str!("tables.js"), include_str!("folds.js")];
+const SCRIPTS: [&str; 3] = [
+    include_str!("tables.js"),
+    include_str!("folds.js"),
+    include_str!("file.js"),
+];
 
 /// Of pages that have charts.
 const CHART_SCRIPTS: [&str; 1] = [include_str!("charts.js")];

@@ -40,7 +40,7 @@ pub(super) fn apart(table: &Table) -> Option<Apart> {
         let several = (count > 1).then(|| format!("1 of {}", grouped(count as u64)));
         Cell::applicable(several, |text| text)
     });
-    let of_path = Column::number("files of this name", of_path);
+    let of_path = Column::number("same name", of_path);
     let mut kept = table.only(&first);
     kept.columns.insert(1.min(kept.columns.len()), of_path);
     Some(Apart {

@@ -35,17 +35,21 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The largest part, and its share in per cent.
+    /// The largest part, and its share in per cent. Of several threads most only wait for the
+    /// others: that is no news.
     pub(super) fn most(&self) -> Option<(Part, f64)> {
         let by_time = |one: &&Part, other: &&Part| one.time_s.total_cmp(&other.time_s);
-        let most = self.each.iter().max_by(by_time)?;
+        let parts = self.each.iter();
+        let most = parts
+            .filter(|part| !(self.is_sum && part.class == "waiting"))
+            .max_by(by_time)?;
         Some((*most, self.percent(most)))
     }
 
-    /// `1.89 s`, or `3.20 s of all threads`.
+    /// `1.89 s`, or `3.20 s of the threads' time`.
     pub(super) fn whole(&self, wall_s: f64) -> String {
         if self.is_sum {
-            format!("{} of all threads", time(self.whole_s))
+            format!("{} of the threads' time", time(self.whole_s))
         } else {
             time(wall_s)
         }
@@ -196,9 +200,9 @@ fn words(parts: &Parts, part: &Part) -> String {
 
 fn percent(share: f64) -> String {
     if share < 0.5 {
-        "<1 %".to_owned()
+        "<1\u{a0}%".to_owned()
     } else {
-        format!("{share:.0} %")
+        format!("{share:.0}\u{a0}%")
     }
 }
 
@@ -309,7 +313,8 @@ mod tests {
         let parts = parts(&spent(2.0, 0.0, 6.0), 4.0).unwrap();
         assert_eq!(named(&parts), [("cpu", 25.0), ("waiting", 75.0)]);
         assert!(parts.is_sum);
-        assert_eq!(parts.whole(4.0), "8.00\u{a0}s of all threads");
+        assert_eq!(parts.whole(4.0), "8.00\u{a0}s of the threads' time");
+        assert_eq!(parts.most().unwrap().0.said, "on CPU");
     }
 
     #[test]

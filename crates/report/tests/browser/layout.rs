@@ -238,8 +238,54 @@ fn nothing_in_a_drawing_is_cut_off() {
               const box = svg.getBoundingClientRect(); \
               return [...svg.querySelectorAll('text')].filter(text => { \
                 const place = text.getBoundingClientRect(); \
-                return place.width > 0 && (place.left < box.left - 3 || place.right > box.right + 3); \
+                return getComputedStyle(text).visibility !== 'hidden' && place.width > 0 && (place.left < box.left - 3 || place.right > box.right + 3); \
               }).map(text => text.textContent); })";
         assert_eq!(page.ask(cut), json!([]), "{name} at {width}");
     });
+}
+
+#[test]
+fn one_file_is_shown_and_the_rest_is_called_the_whole_run() {
+    let Some(mut page) = Page::open("one-file", &page_of_trace(&trace())) else {
+        return;
+    };
+    page.unfold();
+    let select = "document.querySelector('.one-file select')";
+    let choose = |file: &str| {
+        format!("{select}.value = '{file}'; {select}.dispatchEvent(new Event('change')); 0")
+    };
+    let shown = |part: &str| {
+        format!(
+            "[...document.querySelectorAll('{part}')].filter(e => e.getClientRects().length > 0)"
+        )
+    };
+    let rows = shown("#trace-files-table tbody tr");
+    let all = page.count(&rows);
+    assert!(all > 1);
+    page.ask(&choose("t.db-journal"));
+    assert_eq!(page.count(&rows), 1);
+    let groups = shown("section.file-calls .group");
+    let groups = page.ask(&format!("{groups}.map(e => e.textContent)"));
+    let groups = groups.as_array().unwrap();
+    assert!(
+        !groups.is_empty() && groups.iter().all(|name| name == "t.db-journal"),
+        "{groups:?}"
+    );
+    assert_eq!(page.count(&shown("section.findings dl > div")), 1);
+    let marked = "[...document.querySelectorAll('details.of-the-run')]\
+        .map(e => e.parentElement.className).join(' ')";
+    let marked = page.text(marked);
+    assert!(
+        marked.contains("bytes") && marked.contains("processes"),
+        "{marked}"
+    );
+    assert!(
+        !marked.contains("files") && !marked.contains("sites"),
+        "{marked}"
+    );
+    page.picture("chosen");
+    page.ask(&choose(""));
+    assert_eq!(page.count(&rows), all);
+    assert_eq!(page.count("document.querySelectorAll('.of-the-run')"), 0);
+    page.is_quiet();
 }

@@ -9,6 +9,10 @@ use crate::html::markup::Markup;
 const LINE: f64 = 20.0;
 /// What a further series on the same line adds: room for its printed value.
 const FURTHER: f64 = 14.0;
+/// Height of a label above its line.
+const LABEL: f64 = 16.0;
+/// Narrower drawings have labels above the lines.
+const ROOM_FOR_LABELS: f64 = 500.0;
 /// Height of a group's title.
 const TITLE: f64 = 26.0;
 /// Room for the axis below the lines.
@@ -167,15 +171,22 @@ impl Intervals {
         let widest = lines()
             .map(|line| text_width(&line.label))
             .fold(60.0, f64::max);
-        let left = widest.min(width * 0.38) + 12.0;
+        // A narrow page has the labels above the lines.
+        let is_narrow = width < ROOM_FOR_LABELS;
+        let left = if is_narrow {
+            MARGIN + 4.0
+        } else {
+            widest.min(width * 0.38) + 12.0
+        };
         let points = lines().flat_map(|line| &line.points);
         let printed = points.map(|point| text_width(&point.text));
         let right = width - printed.fold(20.0, f64::max) - MARGIN;
         let scale = LogScale::covering(self.values(), (left, right))?;
         let mut svg = Svg::new(width);
         let top = self.legend(&mut svg, width);
+        let above = if is_narrow { LABEL } else { 0.0 };
         let line_height = LINE + FURTHER * (self.series_per_line() - 1.0);
-        let (pieces, bottom) = self.pieces(top, line_height);
+        let (pieces, bottom) = self.pieces(top, above + line_height);
         self.grid(&mut svg, &scale, (top, bottom));
         for piece in pieces {
             match piece {
@@ -185,10 +196,15 @@ impl Intervals {
                     svg.text("group", (0.0, y + 17.0), &title);
                 }
                 Piece::Line(y, line) => {
-                    let label = beginning(&line.label, letters(left - 12.0));
-                    let at = (left - 12.0, y + line_height / 2.0 + 4.0);
-                    svg.text("label end", at, &label);
-                    draw_line(&mut svg, &scale, line, (y, line_height));
+                    if is_narrow {
+                        let label = beginning(&line.label, letters(width));
+                        svg.text("label", (0.0, y + 14.0), &label);
+                    } else {
+                        let label = beginning(&line.label, letters(left - 12.0));
+                        let at = (left - 12.0, y + line_height / 2.0 + 4.0);
+                        svg.text("label end", at, &label);
+                    }
+                    draw_line(&mut svg, &scale, line, (y + above, line_height));
                 }
             }
         }
@@ -200,12 +216,15 @@ impl Intervals {
         let mut pieces = Vec::new();
         let mut y = top;
         let mut axis: Option<f64> = None;
-        let is_far = |axis: Option<f64>, y: f64| axis.is_none_or(|axis| y - axis > AXIS_EVERY);
+        let groups = self.groups.iter();
+        let rest = groups.map(|group| TITLE + group.lines.len() as f64 * line_height);
+        // The last axis is below the last line.
+        let end = top + rest.sum::<f64>() - AXIS_EVERY / 2.0;
         for group in &self.groups {
             pieces.push(Piece::Title(y, &group.title));
             y += TITLE;
             for line in &group.lines {
-                if is_far(axis, y) {
+                if axis.is_none_or(|axis| y - axis > AXIS_EVERY && y < end) {
                     pieces.push(Piece::Axis(y));
                     axis = Some(y);
                     y += TICKS;
@@ -426,8 +445,9 @@ mod tests {
                 _ => None,
             })
             .collect();
-        // 26 for the title; 15 lines of 20 and the axis itself are 322.
-        assert_eq!(axes, [26.0, 348.0, 670.0]);
+        // 26 for the title; 15 lines of 20 and the axis itself are 322. The next would be at 670,
+        // and the lines end at 826.
+        assert_eq!(axes, [26.0, 348.0]);
     }
 
     #[test]
