@@ -374,19 +374,19 @@ mod tests {
 
     #[test]
     fn a_value_stands_between_the_ends_of_its_interval() {
-        let drawing = one(1e-3).draw("wide", 400.0).unwrap().finish();
+        let drawing = one(1e-3).draw("wide", 500.0).unwrap().finish();
         // 0.5 ms to 2 ms: the axis is as long, and the median stands in its middle.
-        // The label takes 60, the gap 12, the value 28.8, the margin 18: from 72 to 353.2.
+        // The label takes 60, the gap 12, the value 28.8, the margin 18: from 72 to 453.2.
         assert!(
             drawing.contains(r#"class="interval s0" x1="72""#),
             "{drawing}"
         );
         assert!(
-            drawing.contains(r#"x2="353.2""#) && drawing.contains(r#"cx="212.6""#),
+            drawing.contains(r#"x2="453.2""#) && drawing.contains(r#"cx="262.6""#),
             "{drawing}"
         );
         assert!(
-            drawing.contains(r#"class="figure end" x="398""#),
+            drawing.contains(r#"class="figure end" x="498""#),
             "{drawing}"
         );
         assert!(drawing.contains("1\u{a0}ms") && drawing.contains("<title>row 1</title>"));

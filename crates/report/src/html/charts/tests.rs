@@ -177,11 +177,7 @@ fn charts_stand_where_their_figures_are() {
     ];
     assert_eq!(of(SYNC), sync);
     assert_eq!(of(ATIME), []);
-    let trace = [
-        place("strata", "bytes"),
-        place("flame", "sites"),
-        place("tracks", "processes"),
-    ];
+    let trace = [place("strata", "bytes"), place("tracks", "processes")];
     assert_eq!(places(of_trace(&full())), trace);
     assert_eq!(places(of_trace(&empty())), []);
 }
