@@ -63,8 +63,19 @@ impl Markup {
         self.text(rest);
     }
 
-    /// A name, which lines are broken in behind its dots and underscores first.
+    /// A name, which lines are broken in behind its dots and underscores first. A figure behind
+    /// it stays with its unit.
     pub(super) fn name(&mut self, name: &str) {
+        let glued = match name.rsplit_once(' ') {
+            Some((before, unit)) if before.ends_with(|char: char| char.is_ascii_digit()) => {
+                format!("{before}\u{a0}{unit}")
+            }
+            _ => name.to_owned(),
+        };
+        self.broken(&glued);
+    }
+
+    fn broken(&mut self, name: &str) {
         for (position, piece) in name.split_inclusive(['.', '_']).enumerate() {
             if position > 0 {
                 self.open("wbr", &[]);
@@ -165,7 +176,11 @@ mod tests {
     fn names_break_behind_their_dots() {
         let mut markup = Markup::default();
         markup.name("vm.dirty_bytes");
-        assert_eq!(markup.finish(), "vm.<wbr>dirty_<wbr>bytes");
+        markup.name("dirty_x 5 s");
+        assert_eq!(
+            markup.finish(),
+            "vm.<wbr>dirty_<wbr>bytesdirty_<wbr>x 5\u{a0}s"
+        );
     }
 
     #[test]

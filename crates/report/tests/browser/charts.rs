@@ -74,6 +74,11 @@ fn zoom_changes_what_is_shown() {
     );
     let range = format!("{TIMELINE}.querySelector('output').textContent");
     assert_eq!(page.text(&range), "2.5 s to 7.5 s");
+    // Every second bucket from 250 to 749.
+    let rows = format!(
+        "[...{TIMELINE}.querySelectorAll('tbody tr')].filter(row => row.getClientRects().length > 0)"
+    );
+    assert_eq!(page.count(&rows), 250);
     page.picture("in");
     page.click(&button("later"));
     assert_eq!(shown(&mut page).0, "500 0 500 30");

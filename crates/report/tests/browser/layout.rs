@@ -217,15 +217,14 @@ fn the_calls_of_copies_are_one_table_with_a_choice() {
     let part = "document.querySelector('section.every-call')";
     assert_eq!(page.count(&format!("{part}.querySelectorAll('table')")), 1);
     let choice = format!("{part}.querySelector('select')");
-    let shown =
-        format!("[...{part}.querySelectorAll('tbody')].filter(body => !body.hidden).length");
-    assert_eq!(page.number(&shown), 1.0, "the first one");
-    let all = page.number(&format!("{part}.querySelectorAll('tbody').length"));
-    assert_eq!(page.number(&format!("{choice}.options.length")), all + 1.0);
+    let shown = format!("[...{part}.querySelectorAll('tbody')].filter(body => !body.hidden)");
+    assert_eq!(page.count(&shown), 1, "the first one");
+    let all = page.count(&format!("{part}.querySelectorAll('tbody')"));
+    assert_eq!(page.count(&format!("{choice}.options")), all + 1);
     page.ask(&format!(
         "{choice}.value = ''; {choice}.dispatchEvent(new Event('change')); 0"
     ));
-    assert_eq!(page.number(&shown), all);
+    assert_eq!(page.count(&shown), all);
     page.is_quiet();
 }
 

@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(text.matches(">on ext4</text>").count(), 1);
         let places = drawing.places(344.0);
         // Two lines of label each; the third lane begins no group.
-        assert_eq!(places[0].bars, GROUP + 2.0 * NAME);
+        assert!((places[0].bars - (GROUP + 2.0 * NAME)).abs() < 1e-9);
         assert_eq!(places[2].group, None);
     }
 

@@ -91,10 +91,10 @@ pub(super) fn words(root: &Frame) -> String {
 }
 
 /// The drawing at a width.
-pub(super) fn draw(root: &Frame, class: &str, width: f64) -> Option<Markup> {
+pub(super) fn draw(root: &Frame, class: &str, width: f64) -> Markup {
     let mut svg = Svg::new(width);
     draw_frame(&mut svg, root, (0.0, 0.0), width, root.time_s);
-    Some(svg.finish(class, root.depth() as f64 * FRAME + 4.0))
+    svg.finish(class, root.depth() as f64 * FRAME + 4.0)
 }
 
 fn draw_frame(svg: &mut Svg, frame: &Frame, (x, y): (f64, f64), width: f64, all_s: f64) {
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn frames_are_as_wide_as_their_time() {
         let root = root(&[(&["main", "a"], 3.0), (&["main", "b"], 1.0)]);
-        let text = draw(&root, "wide", 400.0).unwrap().finish();
+        let text = draw(&root, "wide", 400.0).finish();
         // 3 of 4 s of 400, less the gap of 0.6.
         assert!(text.contains(r#"x="0" y="38" width="299.4""#), "{text}");
         assert!(text.contains(r#"x="300" y="38" width="99.4""#), "{text}");

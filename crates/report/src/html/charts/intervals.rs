@@ -275,7 +275,7 @@ impl Intervals {
     }
 
     fn grid(&self, svg: &mut Svg, scale: &LogScale, (top, bottom): (f64, f64)) {
-        for tick in self.named(scale) {
+        for tick in named(scale) {
             let x = scale.at(tick);
             svg.line("grid", (x, top + 4.0), (x, bottom));
         }
@@ -283,15 +283,9 @@ impl Intervals {
         svg.text("axis end", (svg.width - 2.0, bottom + 34.0), &self.axis);
     }
 
-    /// Values to name, as many as there is room for.
-    fn named(&self, scale: &LogScale) -> Vec<f64> {
-        let (from, to) = scale.ends();
-        scale.ticks((letters(to - from) / 8).max(2))
-    }
-
     /// The names of the axis on one line.
     fn ticks(&self, svg: &mut Svg, scale: &LogScale, y: f64) {
-        for tick in self.named(scale) {
+        for tick in named(scale) {
             let name = match self.unit {
                 Unit::Time => time_tick(tick),
                 Unit::Number => number_tick(tick),
@@ -299,6 +293,12 @@ impl Intervals {
             svg.text("tick middle", (scale.at(tick), y), &name);
         }
     }
+}
+
+/// Values to name, as many as there is room for.
+fn named(scale: &LogScale) -> Vec<f64> {
+    let (from, to) = scale.ends();
+    scale.ticks((letters(to - from) / 8).max(2))
 }
 
 fn draw_line(svg: &mut Svg, scale: &LogScale, line: &Line, (y, height): (f64, f64)) {

@@ -198,7 +198,7 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     }));
     charts.extend(flame::frames(result).and_then(|root| {
         let words = ("Call sites, by time", flame::words(&root));
-        let draw = |class: &str, width| flame::draw(&root, class, width);
+        let draw = |class: &str, width| Some(flame::draw(&root, class, width));
         Chart::new("flame", place("sites"), words, draw)
     }));
     let tracks = tracks::tracks(result);
