@@ -74,7 +74,8 @@ impl Lane {
 }
 
 impl Distributions {
-    fn values(&self) -> impl Iterator<Item = f64> {
+    /// Every time that the axis must hold, seconds.
+    pub(super) fn values(&self) -> impl Iterator<Item = f64> {
         self.lanes.iter().flat_map(|lane| {
             let bars = lane.bars.iter().flat_map(|bar| [bar.from_s, bar.upto_s]);
             bars.chain(lane.marks.iter().map(|mark| mark.1))

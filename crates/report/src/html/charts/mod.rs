@@ -4,6 +4,7 @@
 mod distribution;
 mod flame;
 mod flow;
+mod heat;
 mod intervals;
 mod lab;
 mod lanes;
@@ -153,6 +154,15 @@ fn latencies(
     Some(chart.with_table(drawing.table()))
 }
 
+fn heat_map(after: Place, times: &distribution::Distributions) -> Option<Chart> {
+    let first = times.lanes.first().map(distribution::Lane::words);
+    let first = first.unwrap_or_default();
+    let summary = format!("The darker a cell, the more calls took that long. {first}");
+    let draw = |class: &str, width| heat::draw(times, class, width);
+    let chart = Chart::new("latencies", after, ("Times of calls", summary), draw)?;
+    Some(chart.with_table(times.table()))
+}
+
 fn second_by_second(after: Place, seconds: &lab::Seconds) -> Option<Chart> {
     let steady = seconds.steady.as_ref().map(|words| format!(": {words}"));
     let steady = steady.unwrap_or_default();
@@ -186,7 +196,7 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
         .map(|chart| chart.with_table(flow::table(&ways))),
     );
     let drawing = trace::latencies(result);
-    charts.extend(latencies(place("calls"), ("Times of calls", &drawing)));
+    charts.extend(heat_map(place("calls"), &drawing));
     charts.extend(result.timeline.as_ref().and_then(|timeline| {
         let lanes = trace::over_time(timeline);
         let summary = format!(
