@@ -46,7 +46,7 @@
     tools.className = "tools one-file";
     const label = document.createElement("label");
     const select = document.createElement("select");
-    select.append(new Option(`all ${files.length} files`, ""));
+    select.append(new Option("all files", ""));
     select.append(...files.map((file) => new Option(file, file)));
     label.append("Show ", select);
     const said = document.createElement("output");

@@ -28,7 +28,7 @@ fn verdict(result: &TraceResult) -> Option<String> {
     let parts = time_bar::parts(&spent(result), result.wall_s)?;
     let (most, share) = parts.most()?;
     let whole = parts.whole(result.wall_s);
-    let spent = format!("{share:.0}\u{a0}% of {whole} was {}.", most.said);
+    let spent = format!("{share:.0}\u{a0}% of {whole} was spent {}.", most.said);
     let saving = result.findings.iter().find_map(|finding| {
         let saving = time(finding.saving_s?);
         let title = finding.title.trim_end_matches('.');

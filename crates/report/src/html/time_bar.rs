@@ -19,7 +19,7 @@ pub(super) struct Part {
     class: &'static str,
     /// In the legend.
     name: &'static str,
-    /// In a sentence, behind "was".
+    /// In a sentence, behind "was spent".
     pub(super) said: &'static str,
     time_s: f64,
 }
@@ -46,10 +46,10 @@ impl Parts {
         Some((*most, self.percent(most)))
     }
 
-    /// `1.89 s`, or `3.20 s of the threads' time`.
+    /// `1.89 s`, or `3.20 s of thread time`.
     pub(super) fn whole(&self, wall_s: f64) -> String {
         if self.is_sum {
-            format!("{} of the threads' time", time(self.whole_s))
+            format!("{} of thread time", time(self.whole_s))
         } else {
             time(wall_s)
         }
@@ -313,7 +313,7 @@ mod tests {
         let parts = parts(&spent(2.0, 0.0, 6.0), 4.0).unwrap();
         assert_eq!(named(&parts), [("cpu", 25.0), ("waiting", 75.0)]);
         assert!(parts.is_sum);
-        assert_eq!(parts.whole(4.0), "8.00\u{a0}s of the threads' time");
+        assert_eq!(parts.whole(4.0), "8.00\u{a0}s of thread time");
         assert_eq!(parts.most().unwrap().0.said, "on CPU");
     }
 

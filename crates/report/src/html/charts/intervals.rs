@@ -19,8 +19,9 @@ const TITLE: f64 = 26.0;
 const AXIS: f64 = 42.0;
 /// Height of an axis between the lines.
 const TICKS: f64 = 22.0;
-/// An axis is seen at every place of the drawing: it comes again after so much.
-const AXIS_EVERY: f64 = 320.0;
+/// An axis is seen at every place of the drawing: it comes again after so much, and with a group
+/// that begins already after half of it.
+const AXIS_EVERY: f64 = 420.0;
 /// Room at the right between the axis and the printed values.
 const MARGIN: f64 = 18.0;
 
@@ -223,8 +224,9 @@ impl Intervals {
         for group in &self.groups {
             pieces.push(Piece::Title(y, &group.title));
             y += TITLE;
-            for line in &group.lines {
-                if axis.is_none_or(|axis| y - axis > AXIS_EVERY && y < end) {
+            for (position, line) in group.lines.iter().enumerate() {
+                let far = AXIS_EVERY / if position == 0 { 2.0 } else { 1.0 };
+                if axis.is_none_or(|axis| y - axis > far && y < end) {
                     pieces.push(Piece::Axis(y));
                     axis = Some(y);
                     y += TICKS;
@@ -445,9 +447,9 @@ mod tests {
                 _ => None,
             })
             .collect();
-        // 26 for the title; 15 lines of 20 and the axis itself are 322. The next would be at 670,
+        // 26 for the title; 20 lines of 20 and the axis itself are 422. The next would be at 870,
         // and the lines end at 826.
-        assert_eq!(axes, [26.0, 348.0]);
+        assert_eq!(axes, [26.0, 448.0]);
     }
 
     #[test]
