@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use super::ahead::{entries, has_table, linked};
 use super::charts::{Chart, Place};
 use super::figure;
-use super::fold::{Fold, Kind as ResultKind};
+use super::fold::{Fold, Kind};
 use super::markup::Markup;
 use super::outline::{HEADINGS, Outline};
 use super::repeated;
 use super::table::{self, Names, Room};
 use crate::format::{self, beginning, counted, row_runs};
 use crate::view::page::{Block, Entry, Level, SEPARATOR, Tone};
-use crate::view::table::{Kind, Table};
+use crate::view::table::Table;
 
 /// Of a longer title, such as a command line, the heading has only the beginning.
 const LONGEST_TITLE: usize = 120;
@@ -27,7 +28,7 @@ pub(super) struct Drawing<'a> {
     pub(super) blocks: &'a [Block],
     pub(super) charts: &'a [Chart],
     /// Of a lab result each title is an experiment, which charts may name.
-    pub(super) kind: ResultKind,
+    pub(super) kind: Kind,
     /// What stands below the first title and its facts.
     pub(super) lead: Option<Markup>,
     /// Whether each title is closed at first, with what stands below it.
@@ -210,10 +211,10 @@ impl Body<'_> {
             id,
             heading: text.to_owned(),
             fold: Some(fold),
-            has_findings: self.drawing.kind == ResultKind::Trace && anchor == "findings",
+            has_findings: self.drawing.kind == Kind::Trace && anchor == "findings",
             ..Part::default()
         };
-        let has_experiments = self.drawing.kind == ResultKind::Lab;
+        let has_experiments = self.drawing.kind == Kind::Lab;
         let experiment = has_experiments.then(|| self.titles.len().saturating_sub(1));
         let place = Place {
             experiment,
@@ -507,48 +508,4 @@ fn class(tone: Tone) -> &'static str {
         Tone::Bad => "bad",
         Tone::Warning => "warning",
     }
-}
-
-fn ends_part(block: &Block) -> bool {
-    let is_part = matches!(
-        block,
-        Block::Heading {
-            level: Level::Part,
-            ..
-        }
-    );
-    is_part || matches!(block, Block::Title { .. })
-}
-
-/// Whether a table comes before the next part.
-fn has_table(after: &[Block]) -> bool {
-    let mut here = after.iter().take_while(|block| !ends_part(block));
-    here.any(|block| matches!(block, Block::Table(table) if table.rows() > 0))
-}
-
-/// Entries before the next part.
-fn entries(after: &[Block]) -> usize {
-    let here = after.iter().take_while(|block| !ends_part(block));
-    here.filter(|block| matches!(block, Block::Entry(_)))
-        .count()
-}
-
-/// Numbers of the rows that stand in tables before the next title.
-fn linked(after: &[Block], room: Room) -> BTreeSet<usize> {
-    let here = after
-        .iter()
-        .take_while(|block| !matches!(block, Block::Title { .. }));
-    let tables = here.filter_map(|block| match block {
-        Block::Table(table) => Some(table),
-        _ => None,
-    });
-    let numbers = tables.flat_map(|table| {
-        let first = table.columns.first();
-        let column = first.filter(|column| column.kind == Kind::RowNumber);
-        let cells = column.map_or(&[][..], |column| &column.cells);
-        cells.iter().take(table::shown(table, room))
-    });
-    numbers
-        .filter_map(|number| number.as_str().parse().ok())
-        .collect()
 }

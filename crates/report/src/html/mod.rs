@@ -1,6 +1,7 @@
 //! Results as one page of HTML that needs nothing beside itself: no network, no other file, and
 //! no script to be read.
 
+mod ahead;
 mod arrange;
 mod blocks;
 mod charts;
