@@ -2,17 +2,23 @@
 
 use std::collections::BTreeSet;
 
+use super::ahead::{entries, has_table, linked};
 use super::charts::{Chart, Place};
 use super::figure;
+use super::fold::{Fold, Kind};
 use super::markup::Markup;
 use super::outline::{HEADINGS, Outline};
+use super::repeated;
 use super::table::{self, Names, Room};
 use crate::format::{self, beginning, counted, row_runs};
 use crate::view::page::{Block, Entry, Level, SEPARATOR, Tone};
-use crate::view::table::{Kind, Table};
+use crate::view::table::Table;
 
 /// Of a longer title, such as a command line, the heading has only the beginning.
 const LONGEST_TITLE: usize = 120;
+
+/// Findings that are open; the others wait behind a click.
+const FINDINGS: usize = 3;
 
 /// And the text below it no more than this.
 const LONGEST_NAME: usize = 8_000;
@@ -21,23 +27,31 @@ const LONGEST_NAME: usize = 8_000;
 pub(super) struct Drawing<'a> {
     pub(super) blocks: &'a [Block],
     pub(super) charts: &'a [Chart],
-    /// Whether each title is an experiment that charts may name.
-    pub(super) has_experiments: bool,
+    /// Of a lab result each title is an experiment, which charts may name.
+    pub(super) kind: Kind,
+    /// What stands below the first title and its facts.
+    pub(super) lead: Option<Markup>,
+    /// Whether each title is closed at first, with what stands below it.
+    pub(super) is_folded: bool,
     /// Of its titles, in [`HEADINGS`].
     pub(super) level: usize,
     /// For each of its tables, and for the text of each part.
     pub(super) room: Room,
 }
 
-/// Adds a result.
-pub(super) fn draw(markup: &mut Markup, outline: &mut Outline, drawing: &Drawing<'_>) {
+/// Adds a result. Returns the names of its titles.
+pub(super) fn draw(
+    markup: &mut Markup,
+    outline: &mut Outline,
+    drawing: &Drawing<'_>,
+) -> Vec<String> {
     let is_title = |block: &Block| matches!(block, Block::Title { .. });
     let title = drawing.blocks.iter().position(is_title);
     let mut body = Body {
         markup,
         outline,
         drawing,
-        titles: 0,
+        titles: Vec::new(),
         scope: String::new(),
         linked: BTreeSet::new(),
         part: Part::default(),
@@ -59,6 +73,8 @@ pub(super) fn draw(markup: &mut Markup, outline: &mut Outline, drawing: &Drawing
     // Of a place that the page does not have.
     let charts = std::mem::take(&mut body.undrawn);
     body.charts(charts, None);
+    body.end_title();
+    body.titles
 }
 
 /// What stands below one heading.
@@ -66,7 +82,12 @@ pub(super) fn draw(markup: &mut Markup, outline: &mut Outline, drawing: &Drawing
 struct Part {
     id: String,
     heading: String,
-    is_open: bool,
+    /// How it stands on the page; `None` outside of parts.
+    fold: Option<Fold>,
+    /// Whether its entries are findings, of which only the first are open.
+    has_findings: bool,
+    /// Entries so far.
+    entries: usize,
     /// Bytes of text so far.
     bytes: usize,
     /// Entries that there was no room for.
@@ -91,8 +112,8 @@ struct Body<'a> {
     markup: &'a mut Markup,
     outline: &'a mut Outline,
     drawing: &'a Drawing<'a>,
-    /// Drawn so far.
-    titles: usize,
+    /// Names of those drawn so far.
+    titles: Vec<String>,
     /// Begins the names of what stands below the last title.
     scope: String,
     /// Rows below it that can be linked to.
@@ -120,7 +141,7 @@ impl Body<'_> {
             } => self.part(anchor.unwrap_or("part"), text, after),
             Block::Heading { text, .. } => self.section(text),
             Block::Text { tone, text, .. } => self.text(*tone, text),
-            Block::Entry(entry) => self.entry(entry),
+            Block::Entry(entry) => self.entry(entry, after),
             Block::More { text, rows, .. } => self.more(text, rows),
             Block::Command(line) => self.more(line, &[]),
             Block::Bullet { text, .. } => self.bullet(text),
@@ -130,26 +151,50 @@ impl Body<'_> {
 
     fn title(&mut self, anchor: &'static str, name: &str, facts: &[String], after: &[Block]) {
         self.end_part();
-        self.titles += 1;
+        self.end_title();
         self.scope = self.outline.name(anchor);
+        self.titles.push(self.scope.clone());
         self.linked = linked(after, self.drawing.room);
         let level = self.drawing.level;
-        self.outline
-            .add(level, &self.scope, &beginning(name, LONGEST_TITLE));
         let heading = beginning(name, LONGEST_TITLE);
-        let attributes = [("id", self.scope.as_str()), ("class", anchor)];
-        self.markup.element(HEADINGS[level], &attributes, &heading);
+        self.outline.add(level, &self.scope, &heading);
+        let scope = self.scope.clone();
+        let facts = facts.join(SEPARATOR);
+        self.title_fold().open(self.markup, "experiment", |markup| {
+            let attributes = [("id", scope.as_str()), ("class", anchor)];
+            markup.element(HEADINGS[level], &attributes, &heading);
+            if !facts.is_empty() {
+                let element = if self.drawing.is_folded { "span" } else { "p" };
+                markup.element(element, &[("class", "facts")], &facts);
+            }
+        });
+        if self.titles.len() == 1
+            && let Some(lead) = &self.drawing.lead
+        {
+            self.markup.append(lead);
+        }
         if heading.ends_with('…') {
-            self.markup.open("p", &[]);
-            self.markup
-                .element("code", &[], &beginning(name, LONGEST_NAME));
-            self.markup.close("p");
+            let whole = beginning(name, LONGEST_NAME);
+            self.markup.open("details", &[("class", "evidence")]);
+            self.markup.element("summary", &[], "the whole line");
+            self.markup.element("code", &[], &whole);
+            self.markup.close("details");
+            self.markup.line();
         }
-        if !facts.is_empty() {
-            let facts = facts.join(SEPARATOR);
-            self.markup.element("p", &[("class", "facts")], &facts);
+    }
+
+    fn title_fold(&self) -> Fold {
+        if self.drawing.is_folded {
+            Fold::Printed
+        } else {
+            Fold::Open
         }
-        self.markup.line();
+    }
+
+    fn end_title(&mut self) {
+        if !self.titles.is_empty() {
+            self.title_fold().close(self.markup);
+        }
     }
 
     fn part(&mut self, anchor: &'static str, text: &str, after: &[Block]) {
@@ -157,16 +202,20 @@ impl Body<'_> {
         let id = self.outline.name(&format!("{}-{anchor}", self.scope));
         let level = self.drawing.level + 1;
         self.outline.add(level, &id, text);
+        let fold = Fold::of(self.drawing.kind, anchor);
         self.markup.open("section", &[("class", anchor)]);
-        self.markup.element(HEADINGS[level], &[("id", &id)], text);
-        self.markup.line();
+        fold.open(self.markup, "part", |markup| {
+            markup.element(HEADINGS[level], &[("id", &id)], text);
+        });
         self.part = Part {
             id,
             heading: text.to_owned(),
-            is_open: true,
+            fold: Some(fold),
+            has_findings: self.drawing.kind == Kind::Trace && anchor == "findings",
             ..Part::default()
         };
-        let experiment = self.drawing.has_experiments.then(|| self.titles - 1);
+        let has_experiments = self.drawing.kind == Kind::Lab;
+        let experiment = has_experiments.then(|| self.titles.len().saturating_sub(1));
         let place = Place {
             experiment,
             part: anchor,
@@ -203,13 +252,23 @@ impl Body<'_> {
             "" => &[],
             class => &[("class", class)],
         };
-        self.markup.element("p", attributes, text);
+        self.markup.open("p", attributes);
+        self.markup.prose(text);
+        self.markup.close("p");
         self.markup.line();
     }
 
-    fn entry(&mut self, entry: &Entry) {
+    fn entry(&mut self, entry: &Entry, after: &[Block]) {
         if !self.has_room(&entry.text) {
             return;
+        }
+        self.part.entries += 1;
+        if self.part.has_findings && self.part.entries == FINDINGS + 1 {
+            self.end_list();
+            let more = counted(1 + entries(after), "more finding");
+            self.markup.open("details", &[("class", "more")]);
+            self.markup.element("summary", &[], &more);
+            self.markup.line();
         }
         match self.list {
             List::None | List::Bullets => {
@@ -227,7 +286,9 @@ impl Body<'_> {
             "" => &[],
             class => &[("class", class)],
         };
-        self.markup.element("dt", attributes, entry.lead.trim());
+        self.markup.open("dt", attributes);
+        self.markup.name(entry.lead.trim());
+        self.markup.close("dt");
         self.list = List::Leads;
         if entry.text.is_empty() {
             return;
@@ -239,7 +300,7 @@ impl Body<'_> {
             self.markup.element("span", &attributes, bar);
             self.markup.text(" ");
         }
-        self.markup.text(&entry.text);
+        self.markup.prose(&entry.text);
         self.markup.close("p");
         self.list = List::Texts;
     }
@@ -252,14 +313,18 @@ impl Body<'_> {
         self.part.bytes += text.len();
         match self.list {
             List::Leads => self.markup.open("dd", &[]),
-            List::BulletsOfEntry => self.markup.close("ul"),
+            List::BulletsOfEntry => self.end_bullets(),
             List::None | List::Bullets | List::Texts => {}
         }
         if matches!(self.list, List::Leads | List::BulletsOfEntry) {
             self.list = List::Texts;
         }
-        self.markup.open("p", &[]);
-        self.markup.text(text);
+        if text.starts_with('→') {
+            self.markup.open("p", &[("class", "advice")]);
+        } else {
+            self.markup.open("p", &[]);
+        }
+        self.markup.prose(text);
         if !rows.is_empty() {
             self.markup.text(" [");
             self.rows(rows);
@@ -268,10 +333,12 @@ impl Body<'_> {
         self.markup.close("p");
     }
 
-    /// `rows 1–3, 7`, with links to those that the page has.
+    /// `rows 1–3, 7`, with links to those that the page has. The script marks all that the
+    /// links of one list name.
     fn rows(&mut self, rows: &[usize]) {
         self.markup
             .text(if rows.len() == 1 { "row " } else { "rows " });
+        self.markup.open("span", &[("class", "rows")]);
         for (position, (first, last)) in row_runs(rows).into_iter().enumerate() {
             if position > 0 {
                 self.markup.text(", ");
@@ -279,11 +346,18 @@ impl Body<'_> {
             let text = format::run(first, last);
             if self.linked.contains(&first) {
                 let link = format!("#{}{first}", self.rows_of_scope());
-                self.markup.element("a", &[("href", &link)], &text);
+                let (first, last) = (first.to_string(), last.to_string());
+                let attributes = [
+                    ("href", link.as_str()),
+                    ("data-first", &first),
+                    ("data-last", &last),
+                ];
+                self.markup.element("a", &attributes, &text);
             } else {
                 self.markup.text(&text);
             }
         }
+        self.markup.close("span");
     }
 
     fn bullet(&mut self, text: &str) {
@@ -294,6 +368,10 @@ impl Body<'_> {
                 }
                 self.part.bytes += text.len();
                 if self.list == List::Texts {
+                    if self.part.has_findings {
+                        self.markup.open("details", &[("class", "evidence")]);
+                        self.markup.element("summary", &[], "evidence");
+                    }
                     self.markup.open("ul", &[]);
                     self.list = List::BulletsOfEntry;
                 }
@@ -309,8 +387,17 @@ impl Body<'_> {
                 }
             }
         }
-        self.markup.element("li", &[], text);
+        self.markup.open("li", &[]);
+        self.markup.prose(text);
+        self.markup.close("li");
         self.markup.line();
+    }
+
+    fn end_bullets(&mut self) {
+        self.markup.close("ul");
+        if self.part.has_findings {
+            self.markup.close("details");
+        }
     }
 
     fn table(&mut self, table: &Table) {
@@ -328,7 +415,25 @@ impl Body<'_> {
             rows: &rows,
             caption,
         };
-        table::draw(self.markup, self.outline, table, &names, self.drawing.room);
+        let room = self.drawing.room;
+        let Some(apart) = repeated::apart(table) else {
+            table::draw(self.markup, self.outline, table, &names, room);
+            return;
+        };
+        table::draw(self.markup, self.outline, &apart.first, &names, room);
+        let others = apart.others;
+        let more = counted(others.rows(), "more row");
+        self.markup.open("details", &[("class", "evidence")]);
+        let summary = format!("{more} of files with these names");
+        self.markup.element("summary", &[], &summary);
+        let id = self.outline.name(&format!("{id}-others"));
+        let names = Names {
+            id: &id,
+            caption: &summary,
+            ..names
+        };
+        table::draw(self.markup, self.outline, &others, &names, room);
+        self.markup.close("details");
     }
 
     /// Of the first table of the part.
@@ -354,7 +459,7 @@ impl Body<'_> {
 
     fn end_entry(&mut self) {
         if self.list == List::BulletsOfEntry {
-            self.markup.close("ul");
+            self.end_bullets();
         }
         if matches!(self.list, List::BulletsOfEntry | List::Texts) {
             self.markup.close("dd");
@@ -382,7 +487,11 @@ impl Body<'_> {
             let text = format!("and {more}; the saved result has all");
             self.markup.element("p", &[("class", "rest")], &text);
         }
-        if self.part.is_open {
+        if self.part.has_findings && self.part.entries > FINDINGS {
+            self.markup.close("details");
+        }
+        if let Some(fold) = self.part.fold {
+            fold.close(self.markup);
             self.markup.close("section");
             self.markup.line();
         }
@@ -399,39 +508,4 @@ fn class(tone: Tone) -> &'static str {
         Tone::Bad => "bad",
         Tone::Warning => "warning",
     }
-}
-
-/// Whether a table comes before the next part.
-fn has_table(after: &[Block]) -> bool {
-    let next = after.iter().find(|block| {
-        let is_part = matches!(
-            block,
-            Block::Heading {
-                level: Level::Part,
-                ..
-            }
-        );
-        is_part || matches!(block, Block::Title { .. } | Block::Table(_))
-    });
-    matches!(next, Some(Block::Table(table)) if table.rows() > 0)
-}
-
-/// Numbers of the rows that stand in tables before the next title.
-fn linked(after: &[Block], room: Room) -> BTreeSet<usize> {
-    let here = after
-        .iter()
-        .take_while(|block| !matches!(block, Block::Title { .. }));
-    let tables = here.filter_map(|block| match block {
-        Block::Table(table) => Some(table),
-        _ => None,
-    });
-    let numbers = tables.flat_map(|table| {
-        let first = table.columns.first();
-        let column = first.filter(|column| column.kind == Kind::RowNumber);
-        let cells = column.map_or(&[][..], |column| &column.cells);
-        cells.iter().take(table::shown(table, room))
-    });
-    numbers
-        .filter_map(|number| number.as_str().parse().ok())
-        .collect()
 }

@@ -150,6 +150,10 @@
         part.setAttribute("viewBox", from + " 0 " + count + " " + height);
       });
       drawing.querySelectorAll(":scope > svg").forEach(drawAxis);
+      // The table has what the drawing shows.
+      rows.forEach(function (row, bucket) {
+        row.classList.toggle("out-of-range", bucket < from || bucket >= from + count);
+      });
       shown.textContent = seconds(from * bucketS) + " s to " + seconds((from + count) * bucketS) + " s";
       buttons[0].disabled = count === least;
       buttons[1].disabled = buttons[4].disabled = count === buckets;

@@ -11,8 +11,13 @@ use crate::format::beginning;
 
 const STYLE: &str = concat!(include_str!("style.css"), include_str!("charts.css"));
 
-/// Of every page: they add sorting and filtering to tables that can be read without them.
-const SCRIPTS: [&str; 1] = [include_str!("tables.js")];
+/// Of every page: they add sorting, filtering and marked rows to tables that can be read without
+/// them, and open what a link leads to.
+const SCRIPTS: [&str; 3] = [
+    include_str!("tables.js"),
+    include_str!("folds.js"),
+    include_str!("file.js"),
+];
 
 /// Of pages that have charts.
 const CHART_SCRIPTS: [&str; 1] = [include_str!("charts.js")];

@@ -1,13 +1,19 @@
 //! Results as one page of HTML that needs nothing beside itself: no network, no other file, and
 //! no script to be read.
 
+mod ahead;
+mod arrange;
 mod blocks;
 mod charts;
 mod document;
 mod figure;
+mod fold;
+mod lead;
 mod markup;
 mod outline;
+mod repeated;
 mod table;
+mod time_bar;
 
 use iostrata_core::cache::CacheResult;
 use iostrata_core::doctor::DoctorResult;
@@ -16,6 +22,7 @@ use iostrata_core::trace::TraceResult;
 
 use self::blocks::Drawing;
 use self::document::Document;
+use self::fold::{Fold, Kind};
 use self::markup::Markup;
 use self::outline::Outline;
 use self::table::Room;
@@ -58,13 +65,31 @@ pub struct Titled<'a> {
     pub result: Drawn<'a>,
 }
 
+/// More results of one page than this are closed at first, each behind its name.
+const OPEN_RESULTS: usize = 3;
+
+/// A result whose blocks are made.
+struct Made<'a> {
+    name: Option<&'a str>,
+    result: Drawn<'a>,
+    blocks: Vec<Block>,
+}
+
+impl<'a> Made<'a> {
+    fn of(titled: &'a Titled<'a>) -> Self {
+        let result = titled.result;
+        Self {
+            name: titled.name.as_deref(),
+            result,
+            blocks: arrange::arranged(result.kind(), blocks_of(result)),
+        }
+    }
+}
+
 /// The page: a whole document. What it does not hold of very long results it says.
 pub fn page(results: &[Titled<'_>]) -> String {
-    let drawn: Vec<(Page, &Titled<'_>)> = results
-        .iter()
-        .map(|titled| (blocks_of(titled.result), titled))
-        .collect();
-    let titles = drawn.iter().map(|(page, _)| titles(page));
+    let made: Vec<Made<'_>> = results.iter().map(Made::of).collect();
+    let titles = made.iter().map(|made| titles(&made.blocks));
     let titles: Vec<&str> = titles.flatten().collect();
     let mut outline = Outline::default();
     let mut body = Markup::default();
@@ -83,28 +108,24 @@ pub fn page(results: &[Titled<'_>]) -> String {
     if level > 0 {
         body.element("h1", &[], &title);
     }
-    for (page, titled) in &drawn {
+    let fold = match results.len() {
+        0 | 1 => Fold::Open,
+        few if few <= OPEN_RESULTS => Fold::Opened,
+        _ => Fold::Closed,
+    };
+    for made in &made {
         if level > 1 {
-            let name = titled.name.as_deref().unwrap_or("not saved");
+            let name = made.name.unwrap_or("not saved");
             let id = outline.name("result");
             outline.add(level - 1, &id, name);
-            body.element("h2", &[("id", &id), ("class", "file")], name);
+            fold.open(&mut body, "result", |body| {
+                body.element("h2", &[("id", &id), ("class", "file")], name);
+            });
         }
-        let charts = match titled.result {
-            Drawn::Lab(result) => charts::of_lab(result),
-            Drawn::Trace(result) => charts::of_trace(result),
-            Drawn::Doctor(_) => Vec::new(),
-            Drawn::Cache(result) => charts::of_cache(result),
-        };
-        has_charts |= !charts.is_empty();
-        let drawing = Drawing {
-            blocks: page.blocks(),
-            charts: &charts,
-            has_experiments: matches!(titled.result, Drawn::Lab(_)),
-            level,
-            room: room(results.len()),
-        };
-        blocks::draw(&mut body, &mut outline, &drawing);
+        has_charts |= draw(&mut body, &mut outline, made, (level, results.len()));
+        if level > 1 {
+            fold.close(&mut body);
+        }
     }
     let names = results.iter().filter_map(|titled| titled.name.as_deref());
     let document = Document {
@@ -115,6 +136,54 @@ pub fn page(results: &[Titled<'_>]) -> String {
         has_charts,
     };
     document.draw()
+}
+
+/// Adds a result, one of so many. Returns whether it has charts.
+fn draw(
+    body: &mut Markup,
+    outline: &mut Outline,
+    made: &Made<'_>,
+    (level, results): (usize, usize),
+) -> bool {
+    let charts = match made.result {
+        Drawn::Lab(result) => charts::of_lab(result),
+        Drawn::Trace(result) => charts::of_trace(result),
+        Drawn::Doctor(_) => Vec::new(),
+        Drawn::Cache(result) => charts::of_cache(result),
+    };
+    let is_folded = titles(&made.blocks).count() > 1;
+    let drawing = Drawing {
+        blocks: &made.blocks,
+        charts: &charts,
+        kind: made.result.kind(),
+        lead: match made.result {
+            Drawn::Trace(result) => Some(lead::of_trace(outline, result)),
+            _ => None,
+        },
+        is_folded,
+        level,
+        room: room(results),
+    };
+    let mut whole = Markup::default();
+    let names = blocks::draw(&mut whole, outline, &drawing);
+    if let Drawn::Lab(result) = made.result
+        && is_folded
+    {
+        body.append(&lead::of_lab(result, &names));
+    }
+    body.append(&whole);
+    !charts.is_empty()
+}
+
+impl Drawn<'_> {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Lab(_) => Kind::Lab,
+            Self::Trace(_) => Kind::Trace,
+            Self::Doctor(_) => Kind::Doctor,
+            Self::Cache(_) => Kind::Cache,
+        }
+    }
 }
 
 fn blocks_of(result: Drawn<'_>) -> Page {
@@ -128,8 +197,8 @@ fn blocks_of(result: Drawn<'_>) -> Page {
     page
 }
 
-fn titles(page: &Page) -> impl Iterator<Item = &str> {
-    page.blocks().iter().filter_map(|block| match block {
+fn titles(blocks: &[Block]) -> impl Iterator<Item = &str> {
+    blocks.iter().filter_map(|block| match block {
         Block::Title { name, .. } => Some(name.as_str()),
         _ => None,
     })

@@ -7,7 +7,10 @@ use crate::view::cell::Cell;
 use crate::view::table::{Column, Kind, Table};
 
 /// Longer texts are wrapped.
-const ONE_LINE: usize = 32;
+const ONE_LINE: usize = 28;
+
+/// Rows that paper has of a closed table; the style sheet says the same.
+const ON_PAPER: usize = 12;
 
 /// So much of a table a page has room for.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +79,10 @@ pub(super) fn draw(
         );
         markup.element("p", &[("class", "rest")], &text);
     }
+    if shown > ON_PAPER {
+        let text = format!("the first {ON_PAPER} of {}", counted(table.rows(), "row"));
+        markup.element("p", &[("class", "cut-on-paper")], &text);
+    }
     markup.close("div");
     markup.line();
 }
@@ -110,6 +117,10 @@ fn head(markup: &mut Markup, table: &Table) {
         };
         if text.is_empty() {
             markup.element("td", &[], "");
+        } else if column.kind == Kind::RowNumber {
+            markup.element("th", &[("scope", "col"), ("class", "n row")], text);
+        } else if is_label(column) {
+            markup.element("th", &[("scope", "col"), ("class", "label")], text);
         } else if column.is_number() {
             markup.element("th", &[("scope", "col"), ("class", "n")], text);
         } else {
@@ -161,8 +172,9 @@ fn cell(markup: &mut Markup, column: &Column, row: usize, names_row: bool) {
     let text = column.cells[row].as_str();
     let is_none = !matches!(column.cells[row], Cell::Is(_));
     let class = match column.kind {
-        Kind::RowNumber | Kind::Number if is_none => "n none",
-        Kind::RowNumber | Kind::Number => "n",
+        Kind::RowNumber => "n row",
+        Kind::Number if is_none => "n none",
+        Kind::Number => "n",
         _ if is_none => "none",
         Kind::Path => "path",
         Kind::Label | Kind::Text if text.len() > ONE_LINE => "long",

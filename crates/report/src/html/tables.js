@@ -124,7 +124,9 @@
   // Only what scrolls needs a stop for the keyboard.
   const stops = new ResizeObserver((entries) => {
     for (const { target } of entries) {
-      target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1;
+      const scrolls =
+        target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight;
+      target.tabIndex = scrolls ? 0 : -1;
     }
   });
 

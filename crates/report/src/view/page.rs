@@ -135,6 +135,10 @@ impl Page {
         &self.blocks
     }
 
+    pub(crate) fn into_blocks(self) -> Vec<Block> {
+        self.blocks
+    }
+
     pub(crate) fn blank(&mut self) {
         self.blocks.push(Block::Blank);
     }

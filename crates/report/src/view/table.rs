@@ -176,6 +176,33 @@ impl Table {
         self.titles.entry(row).or_default().push(text);
     }
 
+    /// What stands above its columns.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.head.as_str())
+    }
+
+    /// The rows of another one, with the same columns, below its own.
+    pub(crate) fn append(&mut self, other: Self) {
+        for (column, below) in self.columns.iter_mut().zip(other.columns) {
+            column.cells.extend(below.cells);
+        }
+    }
+
+    /// A table of some of its rows, without the titles between them.
+    pub(crate) fn only(&self, rows: &[usize]) -> Self {
+        let columns = self.columns.iter().map(|column| Column {
+            head: column.head.clone(),
+            cells: rows.iter().map(|row| column.cells[*row].clone()).collect(),
+            ..*column
+        });
+        Self {
+            name: self.name.clone(),
+            columns: columns.collect(),
+            titles: BTreeMap::new(),
+            indent: self.indent,
+        }
+    }
+
     /// Whether there is more than labels to draw.
     pub(crate) fn has_values(&self) -> bool {
         self.columns

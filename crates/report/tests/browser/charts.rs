@@ -42,7 +42,9 @@ fn timeline() -> Timeline {
 fn timeline_page(name: &str) -> Option<Page> {
     let mut result = trace();
     result.timeline = Some(timeline());
-    Page::open(name, &page_of_trace(&result))
+    let mut page = Page::open(name, &page_of_trace(&result))?;
+    page.unfold();
+    Some(page)
 }
 
 /// What the timeline shows: the buckets of its view, and the names on its axis.
@@ -72,6 +74,11 @@ fn zoom_changes_what_is_shown() {
     );
     let range = format!("{TIMELINE}.querySelector('output').textContent");
     assert_eq!(page.text(&range), "2.5 s to 7.5 s");
+    // Every second bucket from 250 to 749.
+    let rows = format!(
+        "[...{TIMELINE}.querySelectorAll('tbody tr')].filter(row => row.getClientRects().length > 0)"
+    );
+    assert_eq!(page.count(&rows), 250);
     page.picture("in");
     page.click(&button("later"));
     assert_eq!(shown(&mut page).0, "500 0 500 30");
@@ -137,6 +144,7 @@ fn pointing_at_a_mark_says_what_it_is() {
     for (width, class) in [(DESK, "wide"), (PHONE, "narrow")] {
         page.look(width, Look::Light);
         page.load();
+        page.unfold();
         page.point_at(&format!("document.querySelector('svg.{class} .mark .dot')"));
         let words = page.text(TIP);
         assert!(
@@ -157,6 +165,7 @@ fn arrows_go_from_mark_to_mark() {
     let Some(mut page) = Page::open("arrows", &page_of_lab(&sync())) else {
         return;
     };
+    page.unfold();
     page.ask("document.querySelector('figure.chart .drawing').focus()");
     page.press("ArrowRight");
     let first = page.text(TIP);

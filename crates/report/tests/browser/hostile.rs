@@ -13,6 +13,7 @@ const NAMES: [&str; 4] = [
 
 fn is_harmless(page: &mut Page, name: &str, html: &str) {
     page.turn_to("hostile", html);
+    page.unfold();
     assert_eq!(page.text("typeof window.hacked"), "undefined", "{name}");
     assert_eq!(
         page.count("document.querySelectorAll('main script, img, x')"),

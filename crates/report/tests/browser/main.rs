@@ -14,6 +14,7 @@ mod charts;
 mod chromium;
 mod hostile;
 mod large;
+mod layout;
 mod page;
 mod pages;
 mod results;

@@ -16,9 +16,19 @@ pub(crate) enum Look {
     Print,
 }
 
-/// Width of a desk's and a telephone's page, pixels.
-pub(crate) const DESK: u32 = 1280;
+/// Width of a desk's, a tablet's and a telephone's page, pixels.
+pub(crate) const DESK: u32 = 1440;
+pub(crate) const TABLET: u32 = 1024;
 pub(crate) const PHONE: u32 = 390;
+
+/// Of the window.
+fn height(width: u32) -> u32 {
+    match width {
+        TABLET => 768,
+        PHONE => 844,
+        _ => 900,
+    }
+}
 
 /// A page that is open.
 pub(crate) struct Page {
@@ -87,7 +97,8 @@ impl Page {
     /// Looks at it at a width, in colours or on paper.
     pub(crate) fn look(&mut self, width: u32, look: Look) {
         let metrics = json!({
-            "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE,
+            "width": width, "height": height(width), "deviceScaleFactor": 1,
+            "mobile": width == PHONE,
         });
         self.browser
             .call("Emulation.setDeviceMetricsOverride", &metrics);
@@ -99,6 +110,11 @@ impl Page {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         let media = json!({"media": media, "features": features});
         self.browser.call("Emulation.setEmulatedMedia", &media);
+    }
+
+    /// Opens all that is closed.
+    pub(crate) fn unfold(&mut self) {
+        self.ask("document.querySelectorAll('details').forEach(one => { one.open = true; })");
     }
 
     /// The value of an expression.
@@ -226,7 +242,13 @@ impl Page {
         let Some(directory) = std::env::var_os("IOSTRATA_SCREENSHOTS") else {
             return;
         };
-        let whole = json!({"captureBeyondViewport": true, "format": "png"});
+        // Taller pictures cannot be looked at.
+        let height = self.number("Math.min(document.documentElement.scrollHeight, 9000)");
+        let width = self.number("innerWidth");
+        let whole = json!({
+            "captureBeyondViewport": true, "format": "png",
+            "clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1},
+        });
         let picture = self.browser.call("Page.captureScreenshot", &whole);
         let file = PathBuf::from(directory).join(format!("{}-{what}.png", self.name));
         std::fs::write(

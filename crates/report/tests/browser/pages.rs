@@ -2,8 +2,14 @@
 
 use serde_json::Value;
 
-use crate::page::{DESK, Look, PHONE, Page};
+use crate::page::{DESK, Look, PHONE, Page, TABLET};
 use crate::results::every_page;
+
+/// Pages of one result on paper.
+const MOST_PAGES: usize = 6;
+
+/// Width of a sheet between its margins, pixels.
+const PAPER: u32 = 720;
 
 /// Problems that a check in the page found, in words.
 fn problems(page: &mut Page, check: &str) -> Vec<String> {
@@ -33,14 +39,18 @@ fn every_page_is_sound_at_every_width_and_colour() {
     };
     for drawing in every_page() {
         page.turn_to(drawing.name, &drawing.html);
-        for (width, at) in [(DESK, "wide"), (PHONE, "narrow")] {
+        for (width, at) in [(DESK, "wide"), (TABLET, "middle"), (PHONE, "narrow")] {
             for (look, colours) in [(Look::Light, "light"), (Look::Dark, "dark")] {
                 page.look(width, look);
                 page.load();
                 page.picture(&format!("{at}-{colours}"));
                 let name = format!("{} {at} {colours}", drawing.name);
+                let closed = problems(&mut page, &beyond(width));
+                assert!(closed.is_empty(), "{name}: {closed:#?}");
+                page.unfold();
+                page.picture(&format!("{at}-{colours}-open"));
                 let beyond = problems(&mut page, &beyond(width));
-                assert!(beyond.is_empty(), "{name}: {beyond:#?}");
+                assert!(beyond.is_empty(), "{name}, opened: {beyond:#?}");
                 let structure = problems(&mut page, include_str!("structure.js"));
                 assert!(structure.is_empty(), "{name}: {structure:#?}");
                 let contrast = problems(&mut page, include_str!("contrast.js"));
@@ -52,20 +62,30 @@ fn every_page_is_sound_at_every_width_and_colour() {
 }
 
 #[test]
-fn on_paper_nothing_is_hidden() {
+fn paper_is_a_report() {
     let Some(mut page) = Page::empty() else {
         return;
     };
     for drawing in every_page() {
         page.turn_to(drawing.name, &drawing.html);
-        page.look(DESK, Look::Print);
-        let hidden = "[...document.querySelectorAll('main table, main p, main dd')]\
-            .filter(e => e.getClientRects().length === 0 && !e.closest('details'))";
-        assert_eq!(page.count(hidden), 0, "{}", drawing.name);
+        page.look(PAPER, Look::Print);
+        page.picture("paper");
         let tools = "[...document.querySelectorAll('nav, .tools, .controls, .tip')]\
             .filter(e => e.getClientRects().length > 0)";
         assert_eq!(page.count(tools), 0, "{}", drawing.name);
-        assert!(page.printed_pages() > 0, "{}", drawing.name);
+        let scrolls = "[...document.querySelectorAll('.scroll')]\
+            .filter(e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowY))";
+        assert_eq!(page.count(scrolls), 0, "{}", drawing.name);
+        let pages = page.printed_pages();
+        let results = page
+            .count("document.querySelectorAll('details.result')")
+            .max(1);
+        let most = MOST_PAGES * usize::try_from(results).unwrap();
+        assert!(
+            (1..=most).contains(&pages),
+            "{}: {pages} pages",
+            drawing.name
+        );
         page.is_quiet();
     }
 }
@@ -82,6 +102,8 @@ fn without_scripts_every_table_and_drawing_is_there() {
     for drawing in every_page() {
         with.turn_to(drawing.name, &drawing.html);
         without.turn_to(drawing.name, &drawing.html);
+        with.unfold();
+        without.unfold();
         let controls = "document.querySelectorAll('.tools, .controls, thead button')";
         assert_eq!(without.count(controls), 0, "scripts are off");
         assert_eq!(with.text(counts), without.text(counts), "{}", drawing.name);

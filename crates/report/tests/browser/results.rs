@@ -1,5 +1,7 @@
 //! Results that pages are made of: saved from real runs, or made up to be large or hostile.
 
+use iostrata_core::cache::CacheResult;
+use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
 use iostrata_report::html::{self, Drawn, Titled};
@@ -12,6 +14,33 @@ const SYNC: &str = include_str!("saved/sync.json");
 const ATIME: &str = include_str!("saved/atime.json");
 const COPY: &str = include_str!("saved/copy.json");
 const TRACE: &str = include_str!("saved/trace.json");
+const CACHE: &str = include_str!("../saved/cache.json");
+const DOCTOR: &str = include_str!("../saved/doctor.json");
+
+/// Results that the documentation shows.
+const SHOWN: [(&str, &str); 6] = [
+    (
+        "shown-buffer",
+        include_str!("../../../../docs/results/buffer.json"),
+    ),
+    (
+        "shown-quick",
+        include_str!("../../../../docs/results/quick.json"),
+    ),
+    ("shown-go", include_str!("../../../../docs/results/go.json")),
+    (
+        "shown-java",
+        include_str!("../../../../docs/results/java.json"),
+    ),
+    (
+        "shown-node",
+        include_str!("../../../../docs/results/node.json"),
+    ),
+    (
+        "shown-sqlite",
+        include_str!("../../../../docs/results/sqlite.json"),
+    ),
+];
 
 /// A page with its name.
 pub(crate) struct Drawing {
@@ -69,6 +98,17 @@ pub(crate) fn every_page() -> Vec<Drawing> {
         name: "trace",
         html: page_of_trace(&trace),
     });
+    let cache: CacheResult = serde_json::from_str(CACHE).unwrap();
+    let doctor: DoctorResult = serde_json::from_str(DOCTOR).unwrap();
+    pages.push(Drawing {
+        name: "cache",
+        html: page_of(Drawn::Cache(&cache)),
+    });
+    pages.push(Drawing {
+        name: "doctor",
+        html: page_of(Drawn::Doctor(&doctor)),
+    });
+    pages.extend(SHOWN.map(|(name, saved)| shown(name, saved)));
     let mut both = lab(SYNC);
     both.experiments.extend(lab(COPY).experiments);
     let titled = |name: &str, result| Titled {
@@ -84,6 +124,15 @@ pub(crate) fn every_page() -> Vec<Drawing> {
         ]),
     });
     pages
+}
+
+/// A page of a saved result, of `trace` or of `lab`.
+fn shown(name: &'static str, saved: &str) -> Drawing {
+    let html = match serde_json::from_str::<TraceResult>(saved) {
+        Ok(result) => page_of_trace(&result),
+        Err(_) => page_of_lab(&lab(saved)),
+    };
+    Drawing { name, html }
 }
 
 /// The result with a text in place of every text that it can hold.

@@ -7,7 +7,9 @@ use crate::results::{page_of_trace, trace};
 
 /// The table of system calls, sorted by count.
 fn calls() -> Option<Page> {
-    Page::open("tables", &page_of_trace(&trace()))
+    let mut page = Page::open("tables", &page_of_trace(&trace()))?;
+    page.unfold();
+    Some(page)
 }
 
 const TABLE: &str = "document.getElementById('trace-calls-table')";

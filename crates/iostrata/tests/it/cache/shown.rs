@@ -294,12 +294,7 @@ fn a_saved_result_has_its_page_of_html() {
         page.contains("<h1>cache show</h1>") || page.contains(">cache show<"),
         "{page}"
     );
-    for said in [
-        "part",
-        "whole",
-        "holed",
-        "What of files is in the page cache",
-    ] {
+    for said in ["part", "whole", "holed", "What is cached of each file"] {
         assert!(page.contains(said), "{said}");
     }
     assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");

@@ -5,7 +5,6 @@ use iostrata_core::duration;
 
 use super::scale::{LogScale, time_tick};
 use super::svg::{Area, Svg, letters, text_width};
-use crate::format::beginning;
 use crate::html::markup::Markup;
 use crate::view::table::{Column, Table};
 
@@ -13,6 +12,10 @@ use crate::view::table::{Column, Table};
 const BARS: f64 = 34.0;
 /// Height of a lane with the names of its percentiles.
 const LANE: f64 = 62.0;
+/// Height of a line of a label.
+const NAME: f64 = 18.0;
+/// Height of a group's title and of the axis below it.
+const GROUP: f64 = 44.0;
 /// Room for the axis.
 const AXIS: f64 = 40.0;
 /// Room at the right for half an axis label.
@@ -32,6 +35,8 @@ pub(super) struct Bar {
 /// One distribution.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Lane {
+    /// What it has in common with the lanes beside it; may be empty.
+    pub(super) group: String,
     /// Whose times they are.
     pub(super) label: String,
     /// By time, ascending.
@@ -56,12 +61,21 @@ impl Lane {
         let marks: Vec<String> = marks
             .map(|(name, seconds)| format!("{name} {}", duration(*seconds)))
             .collect();
-        format!("{}: {}.", self.label, marks.join(", "))
+        format!("{}: {}.", self.name(), marks.join(", "))
+    }
+
+    /// Its label and its group's.
+    fn name(&self) -> String {
+        match self.group.as_str() {
+            "" => self.label.clone(),
+            group => format!("{} {group}", self.label),
+        }
     }
 }
 
 impl Distributions {
-    fn values(&self) -> impl Iterator<Item = f64> {
+    /// Every time that the axis must hold, seconds.
+    pub(super) fn values(&self) -> impl Iterator<Item = f64> {
         self.lanes.iter().flat_map(|lane| {
             let bars = lane.bars.iter().flat_map(|bar| [bar.from_s, bar.upto_s]);
             bars.chain(lane.marks.iter().map(|mark| mark.1))
@@ -70,56 +84,83 @@ impl Distributions {
 
     /// The drawing at a width; `None` when nothing was timed.
     pub(super) fn draw(&self, class: &str, width: f64) -> Option<Markup> {
-        let widest = self
-            .lanes
-            .iter()
-            .map(|lane| text_width(&lane.label))
-            .fold(60.0, f64::max);
-        // A narrow page has the labels above the lanes.
-        let beside = width > 500.0;
-        let left = if beside {
-            widest.min(width * 0.3) + 12.0
-        } else {
-            10.0
-        };
-        let above = if beside { 0.0 } else { 18.0 };
-        let scale = LogScale::covering(self.values(), (left, width - MARGIN))?;
+        let ends = (MARGIN, width - MARGIN);
+        let scale = LogScale::covering(self.values(), ends)?;
         let mut svg = Svg::new(width);
-        let lane_height = LANE + above;
-        let bottom = self.lanes.len() as f64 * lane_height;
-        for tick in scale.ticks((letters(width - left) / 8).max(2)) {
-            let x = scale.at(tick);
+        let places = self.places(width);
+        let bottom = places.last().map_or(0.0, |place| place.bars + LANE);
+        let ticks = scale.ticks((letters(width) / 8).max(2));
+        for tick in &ticks {
+            let x = scale.at(*tick);
             svg.line("grid", (x, 0.0), (x, bottom));
-            svg.text("tick middle", (x, bottom + 16.0), &time_tick(tick));
         }
-        svg.text("axis end", (width - 2.0, bottom + 34.0), "time of one call");
-        for (position, lane) in self.lanes.iter().enumerate() {
-            let top = position as f64 * lane_height;
-            if beside {
-                let label = beginning(&lane.label, letters(left - 12.0));
-                svg.text("label end", (left - 12.0, top + BARS), &label);
-            } else {
-                let label = beginning(&lane.label, letters(width - left));
-                svg.text("label", (left, top + 14.0), &label);
+        let axis = |svg: &mut Svg, y: f64| {
+            for tick in &ticks {
+                svg.text("tick middle", (scale.at(*tick), y), &time_tick(*tick));
             }
-            draw_lane(&mut svg, &scale, lane, top + above, self.noun);
+        };
+        for (lane, place) in self.lanes.iter().zip(&places) {
+            if let Some(y) = place.group {
+                svg.text("group", (0.0, y + 16.0), &lane.group);
+                axis(&mut svg, y + 34.0);
+            }
+            for (line, text) in place.label.iter().enumerate() {
+                svg.text("label", (0.0, place.top + 14.0 + NAME * line as f64), text);
+            }
+            draw_lane(&mut svg, &scale, lane, place.bars, self.noun);
         }
+        axis(&mut svg, bottom + 16.0);
+        svg.text("axis end", (width - 2.0, bottom + 34.0), "time of one call");
         Some(svg.finish(class, bottom + AXIS))
     }
+
+    /// Where each lane stands. Labels are never cut: a long one takes several lines.
+    fn places(&self, width: f64) -> Vec<Place> {
+        let mut y = 0.0;
+        let mut group = "";
+        let places = self.lanes.iter().map(|lane| {
+            let begins = lane.group != group;
+            group = &lane.group;
+            let title = begins.then_some(y);
+            y += if begins { GROUP } else { 0.0 };
+            let label = textwrap::wrap(&lane.label, letters(width));
+            let label: Vec<String> = label.into_iter().map(Into::into).collect();
+            let bars = y + NAME * label.len() as f64;
+            let place = Place {
+                group: title,
+                top: y,
+                label,
+                bars,
+            };
+            y = bars + LANE;
+            place
+        });
+        places.collect()
+    }
+}
+
+/// Where a lane stands, from top to bottom.
+struct Place {
+    /// The title of its group, where one begins.
+    group: Option<f64>,
+    top: f64,
+    /// Its label, line by line.
+    label: Vec<String>,
+    bars: f64,
 }
 
 impl Distributions {
     /// Every bar, a row each.
     pub(super) fn table(&self) -> Table {
         let lanes = self.lanes.iter();
-        let rows: Vec<(&str, &Bar)> = lanes
-            .flat_map(|lane| lane.bars.iter().map(|bar| (lane.label.as_str(), bar)))
+        let rows: Vec<(String, &Bar)> = lanes
+            .flat_map(|lane| lane.bars.iter().map(|bar| (lane.name(), bar)))
             .collect();
         let time = |head: &str, pick: fn(&Bar) -> f64| {
             Column::number(head, rows.iter().map(|(_, bar)| duration(pick(bar))))
         };
         let columns = vec![
-            Column::label("of", rows.iter().map(|(label, _)| (*label).to_owned())),
+            Column::label("of", rows.iter().map(|(name, _)| name.clone())),
             time("longer than", |bar| bar.from_s),
             time("up to", |bar| bar.upto_s),
             Column::number(self.noun, rows.iter().map(|(_, bar)| grouped(bar.count))),
@@ -137,7 +178,7 @@ fn draw_lane(svg: &mut Svg, scale: &LogScale, lane: &Lane, top: f64, noun: &str)
         let height = (bar.count as f64 / most as f64 * BARS).max(1.5);
         let words = format!(
             "{}: {} {noun} took {} to {}",
-            lane.label,
+            lane.name(),
             grouped(bar.count),
             duration(bar.from_s),
             duration(bar.upto_s),
@@ -158,7 +199,7 @@ fn draw_lane(svg: &mut Svg, scale: &LogScale, lane: &Lane, top: f64, noun: &str)
     let mut free = 0.0;
     for (name, seconds) in &lane.marks {
         let x = scale.at(*seconds);
-        let words = format!("{}: {name} {}", lane.label, duration(*seconds));
+        let words = format!("{}: {name} {}", lane.name(), duration(*seconds));
         let half = text_width(name) / 2.0;
         svg.mark(&words, |svg| {
             svg.line("percentile", (x, top + 6.0), (x, ground + 5.0));
@@ -233,8 +274,30 @@ mod tests {
     }
 
     #[test]
+    fn labels_are_never_cut() {
+        let lane = |group: &str| Lane {
+            group: group.into(),
+            label: "fdatasync preallocated 1 KiB, 8 writers, one file each and a long name".into(),
+            bars: octaves(&[1, 2, 4]),
+            marks: Vec::new(),
+        };
+        let drawing = Distributions {
+            lanes: vec![lane("on host"), lane("on ext4"), lane("on ext4")],
+            noun: "syncs",
+        };
+        let text = drawing.draw("narrow", 344.0).unwrap().finish();
+        assert!(!text.contains('…'), "{text}");
+        assert_eq!(text.matches(">on ext4</text>").count(), 1);
+        let places = drawing.places(344.0);
+        // Two lines of label each; the third lane begins no group.
+        assert!((places[0].bars - (GROUP + 2.0 * NAME)).abs() < 1e-9);
+        assert_eq!(places[2].group, None);
+    }
+
+    #[test]
     fn the_highest_bar_fills_the_lane_and_percentiles_stand_at_their_time() {
         let lane = Lane {
+            group: String::new(),
             label: "fsync".into(),
             bars: octaves(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 8]),
             marks: vec![("p50", 1e-6)],

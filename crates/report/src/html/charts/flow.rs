@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::svg::{Area, Svg, letters};
-use crate::format::{beginning, number};
+use crate::format::{beginning, between, number};
 use crate::html::markup::Markup;
 use crate::view::cell::Cell;
 use crate::view::table::{Column, Table};
@@ -67,8 +67,8 @@ pub(super) struct Arrow {
 /// Bytes after an arrow for each byte at the start of the way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Times {
-    /// So many.
-    Are(f64),
+    /// At least and at most so many; the same where the figures are exact.
+    Are(f64, f64),
     /// One of both was not seen.
     Unknown,
     /// There is no such figure.
@@ -184,7 +184,12 @@ fn draw_notes(svg: &mut Svg, stratum: &Stratum, (x, top): (f64, f64)) -> usize {
 
 fn times_text(times: Times) -> Cell {
     match times {
-        Times::Are(times) => format!("×{}", number(times)).into(),
+        Times::Are(least, most) => between(
+            format!("×{}", number(least)),
+            format!("×{}", number(most)),
+            |text| text,
+        )
+        .into(),
         Times::Unknown => Cell::NotSeen,
         Times::None => Cell::NotApplicable,
     }
@@ -298,7 +303,9 @@ mod tests {
             strata: vec![stratum("application", Some(100)), stratum("device", device)],
             arrows: vec![Arrow {
                 by: "system calls",
-                times: device.map_or(Times::Unknown, |bytes| Times::Are(bytes as f64 / 100.0)),
+                times: device.map_or(Times::Unknown, |bytes| {
+                    Times::Are(bytes as f64 / 100.0, bytes as f64 / 100.0)
+                }),
             }],
         }
     }

@@ -7,14 +7,23 @@ use crate::html::markup::Markup;
 
 /// Height of a line of one series; each further one needs a little more.
 const LINE: f64 = 20.0;
-/// What a further series on the same line adds.
-const FURTHER: f64 = 7.0;
+/// What a further series on the same line adds: room for its printed value.
+const FURTHER: f64 = 14.0;
+/// Height of a label above its line.
+const LABEL: f64 = 16.0;
+/// Narrower drawings have labels above the lines.
+const ROOM_FOR_LABELS: f64 = 500.0;
 /// Height of a group's title.
 const TITLE: f64 = 26.0;
 /// Room for the axis below the lines.
 const AXIS: f64 = 42.0;
-/// Room at the right for the half of an axis label.
-const MARGIN: f64 = 22.0;
+/// Height of an axis between the lines.
+const TICKS: f64 = 22.0;
+/// An axis is seen at every place of the drawing: it comes again after so much, and with a group
+/// that begins already after half of it.
+const AXIS_EVERY: f64 = 420.0;
+/// Room at the right between the axis and the printed values.
+const MARGIN: f64 = 18.0;
 
 /// The unit of the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +43,17 @@ pub(super) struct Point {
     pub(super) value: f64,
     /// Its interval.
     pub(super) interval: (f64, f64),
+    /// The median as it is printed.
+    pub(super) text: String,
     /// In words.
     pub(super) words: String,
+}
+
+/// A piece of the drawing from top to bottom, with where it begins.
+enum Piece<'a> {
+    Axis(f64),
+    Title(f64, &'a str),
+    Line(f64, &'a Line),
 }
 
 /// What a line is set beside.
@@ -154,34 +172,70 @@ impl Intervals {
         let widest = lines()
             .map(|line| text_width(&line.label))
             .fold(60.0, f64::max);
-        let left = widest.min(width * 0.42) + 12.0;
-        let scale = LogScale::covering(self.values(), (left, width - MARGIN))?;
+        // A narrow page has the labels above the lines.
+        let is_narrow = width < ROOM_FOR_LABELS;
+        let left = if is_narrow {
+            MARGIN + 4.0
+        } else {
+            widest.min(width * 0.38) + 12.0
+        };
+        let points = lines().flat_map(|line| &line.points);
+        let printed = points.map(|point| text_width(&point.text));
+        let right = width - printed.fold(20.0, f64::max) - MARGIN;
+        let scale = LogScale::covering(self.values(), (left, right))?;
         let mut svg = Svg::new(width);
         let top = self.legend(&mut svg, width);
+        let above = if is_narrow { LABEL } else { 0.0 };
         let line_height = LINE + FURTHER * (self.series_per_line() - 1.0);
-        let bottom =
-            top + self.groups.len() as f64 * TITLE + lines().count() as f64 * line_height + 6.0;
-        self.grid(&mut svg, &scale, (top, bottom), left);
-        let mut y = top;
-        for group in &self.groups {
-            svg.text(
-                "group",
-                (0.0, y + 17.0),
-                &beginning(&group.title, letters(width)),
-            );
-            y += TITLE;
-            for line in &group.lines {
-                let label = beginning(&line.label, letters(left - 12.0));
-                svg.text(
-                    "label end",
-                    (left - 12.0, y + line_height / 2.0 + 4.0),
-                    &label,
-                );
-                draw_line(&mut svg, &scale, line, (y, line_height));
-                y += line_height;
+        let (pieces, bottom) = self.pieces(top, above + line_height);
+        self.grid(&mut svg, &scale, (top, bottom));
+        for piece in pieces {
+            match piece {
+                Piece::Axis(y) => self.ticks(&mut svg, &scale, y + 13.0),
+                Piece::Title(y, title) => {
+                    let title = beginning(title, letters(width));
+                    svg.text("group", (0.0, y + 17.0), &title);
+                }
+                Piece::Line(y, line) => {
+                    if is_narrow {
+                        let label = beginning(&line.label, letters(width));
+                        svg.text("label", (0.0, y + 14.0), &label);
+                    } else {
+                        let label = beginning(&line.label, letters(left - 12.0));
+                        let at = (left - 12.0, y + line_height / 2.0 + 4.0);
+                        svg.text("label end", at, &label);
+                    }
+                    draw_line(&mut svg, &scale, line, (y + above, line_height));
+                }
             }
         }
         Some(svg.finish(class, bottom + AXIS))
+    }
+
+    /// What stands where, and where the last piece ends.
+    fn pieces(&self, top: f64, line_height: f64) -> (Vec<Piece<'_>>, f64) {
+        let mut pieces = Vec::new();
+        let mut y = top;
+        let mut axis: Option<f64> = None;
+        let groups = self.groups.iter();
+        let rest = groups.map(|group| TITLE + group.lines.len() as f64 * line_height);
+        // The last axis is below the last line.
+        let end = top + rest.sum::<f64>() - AXIS_EVERY / 2.0;
+        for group in &self.groups {
+            pieces.push(Piece::Title(y, &group.title));
+            y += TITLE;
+            for (position, line) in group.lines.iter().enumerate() {
+                let far = AXIS_EVERY / if position == 0 { 2.0 } else { 1.0 };
+                if axis.is_none_or(|axis| y - axis > far && y < end) {
+                    pieces.push(Piece::Axis(y));
+                    axis = Some(y);
+                    y += TICKS;
+                }
+                pieces.push(Piece::Line(y, line));
+                y += line_height;
+            }
+        }
+        (pieces, y + 6.0)
     }
 
     fn series_per_line(&self) -> f64 {
@@ -222,19 +276,31 @@ impl Intervals {
         if any { at.1 + 14.0 } else { 0.0 }
     }
 
-    fn grid(&self, svg: &mut Svg, scale: &LogScale, (top, bottom): (f64, f64), left: f64) {
-        let count = letters(svg.width - left) / 8;
-        for tick in scale.ticks(count.max(2)) {
+    fn grid(&self, svg: &mut Svg, scale: &LogScale, (top, bottom): (f64, f64)) {
+        for tick in named(scale) {
             let x = scale.at(tick);
             svg.line("grid", (x, top + 4.0), (x, bottom));
+        }
+        self.ticks(svg, scale, bottom + 16.0);
+        svg.text("axis end", (svg.width - 2.0, bottom + 34.0), &self.axis);
+    }
+
+    /// The names of the axis on one line.
+    fn ticks(&self, svg: &mut Svg, scale: &LogScale, y: f64) {
+        for tick in named(scale) {
             let name = match self.unit {
                 Unit::Time => time_tick(tick),
                 Unit::Number => number_tick(tick),
             };
-            svg.text("tick middle", (x, bottom + 16.0), &name);
+            svg.text("tick middle", (scale.at(tick), y), &name);
         }
-        svg.text("axis end", (svg.width - 2.0, bottom + 34.0), &self.axis);
     }
+}
+
+/// Values to name, as many as there is room for.
+fn named(scale: &LogScale) -> Vec<f64> {
+    let (from, to) = scale.ends();
+    scale.ticks((letters(to - from) / 8).max(2))
 }
 
 fn draw_line(svg: &mut Svg, scale: &LogScale, line: &Line, (y, height): (f64, f64)) {
@@ -256,6 +322,7 @@ fn draw_line(svg: &mut Svg, scale: &LogScale, line: &Line, (y, height): (f64, f6
             svg.rect("reach", reach);
             svg.line(&format!("interval s{}", point.series), (low, y), (high, y));
             dot(svg, point.series, (scale.at(point.value), y));
+            svg.text("figure end", (svg.width - 2.0, y + 4.0), &point.text);
         });
     }
 }
@@ -287,6 +354,7 @@ mod tests {
             series: 0,
             value,
             interval: (value / 2.0, value * 2.0),
+            text: "1 ms".into(),
             words: "row 1".into(),
         };
         let line = Line {
@@ -308,15 +376,19 @@ mod tests {
 
     #[test]
     fn a_value_stands_between_the_ends_of_its_interval() {
-        let drawing = one(1e-3).draw("wide", 400.0).unwrap().finish();
+        let drawing = one(1e-3).draw("wide", 500.0).unwrap().finish();
         // 0.5 ms to 2 ms: the axis is as long, and the median stands in its middle.
-        // The label takes 60, the gap 12, the right margin 22: from 72 to 378.
+        // The label takes 60, the gap 12, the value 28.8, the margin 18: from 72 to 453.2.
         assert!(
             drawing.contains(r#"class="interval s0" x1="72""#),
             "{drawing}"
         );
         assert!(
-            drawing.contains(r#"x2="378""#) && drawing.contains(r#"cx="225""#),
+            drawing.contains(r#"x2="453.2""#) && drawing.contains(r#"cx="262.6""#),
+            "{drawing}"
+        );
+        assert!(
+            drawing.contains(r#"class="figure end" x="498""#),
             "{drawing}"
         );
         assert!(drawing.contains("1\u{a0}ms") && drawing.contains("<title>row 1</title>"));
@@ -331,6 +403,7 @@ mod tests {
                 series,
                 value: 1.0,
                 interval: (1.0, 1.0),
+                text: String::new(),
                 words: String::new(),
             },
             limit: None,
@@ -359,6 +432,24 @@ mod tests {
             ("1 MiB".to_owned(), vec![line("read", 1)]),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_axis_is_never_far() {
+        let mut drawing = one(1e-3);
+        let line = drawing.groups[0].lines[0].clone();
+        drawing.groups[0].lines = vec![line; 40];
+        let (pieces, _) = drawing.pieces(0.0, LINE);
+        let axes: Vec<f64> = pieces
+            .iter()
+            .filter_map(|piece| match piece {
+                Piece::Axis(y) => Some(*y),
+                _ => None,
+            })
+            .collect();
+        // 26 for the title; 20 lines of 20 and the axis itself are 422. The next would be at 870,
+        // and the lines end at 826.
+        assert_eq!(axes, [26.0, 448.0]);
     }
 
     #[test]

@@ -32,6 +32,7 @@ fn point<C>(number: usize, series: usize, name: &str, row: &Row<C>) -> Option<Po
         series,
         value,
         interval,
+        text: duration(value),
         words,
     })
 }
@@ -173,6 +174,7 @@ pub(super) fn sync_rates(result: &SyncResult) -> Intervals {
                 series: 0,
                 value,
                 interval,
+                text: number(value),
                 words,
             },
             limit: None,
@@ -201,7 +203,8 @@ pub(super) fn sync_latencies(result: &SyncResult) -> Distributions {
         ];
         let marks = marks.into_iter();
         distribution::Lane {
-            label: format!("{} on {}", sync_name(row), row.row.target),
+            group: format!("on {}", row.row.target),
+            label: sync_name(row),
             bars: distribution::bars(buckets, BARS_PER_DECADE),
             marks: marks
                 .filter_map(|(name, value)| Some((name, value?)))

@@ -2,7 +2,9 @@
 //! adds words on pointing, keys and zoom. Every value of a chart is in a table as well.
 
 mod distribution;
+mod flame;
 mod flow;
+mod heat;
 mod intervals;
 mod lab;
 mod lanes;
@@ -10,6 +12,7 @@ mod scale;
 mod strips;
 mod svg;
 mod trace;
+mod tracks;
 
 use iostrata_core::cache::{CacheFile, CacheResult};
 use iostrata_core::lab::{Experiment, LabResult};
@@ -151,6 +154,15 @@ fn latencies(
     Some(chart.with_table(drawing.table()))
 }
 
+fn heat_map(after: Place, times: &distribution::Distributions) -> Option<Chart> {
+    let first = times.lanes.first().map(distribution::Lane::words);
+    let first = first.unwrap_or_default();
+    let summary = format!("The darker a cell, the more calls took that long. {first}");
+    let draw = |class: &str, width| heat::draw(times, class, width);
+    let chart = Chart::new("latencies", after, ("Times of calls", summary), draw)?;
+    Some(chart.with_table(times.table()))
+}
+
 fn second_by_second(after: Place, seconds: &lab::Seconds) -> Option<Chart> {
     let steady = seconds.steady.as_ref().map(|words| format!(": {words}"));
     let steady = steady.unwrap_or_default();
@@ -169,7 +181,8 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     let ways = trace::ways(result);
     let words: Vec<String> = ways.iter().map(flow::Way::words).collect();
     let summary = format!(
-        "Bars are as high as the bytes; × is how many times the bytes at the start. {}",
+        "In each row bars are as high as their bytes; × is what is printed there over what the \
+         row begins with. {}",
         words.join(" ")
     );
     let mut charts = Vec::new();
@@ -183,28 +196,61 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
         .map(|chart| chart.with_table(flow::table(&ways))),
     );
     let drawing = trace::latencies(result);
-    charts.extend(latencies(place("calls"), ("Times of calls", &drawing)));
+    charts.extend(heat_map(place("calls"), &drawing));
     charts.extend(result.timeline.as_ref().and_then(|timeline| {
         let lanes = trace::over_time(timeline);
         let summary = format!(
             "How many in each {}; calls where they ended, requests where they were issued.",
             iostrata_core::duration(lanes.bucket_s)
         );
-        let title = "Calls over device requests";
+        let title = "System calls and device requests over time";
         over_time("timeline", place("bytes"), (title, summary), &lanes)
     }));
-    let strips = trace::residency(result);
-    let summary = "From each file's first byte to its last, as its pages were at the end.";
-    charts.extend(
-        Chart::new(
-            "residency",
-            place("files"),
-            ("Files in the page cache", summary.to_owned()),
-            |class, width| strips::draw(&strips, class, width),
-        )
-        .map(|chart| chart.with_table(strips::table(&strips))),
-    );
+    charts.extend(flame::frames(result).and_then(|root| {
+        let words = ("Call sites, by time", flame::words(&root));
+        let draw = |class: &str, width| Some(flame::draw(&root, class, width));
+        Chart::new("flame", place("sites"), words, draw)
+    }));
+    let tracks = tracks::tracks(result);
+    charts.extend(Chart::new(
+        "tracks",
+        place("processes"),
+        (
+            "Processes over time",
+            "Each from its start to its end.".to_owned(),
+        ),
+        |class, width| tracks::draw(&tracks, class, width),
+    ));
+    charts.extend(residency(
+        place("files"),
+        ("Files in the page cache", "as their pages were at the end"),
+        &trace::residency(result),
+    ));
     charts
+}
+
+/// Strips of the files whose parts differ: of the others the figures in the tables say all.
+fn residency(after: Place, (title, when): (&str, &str), all: &[Strip]) -> Option<Chart> {
+    let strips: Vec<Strip> = all
+        .iter()
+        .filter(|strip| strip.differs())
+        .cloned()
+        .collect();
+    let same = all.len() - strips.len();
+    let same = match same {
+        0 => String::new(),
+        some => format!(
+            " {} all through, from the first byte to the last: not drawn.",
+            match some {
+                1 => "1 file is the same".to_owned(),
+                some => format!("{some} files are the same"),
+            }
+        ),
+    };
+    let summary = format!("From each file's first byte to its last, {when}.{same}");
+    let draw = |class: &str, width| strips::draw(&strips, class, width);
+    let chart = Chart::new("residency", after, (title, summary), draw)?;
+    Some(chart.with_table(strips::table(&strips)))
 }
 
 /// Files whose strips are drawn of a result of `cache`; the text has all.
@@ -219,19 +265,13 @@ pub(super) fn of_cache(result: &CacheResult) -> Vec<Chart> {
         })
     };
     let strips: Vec<Strip> = result.files.iter().filter_map(strip).take(STRIPS).collect();
-    let summary = "From each file's first byte to its last: the files with most resident bytes.";
     let place = Place {
         experiment: None,
         part: "files",
     };
-    let chart = Chart::new(
-        "residency",
-        place,
-        ("What of files is in the page cache", summary.to_owned()),
-        |class, width| strips::draw(&strips, class, width),
-    );
-    let chart = chart.map(|chart| chart.with_table(strips::table(&strips)));
-    chart.into_iter().collect()
+    let when = "of the files with most cached bytes";
+    let words = ("What is cached of each file", when);
+    residency(place, words, &strips).into_iter().collect()
 }
 
 /// A chart that can be zoomed, with a table of its own.

@@ -52,6 +52,11 @@ impl LogScale {
         self.from + (self.to - self.from) * share.clamp(0.0, 1.0)
     }
 
+    /// Where it begins and ends on the page.
+    pub(super) fn ends(&self) -> (f64, f64) {
+        (self.from, self.to)
+    }
+
     /// At most `count` values to name: decades, and their 2 and 5 where there is room.
     pub(super) fn ticks(&self, count: usize) -> Vec<f64> {
         let mut every = Vec::new();

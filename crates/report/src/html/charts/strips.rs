@@ -36,6 +36,11 @@ struct Run {
 }
 
 impl Strip {
+    /// Whether its parts differ: a strip of one colour says no more than a figure does.
+    pub(super) fn differs(&self) -> bool {
+        self.runs().len() > 1
+    }
+
     fn runs(&self) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
         for range in self.map.ranges().filter(|range| range.length_bytes > 0) {
@@ -101,22 +106,31 @@ pub(super) fn draw(strips: &[Strip], class: &str, width: f64) -> Option<Markup> 
         return None;
     }
     let mut svg = Svg::new(width);
-    let mut x = 0.0;
-    for (class, name) in [
-        ("resident", "resident"),
-        ("dirty", "of it dirty"),
-        ("writeback", "of it in write-back"),
-        ("ground-lane", "not there"),
-    ] {
-        let sample = Area::at((x, 3.0), (12.0, 12.0));
-        svg.rect(class, sample);
-        svg.text("tick", (x + 17.0, 13.0), name);
-        x += text_width(name) + 26.0;
-    }
+    let top = legend(&mut svg);
     for (position, strip) in strips.iter().enumerate() {
-        draw_strip(&mut svg, strip, LEGEND + position as f64 * LINE);
+        draw_strip(&mut svg, strip, top + position as f64 * LINE);
     }
-    Some(svg.finish(class, LEGEND + strips.len() as f64 * LINE))
+    Some(svg.finish(class, top + strips.len() as f64 * LINE))
+}
+
+/// Draws the names of the colours, in as many lines as they need; returns where the strips begin.
+fn legend(svg: &mut Svg) -> f64 {
+    let (mut x, mut y) = (0.0, 0.0);
+    for (class, name) in [
+        ("resident", "cached"),
+        ("dirty", "dirty"),
+        ("writeback", "in write-back"),
+        ("ground-lane", "not cached"),
+    ] {
+        let needed = text_width(name) + 26.0;
+        if x > 0.0 && x + needed > svg.width {
+            (x, y) = (0.0, y + 20.0);
+        }
+        svg.rect(class, Area::at((x, y + 3.0), (12.0, 12.0)));
+        svg.text("tick", (x + 17.0, y + 13.0), name);
+        x += needed;
+    }
+    y + LEGEND
 }
 
 fn draw_strip(svg: &mut Svg, strip: &Strip, top: f64) {

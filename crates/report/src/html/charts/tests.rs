@@ -177,7 +177,8 @@ fn charts_stand_where_their_figures_are() {
     ];
     assert_eq!(of(SYNC), sync);
     assert_eq!(of(ATIME), []);
-    assert_eq!(places(of_trace(&full())), [place("strata", "bytes")]);
+    let trace = [place("strata", "bytes"), place("tracks", "processes")];
+    assert_eq!(places(of_trace(&full())), trace);
     assert_eq!(places(of_trace(&empty())), []);
 }
 
@@ -190,10 +191,10 @@ fn bytes_go_down_and_come_up() {
         .collect();
     // 3,698,688 and 14,794,752 for 31 KiB; 12 MiB for 12 MiB.
     let expected = [
-        Times::Are(3_698_688.0 / 31_744.0),
-        Times::Are(14_794_752.0 / 31_744.0),
+        Times::Are(3_698_688.0 / 31_744.0, 3_698_688.0 / 31_744.0),
+        Times::Are(14_794_752.0 / 31_744.0, 14_794_752.0 / 31_744.0),
         Times::None,
-        Times::Are(1.0),
+        Times::Are(1.0, 1.0),
     ];
     assert_eq!(times, expected);
     let device = ways[0].strata[2].parts.as_ref().unwrap();
@@ -294,11 +295,11 @@ fn only_files_whose_pages_are_known_have_a_strip() {
         size_bytes,
         page_bytes: 4096,
         range_bytes: 4096,
-        resident_bytes: vec![4096],
+        resident_bytes: vec![4096, 0],
         dirty_bytes: None,
         writeback_bytes: None,
     };
-    result.files[0].residency = Some(map(4096));
+    result.files[0].residency = Some(map(8192));
     result.files[1].residency = Some(map(0));
     let strips = trace::residency(&result);
     assert_eq!(strips.len(), 1);
@@ -306,5 +307,20 @@ fn only_files_whose_pages_are_known_have_a_strip() {
     let charts = of_trace(&result);
     let residency = charts.iter().find(|chart| chart.id == "residency").unwrap();
     assert_eq!(residency.after.part, "files");
-    assert_eq!(residency.table.as_ref().unwrap().rows(), 1);
+    assert_eq!(residency.table.as_ref().unwrap().rows(), 2);
+}
+
+#[test]
+fn a_file_that_is_the_same_all_through_is_not_drawn() {
+    let mut result = full();
+    result.files[0].residency = Some(ResidencyMap {
+        size_bytes: 8192,
+        page_bytes: 4096,
+        range_bytes: 4096,
+        resident_bytes: vec![4096, 4096],
+        dirty_bytes: Some(vec![0, 0]),
+        writeback_bytes: None,
+    });
+    let charts = of_trace(&result);
+    assert!(charts.iter().all(|chart| chart.id != "residency"));
 }

@@ -41,12 +41,15 @@ fn written(result: &TraceResult) -> Way {
             words: format!("{} dirty at exit", size(left)),
         });
     }
-    let times = |stratum: Option<u64>| match (stratum, bytes.written_bytes) {
+    let times = |least: Option<u64>, most: Option<u64>| match (least, most, bytes.written_bytes) {
         _ if result.other_calls > 0 => Times::Unknown,
-        (None, _) => Times::Unknown,
-        (_, 0) => Times::None,
-        (Some(stratum), written) => Times::Are(stratum as f64 / written as f64),
+        (Some(_), Some(_), 0) => Times::None,
+        (Some(least), Some(most), written) => {
+            Times::Are(least as f64 / written as f64, most as f64 / written as f64)
+        }
+        _ => Times::Unknown,
     };
+    let to_device = device_written(bytes);
     Way {
         title: "Written, bytes go down".to_owned(),
         strata: vec![
@@ -64,14 +67,11 @@ fn written(result: &TraceResult) -> Way {
         arrows: vec![
             Arrow {
                 by: "system calls",
-                times: times(bytes.dirtied_bytes),
+                times: times(bytes.dirtied_bytes, bytes.dirtied_bytes),
             },
             Arrow {
                 by: "write-back, syncs",
-                times: match times(device_written(bytes).most()) {
-                    Times::Are(_) => result.amplification().map_or(Times::None, Times::Are),
-                    other => other,
-                },
+                times: times(to_device.least(), to_device.most()),
             },
         ],
     }
@@ -91,8 +91,7 @@ fn read(result: &TraceResult) -> Way {
         ("missed", "missed", cache.missed_pages),
     ];
     let asked = cache.lookups_pages;
-    let share = |pages: u64, asked: u64| part_of(bytes.read_bytes, pages, asked);
-    let parts = asked.map(|asked| {
+    let parts = asked.map(|_| {
         let seen = pages
             .iter()
             .filter_map(|(name, class, count)| Some((*name, *class, (*count)?)));
@@ -100,7 +99,7 @@ fn read(result: &TraceResult) -> Way {
             .map(|(name, class, count)| Part {
                 name,
                 class,
-                bytes: share(count, asked),
+                bytes: of_pages(count),
                 words: format!("{} {name}", counted_pages(count)),
             })
             .collect()
@@ -111,7 +110,9 @@ fn read(result: &TraceResult) -> Way {
             device,
             Stratum {
                 name: "page cache",
-                words: Cell::seen(asked, |pages| format!("{} asked for", counted_pages(pages))),
+                words: Cell::seen(asked, |pages| {
+                    format!("{}, {}", size(of_pages(pages)), counted_pages(pages))
+                }),
                 parts,
             },
             Stratum {
@@ -130,7 +131,10 @@ fn read(result: &TraceResult) -> Way {
                     _ if result.other_calls > 0 => Times::Unknown,
                     None => Times::Unknown,
                     Some(0) => Times::None,
-                    Some(device) => Times::Are(bytes.read_bytes as f64 / device as f64),
+                    Some(device) => {
+                        let times = bytes.read_bytes as f64 / device as f64;
+                        Times::Are(times, times)
+                    }
                 },
             },
         ],
@@ -141,14 +145,11 @@ fn counted_pages(pages: u64) -> String {
     counted(usize::try_from(pages).unwrap_or(usize::MAX), "page")
 }
 
-/// The part of a bar that so many of the pages are.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast to u64 saturates; a share of a count of bytes"
-)]
-fn part_of(bytes: u64, pages: u64, of: u64) -> u64 {
-    (bytes as f64 * (pages as f64 / of.max(1) as f64)) as u64
+/// Bytes of a page: the kernels that iostrata knows have no other.
+const PAGE_BYTES: u64 = 4096;
+
+fn of_pages(pages: u64) -> u64 {
+    pages.saturating_mul(PAGE_BYTES)
 }
 
 fn stratum(
@@ -170,13 +171,15 @@ fn stratum(
     }
 }
 
-/// What the device wrote, by cause: as wide as what is certainly the run's.
+/// What the device wrote, by cause: what is certainly the run's, and behind all causes what may
+/// be other programs'.
 fn causes(device: &DeviceRange) -> Vec<Part> {
     let causes = DeviceCounts::WRITES.map(|(name, part)| (name, device.of(part)));
-    causes
-        .into_iter()
-        .filter(|(_, (_, most))| most.count > 0)
-        .map(|(name, (least, most))| Part {
+    let causes = causes.into_iter().filter(|(_, (_, most))| most.count > 0);
+    let mut perhaps = 0_u64;
+    let parts = causes.map(|(name, (least, most))| {
+        perhaps = perhaps.saturating_add(most.bytes.saturating_sub(least.bytes));
+        Part {
             name,
             class: name,
             bytes: least.bytes,
@@ -185,8 +188,18 @@ fn causes(device: &DeviceRange) -> Vec<Part> {
                 between(least.bytes, most.bytes, size),
                 requests_of(least.count, most.count)
             ),
-        })
-        .collect()
+        }
+    });
+    let mut parts: Vec<Part> = parts.collect();
+    if perhaps > 0 {
+        parts.push(Part {
+            name: "perhaps",
+            class: "perhaps",
+            bytes: perhaps,
+            words: format!("{} perhaps of other programs", size(perhaps)),
+        });
+    }
+    parts
 }
 
 fn requests_of(least: u64, most: u64) -> String {
@@ -202,6 +215,7 @@ pub(super) fn latencies(result: &TraceResult) -> Distributions {
     let lane = |call: &CallRow| {
         let marks = [("p50", call.p50_s), ("p99", call.p99_s)];
         distribution::Lane {
+            group: String::new(),
             label: call.name.clone(),
             bars: distribution::octaves(&call.took),
             marks: marks

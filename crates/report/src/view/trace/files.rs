@@ -71,7 +71,7 @@ fn legend(page: &mut Page, tables: &[LeftOut]) {
 /// Every file: in one table where there is room, otherwise calls and what is below them in
 /// two.
 pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
-    let files: Vec<&FileRow> = view.result.files.iter().collect();
+    let files = stored_first(&view.result.files, usize::MAX);
     let text = format!("all files: {}", grouped(files.len() as u64));
     page.heading("files", &text);
     let mut columns = vec![paths(view, &files, page.width() / WIDE_SHARE)];

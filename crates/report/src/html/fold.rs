@@ -1,0 +1,98 @@
+//! Which parts of a page are open at first, which wait for a click, and what paper has of them.
+
+use super::markup::Markup;
+
+/// The kind of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Lab,
+    Trace,
+    Doctor,
+    Cache,
+}
+
+/// How a part stands on the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fold {
+    /// Always open.
+    Open,
+    /// Open at first.
+    Opened,
+    /// Closed at first, and not printed while it is closed.
+    Closed,
+    /// Closed at first; printed all the same, with the first rows of its tables.
+    Printed,
+}
+
+impl Fold {
+    /// Of the part with an anchor.
+    pub(super) fn of(kind: Kind, anchor: &str) -> Self {
+        match (kind, anchor) {
+            (Kind::Lab, "answers") | (Kind::Trace, "findings") | (Kind::Doctor, _) => Self::Open,
+            (Kind::Cache, "files") => Self::Opened,
+            (Kind::Trace, "bytes" | "files" | "calls" | "missing")
+            | (Kind::Lab, "caveats" | "notes")
+            | (Kind::Cache, "reasons") => Self::Printed,
+            _ => Self::Closed,
+        }
+    }
+
+    /// Begins what [`Fold::close`] ends; `summary` draws what is seen of it when it is closed.
+    pub(super) fn open(
+        self,
+        markup: &mut Markup,
+        class: &'static str,
+        summary: impl FnOnce(&mut Markup),
+    ) {
+        let (class, paper) = match self {
+            Self::Open => {
+                summary(markup);
+                markup.line();
+                return;
+            }
+            Self::Opened | Self::Closed => (class, ""),
+            Self::Printed => (class, " on-paper"),
+        };
+        let class = format!("{class}{paper}");
+        match self {
+            Self::Opened => markup.open("details", &[("class", &class), ("open", "")]),
+            _ => markup.open("details", &[("class", &class)]),
+        }
+        markup.open("summary", &[]);
+        summary(markup);
+        markup.close("summary");
+        markup.line();
+    }
+
+    /// Ends it.
+    pub(super) fn close(self, markup: &mut Markup) {
+        if self != Self::Open {
+            markup.close("details");
+            markup.line();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_may_be_closed() {
+        let drawn = |fold: Fold| {
+            let mut markup = Markup::default();
+            fold.open(&mut markup, "part", |markup| markup.text("files"));
+            fold.close(&mut markup);
+            markup.finish().replace('\n', "")
+        };
+        assert_eq!(drawn(Fold::Open), "files");
+        assert_eq!(
+            drawn(Fold::Opened),
+            "<details class=\"part\" open><summary>files</summary></details>"
+        );
+        assert_eq!(
+            drawn(Fold::Printed),
+            "<details class=\"part on-paper\"><summary>files</summary></details>"
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! What a reader sees first: of a trace one sentence and where the time went, of a lab result
+//! every question with its answer.
+
+use iostrata_core::Verdict;
+use iostrata_core::lab::{Experiment, LabResult};
+use iostrata_core::trace::{TraceResult, spent};
+
+use super::markup::Markup;
+use super::outline::Outline;
+use super::time_bar;
+use crate::format::time;
+use crate::lab::Whole;
+use crate::view::page::Tone;
+
+/// What stands between the title of a trace and its findings.
+pub(super) fn of_trace(outline: &mut Outline, result: &TraceResult) -> Markup {
+    let mut markup = Markup::default();
+    if let Some(sentence) = verdict(result) {
+        markup.element("p", &[("class", "verdict")], &sentence);
+        markup.line();
+    }
+    time_bar::draw(&mut markup, outline, &spent(result), result);
+    markup
+}
+
+/// What most of the time went to, and what the first finding would save.
+fn verdict(result: &TraceResult) -> Option<String> {
+    let parts = time_bar::parts(&spent(result), result.wall_s)?;
+    let (most, share) = parts.most()?;
+    let whole = parts.whole(result.wall_s);
+    let spent = format!("{share:.0}\u{a0}% of {whole} was spent {}.", most.said);
+    let saving = result.findings.iter().find_map(|finding| {
+        let saving = time(finding.saving_s?);
+        let title = finding.title.trim_end_matches('.');
+        Some(format!("{title}: a change would save {saving}."))
+    });
+    Some(
+        [Some(spent), saving]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" "),
+    )
+}
+
+/// A question with its answer.
+struct Line {
+    question: String,
+    answer: String,
+    tone: Tone,
+    /// The figure that decided it, in a few words.
+    figure: String,
+}
+
+/// Every question of an experiment.
+fn lines(experiment: &Experiment) -> Vec<Line> {
+    let answers = Whole::of(experiment).answers.iter();
+    answers
+        .map(|answer| Line {
+            question: answer.claim.clone(),
+            answer: answer.verdict.as_str().to_owned(),
+            tone: match answer.verdict {
+                Verdict::Holds => Tone::Good,
+                Verdict::Refuted => Tone::Bad,
+                Verdict::Inconclusive => Tone::Quiet,
+            },
+            figure: first_clause(&answer.because).to_owned(),
+        })
+        .collect()
+}
+
+/// Up to the first semicolon.
+fn first_clause(text: &str) -> &str {
+    text.split("; ").next().unwrap_or(text)
+}
+
+/// The questions and answers of all experiments. `names` are the names of their parts of the
+/// page, in the same order.
+pub(super) fn of_lab(result: &LabResult, names: &[String]) -> Markup {
+    let mut markup = Markup::default();
+    markup.open("div", &[("class", "digest")]);
+    for (experiment, name) in result.experiments.iter().zip(names) {
+        let whole = Whole::of(experiment);
+        markup.open("section", &[]);
+        markup.open("p", &[("class", "of")]);
+        let link = format!("#{name}");
+        markup.element("a", &[("href", &link)], whole.name);
+        markup.text(" ");
+        markup.element("span", &[], whole.question);
+        markup.close("p");
+        markup.open("ul", &[]);
+        for line in lines(experiment) {
+            let class = match line.tone {
+                Tone::Good => "good",
+                Tone::Bad => "bad",
+                _ => "unclear",
+            };
+            markup.open("li", &[]);
+            markup.element("span", &[("class", "question")], &line.question);
+            markup.text(" ");
+            markup.element("strong", &[("class", class)], &line.answer);
+            markup.text(" ");
+            markup.element("span", &[("class", "figure")], &line.figure);
+            markup.close("li");
+            markup.line();
+        }
+        markup.close("ul");
+        markup.close("section");
+        markup.line();
+    }
+    markup.close("div");
+    markup.line();
+    markup
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_clause_is_enough() {
+        assert_eq!(
+            first_clause("fsync 172 µs; both ask the device"),
+            "fsync 172 µs"
+        );
+        assert_eq!(first_clause("one"), "one");
+    }
+}

@@ -1,0 +1,325 @@
+//! Where the time went: one bar, its parts told apart by pattern and by name.
+
+use iostrata_core::trace::{Spent, TraceResult};
+
+use super::markup::Markup;
+use super::outline::Outline;
+use crate::format::{counted, time};
+
+/// Height of the bar, pixels.
+const HEIGHT: &str = "26";
+
+/// Smaller parts are neither drawn nor named.
+const SMALLEST: f64 = 0.001;
+
+/// One part of the time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Part {
+    /// Colour and pattern: a class of the style sheet.
+    class: &'static str,
+    /// In the legend.
+    name: &'static str,
+    /// In a sentence, behind "was spent".
+    pub(super) said: &'static str,
+    time_s: f64,
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Parts {
+    each: Vec<Part>,
+    /// What the bar is as long as, seconds.
+    whole_s: f64,
+    /// Whether threads ran side by side, so that their sum is more than the run.
+    is_sum: bool,
+}
+
+impl Parts {
+    /// The largest part, and its share in per cent. Of several threads most only wait for the
+    /// others: that is no news.
+    pub(super) fn most(&self) -> Option<(Part, f64)> {
+        let by_time = |one: &&Part, other: &&Part| one.time_s.total_cmp(&other.time_s);
+        let parts = self.each.iter();
+        let most = parts
+            .filter(|part| !(self.is_sum && part.class == "waiting"))
+            .max_by(by_time)?;
+        Some((*most, self.percent(most)))
+    }
+
+    /// `1.89 s`, or `3.20 s of thread time`.
+    pub(super) fn whole(&self, wall_s: f64) -> String {
+        if self.is_sum {
+            format!("{} of thread time", time(self.whole_s))
+        } else {
+            time(wall_s)
+        }
+    }
+
+    fn percent(&self, part: &Part) -> f64 {
+        part.time_s / self.whole_s * 100.0
+    }
+}
+
+/// The parts of the time; `None` where it was not seen.
+pub(super) fn parts(spent: &Spent, wall_s: f64) -> Option<Parts> {
+    let on_cpu_s = spent.on_cpu_s?;
+    let blocked = spent.blocked?;
+    let seen_s = on_cpu_s + blocked.total_s();
+    let whole_s = wall_s.max(seen_s);
+    if !(whole_s > 0.0 && whole_s.is_finite()) {
+        return None;
+    }
+    let part = |class, name, said, time_s| Part {
+        class,
+        name,
+        said,
+        time_s,
+    };
+    let each = [
+        part("cpu", "on CPU", "on CPU", on_cpu_s),
+        part(
+            "syncs",
+            "blocked in syncs",
+            "blocked in syncs",
+            blocked.syncs_s,
+        ),
+        part(
+            "reads",
+            "blocked in reads",
+            "blocked in reads",
+            blocked.reads_s,
+        ),
+        part(
+            "writes",
+            "blocked in writes",
+            "blocked in writes",
+            blocked.writes_s,
+        ),
+        part(
+            "ring",
+            "blocked in io_uring or libaio",
+            "blocked in io_uring or libaio",
+            blocked.ring_s,
+        ),
+        part(
+            "other",
+            "blocked in other calls",
+            "blocked in other calls",
+            blocked.other_s,
+        ),
+        part(
+            "waiting",
+            "waiting: locks, children, pipes, timers",
+            "waiting for locks, children, pipes or timers",
+            blocked.waiting_s,
+        ),
+        part(
+            "neither",
+            "neither on CPU nor seen blocked",
+            "neither on CPU nor seen blocked",
+            whole_s - seen_s,
+        ),
+    ];
+    let is_there = |part: &Part| part.time_s / whole_s >= SMALLEST;
+    Some(Parts {
+        each: each.into_iter().filter(is_there).collect(),
+        whole_s,
+        is_sum: seen_s > wall_s * 1.05,
+    })
+}
+
+/// Adds the bar and its legend; nothing where the time was not seen.
+pub(super) fn draw(
+    markup: &mut Markup,
+    outline: &mut Outline,
+    spent: &Spent,
+    result: &TraceResult,
+) {
+    let Some(parts) = parts(spent, result.wall_s) else {
+        return;
+    };
+    if outline.claim("fill-syncs") {
+        patterns(markup, outline);
+    }
+    markup.open("div", &[("class", "time")]);
+    bar(markup, &parts);
+    legend(markup, &parts);
+    if parts.is_sum {
+        let threads = usize::try_from(result.threads).unwrap_or(usize::MAX);
+        let text = format!(
+            "The bar is the time of {} together, {}; the run took {}.",
+            counted(threads, "thread"),
+            time(parts.whole_s),
+            time(result.wall_s)
+        );
+        markup.element("p", &[("class", "quiet")], &text);
+    }
+    markup.close("div");
+    markup.line();
+}
+
+fn bar(markup: &mut Markup, parts: &Parts) {
+    let words = parts.each.iter().map(|part| words(parts, part));
+    let words = words.collect::<Vec<_>>().join(", ");
+    let attributes = [
+        ("class", "bar-of-time"),
+        ("width", "100%"),
+        ("height", HEIGHT),
+        ("role", "img"),
+        ("aria-label", words.as_str()),
+    ];
+    markup.open("svg", &attributes);
+    let mut from = 0.0;
+    for part in &parts.each {
+        let share = parts.percent(part);
+        let class = format!("fill-{}", part.class);
+        let attributes = [
+            ("class", class.as_str()),
+            ("x", &format!("{from:.3}%")),
+            ("y", "0"),
+            ("width", &format!("{share:.3}%")),
+            ("height", HEIGHT),
+        ];
+        markup.open("rect", &attributes);
+        markup.element("title", &[], &self::words(parts, part));
+        markup.close("rect");
+        from += share;
+    }
+    markup.close("svg");
+    markup.line();
+}
+
+fn words(parts: &Parts, part: &Part) -> String {
+    format!(
+        "{} {} ({})",
+        part.name,
+        time(part.time_s),
+        percent(parts.percent(part))
+    )
+}
+
+fn percent(share: f64) -> String {
+    if share < 0.5 {
+        "<1\u{a0}%".to_owned()
+    } else {
+        format!("{share:.0}\u{a0}%")
+    }
+}
+
+fn legend(markup: &mut Markup, parts: &Parts) {
+    markup.open("ul", &[("class", "legend")]);
+    for part in &parts.each {
+        markup.open("li", &[]);
+        let attributes = [("width", "14"), ("height", "14"), ("aria-hidden", "true")];
+        markup.open("svg", &attributes);
+        let class = format!("fill-{}", part.class);
+        let attributes = [("class", class.as_str()), ("width", "14"), ("height", "14")];
+        markup.element("rect", &attributes, "");
+        markup.close("svg");
+        markup.text(&words(parts, part));
+        markup.close("li");
+    }
+    markup.close("ul");
+}
+
+/// A pattern: how it is turned, how far apart its lines are, and the lines themselves.
+struct Pattern {
+    class: &'static str,
+    turn: &'static str,
+    lines: &'static str,
+}
+
+/// Stripes, dots and crosses, so that no part is told by its colour alone.
+const PATTERNS: [Pattern; 6] = [
+    pattern("syncs", "rotate(45)", "M0 2H8"),
+    pattern("reads", "rotate(0)", "M0 2H8"),
+    pattern("writes", "rotate(90)", "M0 2H8"),
+    pattern("ring", "rotate(45)", "M0 2H8M2 0V8"),
+    pattern("other", "rotate(0)", "M0 2H8M2 0V8"),
+    pattern("waiting", "rotate(-45)", "M0 1H8"),
+];
+
+const fn pattern(class: &'static str, turn: &'static str, lines: &'static str) -> Pattern {
+    Pattern { class, turn, lines }
+}
+
+/// What the style sheet fills the parts with, once a page.
+fn patterns(markup: &mut Markup, outline: &mut Outline) {
+    let attributes = [
+        ("class", "patterns"),
+        ("width", "0"),
+        ("height", "0"),
+        ("aria-hidden", "true"),
+    ];
+    markup.open("svg", &attributes);
+    for pattern in PATTERNS {
+        let id = format!("fill-{}", pattern.class);
+        outline.claim(&id);
+        let attributes = [
+            ("id", id.as_str()),
+            ("class", &id),
+            ("width", "8"),
+            ("height", "8"),
+            ("patternUnits", "userSpaceOnUse"),
+            ("patternTransform", pattern.turn),
+        ];
+        markup.open("pattern", &attributes);
+        let ground = [("class", "ground"), ("width", "8"), ("height", "8")];
+        markup.element("rect", &ground, "");
+        markup.element("path", &[("class", "lines"), ("d", pattern.lines)], "");
+        markup.close("pattern");
+    }
+    markup.close("svg");
+    markup.line();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iostrata_core::trace::Blocked;
+
+    fn spent(on_cpu_s: f64, syncs_s: f64, waiting_s: f64) -> Spent {
+        Spent {
+            on_cpu_s: Some(on_cpu_s),
+            blocked: Some(Blocked {
+                syncs_s,
+                waiting_s,
+                ..Blocked::default()
+            }),
+        }
+    }
+
+    fn named(parts: &Parts) -> Vec<(&str, f64)> {
+        let parts = parts
+            .each
+            .iter()
+            .map(|part| (part.class, parts.percent(part)));
+        parts.collect()
+    }
+
+    #[test]
+    fn parts_are_shares_of_the_run() {
+        let parts = parts(&spent(1.0, 2.0, 0.0), 4.0).unwrap();
+        assert_eq!(
+            named(&parts),
+            [("cpu", 25.0), ("syncs", 50.0), ("neither", 25.0)]
+        );
+        assert!(!parts.is_sum);
+        assert_eq!(parts.most().unwrap().0.said, "blocked in syncs");
+    }
+
+    #[test]
+    fn parts_of_several_threads_are_shares_of_their_sum() {
+        let parts = parts(&spent(2.0, 0.0, 6.0), 4.0).unwrap();
+        assert_eq!(named(&parts), [("cpu", 25.0), ("waiting", 75.0)]);
+        assert!(parts.is_sum);
+        assert_eq!(parts.whole(4.0), "8.00\u{a0}s of thread time");
+        assert_eq!(parts.most().unwrap().0.said, "on CPU");
+    }
+
+    #[test]
+    fn what_was_not_seen_has_no_bar() {
+        assert_eq!(parts(&Spent::default(), 1.0), None);
+        assert_eq!(parts(&spent(0.0, 0.0, 0.0), 0.0), None);
+    }
+}
