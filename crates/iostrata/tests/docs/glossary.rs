@@ -16,7 +16,6 @@ const PLAIN: &[&str] = &[
     "10 × 1 KiB, close",
     "3 writes, flush",
     "IOPS",
-    "MB/s",
     "MiB",
     "MiB/s",
     "after",
