@@ -83,7 +83,7 @@ const ALSO: &[&str] = &[
     "prefetched",
     "resident",
     "syncs",
-    "unpaid",
+    "at exit",
     "wall",
     "would save",
 ];

@@ -31,7 +31,9 @@ static SEVERITY: LazyLock<Regex> =
 const SEVERITIES: &str = "severity";
 
 /// The rest of the time is told when it is more than one per cent of it.
-const NEITHER: &[&str] = &["·", "░", "neither", "<time>"];
+const NEITHER: &[&str] = &[
+    "·", "░", "neither", "(page", "faults,", "waiting", "for", "a", "CPU)", "<time>",
+];
 
 /// Metadata of the disk under the page's file system is written when others have changed it.
 const METADATA: &[&str] = &["metadata", "<figure>,"];

@@ -67,12 +67,10 @@ fn stored_first<'v>(view: &'v View<'_>, most: usize) -> Vec<&'v FileGroup> {
 
 /// Their paths in at most so many columns, each another one.
 fn names(view: &View<'_>, files: &[&FileGroup], room: usize) -> Vec<String> {
-    let widest = files
-        .iter()
-        .map(|file| several(String::new(), file.files).len());
-    let room = room.saturating_sub(widest.max().unwrap_or(0));
+    let left = |file: &&FileGroup| room.saturating_sub(several(String::new(), file.files).len());
+    let rooms: Vec<usize> = files.iter().map(left).collect();
     let paths: Vec<&str> = files.iter().map(|file| view.path(&file.name)).collect();
-    let short = distinct(&paths, room).into_iter().zip(files);
+    let short = distinct(&paths, &rooms).into_iter().zip(files);
     short
         .map(|(name, file)| several(name, file.files))
         .collect()

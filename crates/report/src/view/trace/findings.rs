@@ -37,11 +37,17 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
         view,
         groups.iter().take(most).map(|group| group.first),
     );
+    let mut given = HashSet::new();
     for group in groups.iter().take(most) {
         let finding = group.first;
         head(page, finding, &names, group.others);
         page.more(COLUMN, &sentence(finding));
-        page.more(COLUMN, &format!("→ {}", finding.advice));
+        let advice = if given.insert(&finding.advice) {
+            &finding.advice
+        } else {
+            "as above"
+        };
+        page.more(COLUMN, &format!("→ {advice}"));
     }
     let shown = groups.iter().take(most);
     let shown: usize = shown.map(|group| 1 + group.others).sum();
@@ -116,7 +122,7 @@ impl<'a> Names<'a> {
         );
         let shown: Vec<&str> = paths.iter().map(|path| view.path(path)).collect();
         // So much is left of the line for the rule's name and the others.
-        let names = distinct(&shown, page.width() / 2);
+        let names = distinct(&shown, &vec![page.width() / 2; shown.len()]);
         Self(paths.into_iter().zip(names).collect())
     }
 }

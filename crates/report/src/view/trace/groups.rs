@@ -29,7 +29,10 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
     let names: Vec<&str> = shown.iter().map(|group| view.path(&group.name)).collect();
     let rows: Vec<&FileRow> = shown.iter().map(|group| &group.row).collect();
     let mut columns = vec![
-        Column::label(head, distinct(&names, page.width() / SHARE)),
+        Column::label(
+            head,
+            distinct(&names, &vec![page.width() / SHARE; names.len()]),
+        ),
         Column::number("files", shown.iter().map(|group| grouped(group.files))),
     ];
     columns.extend(file().columns(&[ABOVE, BELOW], &rows));

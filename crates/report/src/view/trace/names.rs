@@ -24,14 +24,15 @@ pub(super) fn middle(text: &str, columns: usize) -> String {
     format!("{head}{CUT}{}", &tail[slash.unwrap_or(0)..])
 }
 
-/// Each of different texts in at most `columns`, as far as they stay different; never two alike.
-pub(super) fn distinct(texts: &[&str], columns: usize) -> Vec<String> {
-    let mut short: Vec<String> = texts.iter().map(|text| middle(text, columns)).collect();
+/// Each of different texts in at most so many columns, as far as they stay different; never two alike.
+pub(super) fn distinct(texts: &[&str], columns: &[usize]) -> Vec<String> {
+    let each = texts.iter().zip(columns);
+    let mut short: Vec<String> = each.map(|(text, columns)| middle(text, *columns)).collect();
     for alike in alike(&short) {
         let whole: Vec<String> = alike.iter().map(|at| printable(texts[*at])).collect();
         let common = common(&whole);
         for (at, whole) in alike.into_iter().zip(&whole) {
-            short[at] = around(whole, common, columns);
+            short[at] = around(whole, common, columns[at]);
         }
     }
     let mut taken: HashSet<String> = HashSet::new();
@@ -39,7 +40,7 @@ pub(super) fn distinct(texts: &[&str], columns: usize) -> Vec<String> {
         let mut number = 2;
         while !taken.insert(short[at].clone()) {
             let mark = format!("~{number}");
-            short[at] = middle(text, columns.saturating_sub(mark.len())) + &mark;
+            short[at] = middle(text, columns[at].saturating_sub(mark.len())) + &mark;
             number += 1;
         }
     }
@@ -148,7 +149,7 @@ mod tests {
             "/usr/share/man/libb/changelog.gz",
         ];
         assert_eq!(
-            distinct(&paths, 20),
+            distinct(&paths, &[20; 3]),
             [
                 "…/doc/liba…ngelog.gz",
                 "…/doc/libb…ngelog.gz",
@@ -168,7 +169,7 @@ mod tests {
             .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         for columns in [1, 8, 12, 20, 40, 60, usize::MAX / 2] {
-            let short = distinct(&names, columns);
+            let short = distinct(&names, &vec![columns; names.len()]);
             let different: HashSet<&String> = short.iter().collect();
             assert_eq!(different.len(), names.len(), "{columns}");
         }
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn what_is_escaped_alike_is_numbered() {
         assert_eq!(
-            distinct(&["a\u{1b}", "a\\u{1b}"], 60),
+            distinct(&["a\u{1b}", "a\\u{1b}"], &[60; 2]),
             ["a\\u{1b}", "a\\u{1b}~2"]
         );
     }
@@ -189,7 +190,7 @@ mod tests {
             .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         for columns in [16, 20, 41] {
-            for text in distinct(&names, columns) {
+            for text in distinct(&names, &vec![columns; names.len()]) {
                 assert!(display_width(&text) <= columns, "{text}");
             }
         }

@@ -67,6 +67,93 @@ fn a_summary_of_80_columns() {
 }
 
 #[test]
+fn a_summary_of_60_columns() {
+    insta::assert_snapshot!(summary(&full(), 60));
+}
+
+#[test]
+fn a_summary_of_160_columns() {
+    insta::assert_snapshot!(summary(&full(), 160));
+}
+
+/// The summary before its tables, as words.
+fn prose(width: usize) -> Vec<String> {
+    let text = summary(&full(), width);
+    let end = text.find("\nfiles").unwrap();
+    text[..end].split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn no_width_cuts_a_word_or_loses_advice() {
+    let wide = prose(160);
+    let text = wide.join(" ");
+    for advice in [
+        "→ write ten records, then call fsync once",
+        "→ call fsync before rename",
+        "→ gather 64 KiB before each write",
+    ] {
+        assert!(text.contains(advice), "{text}");
+    }
+    for width in 60..160 {
+        assert_eq!(prose(width), wide, "{width}");
+    }
+}
+
+#[test]
+fn the_same_advice_is_given_once() {
+    let mut result = full();
+    result.findings[3].advice = result.findings[0].advice.clone();
+    let text = summary(&result, 100);
+    assert_eq!(text.matches("write ten records").count(), 1, "{text}");
+    assert!(text.contains("→ as above"), "{text}");
+}
+
+#[test]
+fn a_name_that_was_used_again_is_one_row() {
+    let mut result = full();
+    let again = result.files[0].clone();
+    result.files.extend([again.clone(), again]);
+    for width in [60, 80, 100, 160] {
+        let text = draw(
+            &result,
+            width,
+            &Style {
+                files: true,
+                ..SUMMARY
+            },
+        );
+        assert!(text.contains("data/orders.db-journal (3 files)"), "{text}");
+        assert!(text.contains("all files: 4\n"), "{text}");
+        assert!(text.contains("8.71 s"), "the sum of three: {text}");
+    }
+}
+
+#[test]
+fn rows_are_chosen_and_summed() {
+    let mut result = full();
+    let other = iostrata_core::trace::FileRow {
+        path: "/srv/app/data/users.db-journal".to_owned(),
+        ..result.files[0].clone()
+    };
+    result.files.push(other);
+    let style = Style {
+        files: true,
+        calls: true,
+        by: Some(By::Directory),
+        selection: Selection {
+            call: Some("fsync".to_owned()),
+            sort: Sort::Name,
+            top: Some(1),
+            ..EVERYTHING
+        },
+        ..SUMMARY
+    };
+    let text = draw(&result, 80, &style);
+    let start = text.find("below, only files").unwrap();
+    insta::assert_snapshot!(&text[start..]);
+}
+
+#[test]
 fn every_table_at_100_columns() {
     insta::assert_snapshot!(draw(&full(), 100, &ALL));
 }
