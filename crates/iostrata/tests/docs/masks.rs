@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_rest_of_the_time_may_be_told_or_not() {
-        let told = "wall  █▒▒  █ on CPU 1 s · ▒ blocked 2 s · ░\nneither\n3 ms\n  read  9 B";
+        let told = "wall  █▒▒  █ on CPU 1 s · ▒ blocked 2 s · ░\nneither (page faults, waiting for a CPU)\n3 ms\n  read  9 B";
         assert_eq!(
             masked_lines(told, &[]),
             [
