@@ -13,10 +13,6 @@ pub(crate) const SHOWN: &str =
 
 /// Parts that come after the summary, and which rows tables have.
 #[derive(Debug, Clone, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent parts, each with its option"
-)]
 pub(crate) struct Shown {
     /// Show every finding of a trace, with its evidence and advice
     #[arg(long)]
