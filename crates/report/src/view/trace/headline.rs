@@ -184,6 +184,7 @@ fn several(result: &TraceResult, split: &Split<'_>, wall: &str, files: &str) -> 
     parts.extend(
         split
             .on_cpu_s
+            .filter(|cpu| *cpu > 0.0)
             .map(|cpu| format!("{} on CPU outside it", time(cpu))),
     );
     if split.waiting_s > 0.0 {
