@@ -91,12 +91,14 @@ pub(crate) fn size(size_bytes: u64) -> String {
     glued(&bytes::short(size_bytes))
 }
 
-/// A figure, or that it lies between the least and the most: `3.1 MiB`, `0 to 1,414`.
-pub(crate) fn between<T: PartialEq>(least: T, most: T, text: impl Fn(T) -> String) -> String {
+/// A figure, or that it lies between the least and the most: `3.1 MiB`, `0 to 1,414`. Bounds that
+/// read alike are one figure.
+pub(crate) fn between<T>(least: T, most: T, text: impl Fn(T) -> String) -> String {
+    let (least, most) = (text(least), text(most));
     if least == most {
-        text(least)
+        least
     } else {
-        format!("{}\u{a0}to\u{a0}{}", text(least), text(most))
+        format!("{least}\u{a0}to\u{a0}{most}")
     }
 }
 

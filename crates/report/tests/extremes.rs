@@ -7,7 +7,7 @@ use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::{self, Comparison, Limit, Pair, Sides};
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
-use iostrata_core::trace::TraceResult;
+use iostrata_core::trace::{Selection, TraceResult};
 use iostrata_report::markdown;
 use iostrata_report::terminal::{cache, compare as comparison, doctor, lab, trace};
 use serde::de::DeserializeOwned;
@@ -77,11 +77,12 @@ fn traces() {
         files: true,
         calls: true,
         by: Some(trace::By::Process),
+        selection: Selection::default(),
     };
     survives(
         include_str!("saved/trace.json"),
         |result: &TraceResult, width| {
-            trace::draw(result, width, everything);
+            trace::draw(result, width, &everything);
         },
     );
 }

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
-use iostrata_core::trace::TraceResult;
+use iostrata_core::trace::{Selection, TraceResult};
 use iostrata_report::html::{Drawn, Titled, page};
 use iostrata_report::terminal;
 use proptest::prelude::*;
@@ -405,8 +405,9 @@ fn a_page_has_all_that_a_terminal_shows_of_a_trace() {
             files: true,
             calls: true,
             by: Some(by),
+            selection: Selection::default(),
         };
-        assert_complete(&page, &terminal::trace::draw(&result, WIDE, style));
+        assert_complete(&page, &terminal::trace::draw(&result, WIDE, &style));
     }
 }
 

@@ -31,7 +31,8 @@ pub struct Figures {
     /// Whether the device took less than half of the file, although all of it was written
     /// back: blocks are shared, deduplicated or compressed, and the row is no copy of the data.
     pub is_shared: Option<bool>,
-    /// What the row is set beside.
+    /// What the row is set beside. `null` too where the row took less time than the step alone: a
+    /// step that is slower than a copy that needs it is no limit.
     pub limit: Option<Limit>,
 }
 
@@ -43,7 +44,7 @@ pub struct Limit {
     pub measure: Measure,
     /// Its median time for as many bytes, seconds.
     pub time_s: f64,
-    /// That time over the row's: 1 would be as fast as the limit.
+    /// That time over the row's, at most 1: as fast as the limit.
     pub share: f64,
 }
 
@@ -116,6 +117,7 @@ fn limit(row: &Row<Case>, time_s: f64, yardsticks: &[Yardstick]) -> Option<Limit
         .into_iter()
         .filter_map(|measure| Some((measure, median_s(row, measure, yardsticks)?)))
         .max_by(|(_, one), (_, other)| one.total_cmp(other))
+        .filter(|(_, limit_s)| *limit_s <= time_s)
         .map(|(measure, limit_s)| Limit {
             measure,
             time_s: limit_s,
@@ -186,6 +188,17 @@ mod tests {
             limits(made(Method::Direct)),
             Some((Measure::DeviceWrite, 80.0))
         );
+    }
+
+    #[test]
+    fn a_row_faster_than_the_step_has_no_limit() {
+        let limit = |took_ms: f64| {
+            let mut limited = result(vec![made(Method::Sendfile).timed(&[took_ms; 5])]);
+            limited.rows.remove(0).figures.limit
+        };
+        // One copy in memory takes 20 ms.
+        assert_eq!(limit(20.0).map(|limit| limit.share), Some(1.0));
+        assert_eq!(limit(11.4), None, "175 % of a limit is not one");
     }
 
     #[test]

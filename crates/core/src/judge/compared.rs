@@ -9,6 +9,9 @@ use crate::stats::{self, Bounds};
 /// reader would act on, more than a code path or a cache line.
 pub(crate) const SAME_WITHIN: f64 = 1.1;
 
+/// Ratios of figures of three digits can be this far from those of the figures.
+const ROUNDED: f64 = 0.02;
+
 /// How one time is to another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Relation {
@@ -80,14 +83,49 @@ impl Compared {
         }
     }
 
-    /// `53.4 times (95 %: 51.0–55.2)`.
+    /// `53.4 times (95 %: 51.0–55.2)`; of what, where it is not the ratio of the medians that are
+    /// told beside it.
     pub(crate) fn times(&self) -> String {
-        let Self { times, bounds, .. } = self;
+        let Self {
+            times,
+            bounds,
+            median_s: [ours, theirs],
+        } = self;
+        let is_theirs = (times * theirs / ours - 1.0).abs() <= ROUNDED;
+        let of = if is_theirs {
+            ""
+        } else {
+            " over all pairs of runs"
+        };
         format!(
-            "{} times (95 %: {}–{})",
+            "{} times{of} (95 %: {}–{})",
             number(*times),
             number(bounds.low),
             number(bounds.high)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_that_is_not_that_of_the_medians_says_of_what() {
+        let compared = |medians_us: [f64; 2], times: f64| Compared {
+            median_s: medians_us.map(|median| median * 1e-6),
+            times,
+            bounds: Bounds {
+                low: 0.9,
+                high: 1.4,
+            },
+        };
+        let as_medians = compared([1060.0, 747.0], 1.42);
+        assert_eq!(as_medians.times(), "1.42 times (95 %: 0.90–1.40)");
+        let otherwise = compared([747.0, 1060.0], 1.17);
+        assert_eq!(
+            otherwise.times(),
+            "1.17 times over all pairs of runs (95 %: 0.90–1.40)"
+        );
     }
 }

@@ -12,6 +12,7 @@ use crate::trace::{FileHistory, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "acknowledged-not-synced",
     looks_for: "a file never synced, though its writer told the outside of something afterwards",
+    in_short: "call fdatasync before the answer that promises it",
     advice: "call fdatasync on the file before each answer that promises something, or once before \
              the answers of several records (group commit); a new file needs an fsync of its \
              directory, too. What was reported may have been something else: then ignore this rule",

@@ -10,6 +10,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "cache-thrash",
     looks_for: "a file of which more came from the device than it is long",
+    in_short: "finish with one part of the file before the next",
     advice: "finish with one part of the file before the next one, so that memory suffices; \
              drop POSIX_FADV_DONTNEED on what is read again; give the cgroup more memory",
     at: Subject::Files(lost),

@@ -9,6 +9,7 @@ use crate::trace::{FileHistory, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "close-without-sync",
     looks_for: "a file closed without a sync by a process that syncs others beside it",
+    in_short: "call fsync before close",
     advice: "call fsync before close if it has to survive a crash like its neighbours: close \
              makes nothing durable (close(2)); if it need not, such as a log for people, ignore \
              this rule",

@@ -10,6 +10,7 @@ use crate::trace::{Cited, FileRow, Severity, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "cold-start",
     looks_for: "time spent waiting for bytes that a second run finds in the page cache",
+    in_short: "read ahead what is known to be needed",
     advice: "to compare runs, run twice and say which is meant; to start quicker, read ahead \
              what is known to be needed: readahead, posix_fadvise(POSIX_FADV_WILLNEED), vmtouch",
     at: Subject::Run(look),

@@ -12,6 +12,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "copy-loop",
     looks_for: "a whole file read and as many bytes written to another in equal pieces",
+    in_short: "copy with copy_file_range or sendfile",
     advice: "let the kernel copy: copy_file_range, which shares the blocks on btrfs and xfs \
              instead of copying them; sendfile where that is refused",
     at: Subject::Run(look),

@@ -10,6 +10,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "direct-io-small",
     looks_for: "sequential direct I/O in small pieces, each of which waits for the device",
+    in_short: "transfer 1 MiB at a time",
     advice: "use pieces of 1 MiB, or keep several under way with io_uring; without O_DIRECT \
              the kernel gathers neighbours by itself",
     at: Subject::Files(look),

@@ -9,6 +9,7 @@ use crate::trace::{Cited, Draft, FileHistory, FileRow, Finding, Happened, Naming
 pub(super) static RULE: Rule = Rule {
     id: "directory-not-synced",
     looks_for: "a name made, changed or removed that matters, in a directory that was not synced",
+    in_short: "call fsync on the directory too",
     advice: "after making or renaming a file that has to be there after a crash, open its \
              directory and call fsync on it (fsync(2)); after a rename into another directory, \
              on both; after removing a journal to commit, on its directory, too",

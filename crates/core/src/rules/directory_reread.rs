@@ -10,6 +10,7 @@ use crate::trace::{FileKind, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "directory-reread",
     looks_for: "one directory listed many times by the same processes",
+    in_short: "keep the listing and watch it with inotify",
     advice: "keep the listing and let inotify say when it is out of date; to learn whether \
              one name is there, ask for that name",
     at: Subject::AllFiles(relisted),

@@ -10,6 +10,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "end-of-file-polling",
     looks_for: "reads at the end of a file that find nothing, again and again",
+    in_short: "wait with inotify instead of polling",
     advice: "wait until the file has changed (inotify) or sleep between two looks; a reader \
              that knows the length needs no read to see the end",
     at: Subject::Files(polling),

@@ -9,6 +9,7 @@ use crate::trace::{CallRow, Cited, NotFound, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "failed-lookups",
     looks_for: "paths that do not exist looked for many times by the same processes",
+    in_short: "shorten the search path, or remember what is missing",
     advice: "remember that it is not there, or look into the directory that mostly has it \
              first; shorten search paths (PATH, PYTHONPATH, include and library paths)",
     at: Subject::Run(look),

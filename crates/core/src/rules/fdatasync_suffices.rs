@@ -10,6 +10,7 @@ use crate::trace::{Remedy, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "fdatasync-suffices",
     looks_for: "fsync where only contents had changed, which fdatasync makes durable as well",
+    in_short: "call fdatasync instead of fsync",
     advice: "call fdatasync instead: it makes durable the contents and the length, and leaves the \
              time stamps to be written later",
     at: Subject::SyncedNames(steady),

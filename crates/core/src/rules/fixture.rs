@@ -51,6 +51,7 @@ pub(super) fn rule() -> Rule {
     Rule {
         id: "rule",
         looks_for: "",
+        in_short: "mend it",
         advice: "mend it",
         at: Subject::Drafts(|_| Vec::new()),
     }

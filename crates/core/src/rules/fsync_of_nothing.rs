@@ -10,6 +10,7 @@ use crate::trace::TraceResult;
 pub(super) static RULE: Rule = Rule {
     id: "fsync-of-nothing",
     looks_for: "syncs of a file that the program had not changed since its last sync",
+    in_short: "skip the sync when nothing was written",
     advice: "remember whether anything was written since the last sync, and leave out the \
              sync if not; the disk is asked to flush its cache all the same",
     at: Subject::SyncedNames(idle),

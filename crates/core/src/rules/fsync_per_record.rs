@@ -10,6 +10,7 @@ use crate::trace::{Remedy, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "fsync-per-record",
     looks_for: "a sync after each small record, again and again",
+    in_short: "let several records share one sync (SQLite: many statements in one transaction)",
     advice: "let several records share one sync: collect what arrives while a sync is under way \
              and sync it together (group commit); SQLite: many statements in one transaction, or \
              journal_mode=WAL with synchronous=NORMAL",

@@ -9,6 +9,7 @@ use crate::trace::{FileHistory, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "ignored-fsync-error",
     looks_for: "writes or syncs after a sync that failed, through the same open file",
+    in_short: "treat a failed fsync as lost data",
     advice: "treat a failed fsync as lost data: stop, and write everything again from a copy of \
              your own. To call fsync once more does not help: the kernel reports an error once, \
              and may have marked the pages clean (fsync(2))",

@@ -11,6 +11,7 @@ use crate::trace::{Cited, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "journal-amplification",
     looks_for: "a journal that writes several times as many bytes as the data",
+    in_short: "let several records share one sync",
     advice: "make fewer transactions: sync several records together, overwrite reserved \
              space with fdatasync instead of appending, and make and remove fewer files \
              between syncs",

@@ -9,6 +9,7 @@ use crate::trace::TraceResult;
 pub(super) static RULE: Rule = Rule {
     id: "lost-events",
     looks_for: "events that were lost, so that counts are too low",
+    in_short: "trace a shorter part of the program",
     advice: "take counts as lower bounds; trace a shorter part of the program, or a build for 64 bit \
              of one for 32",
     at: Subject::Meaning(look),

@@ -12,6 +12,7 @@ use crate::trace::{Cited, FileHistory, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "many-tiny-files",
     looks_for: "many files of at most a page made in one directory",
+    in_short: "put them into one file with an index",
     advice: "put them into one file with an index (SQLite, tar, zip, a log of records); \
              every small file takes an inode, a directory entry and a block of its own",
     at: Subject::Groups(look),

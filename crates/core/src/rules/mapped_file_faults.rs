@@ -10,6 +10,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "mapped-file-faults",
     looks_for: "a mapped file that is brought in by faults, one wait after the other",
+    in_short: "read ahead with madvise or MAP_POPULATE",
     advice: "ask for the range before it is touched: madvise(MADV_WILLNEED or \
              MADV_POPULATE_READ), MAP_POPULATE, or read it with several requests under way",
     at: Subject::Files(faulted),

@@ -9,6 +9,7 @@ use crate::trace::{FileHistory, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "mapped-not-synced",
     looks_for: "a file changed through a mapping, never synced, by a process that syncs others",
+    in_short: "call msync with MS_SYNC",
     advice: "call msync with MS_SYNC on what was changed, or fsync on the file, before relying \
              on it; neither munmap nor exit makes stores durable (msync(2))",
     at: Subject::Crash(

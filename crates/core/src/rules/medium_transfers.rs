@@ -11,6 +11,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "medium-transfers",
     looks_for: "a large file moved in pieces of 4 to 32 KiB, as libraries do by themselves",
+    in_short: "use a buffer of 256 KiB",
     advice: "give the stream a buffer of 256 KiB before its first use: setvbuf, \
              open(..., buffering=262144), with_capacity, tar -b 512",
     at: Subject::Files(look),

@@ -110,6 +110,12 @@ pub static ALL: &[&Rule] = &[
     &write_amplification::RULE,
 ];
 
+/// The advice of a rule in a few words; `None` for a rule that is not known here.
+pub fn in_short(id: &str) -> Option<&'static str> {
+    let rule = ALL.iter().find(|rule| rule.id == id)?;
+    Some(rule.in_short)
+}
+
 /// What all rules say about a run, but those that are ignored.
 pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
     let wanted: Vec<&Rule> = ALL

@@ -10,6 +10,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "open-close-churn",
     looks_for: "one file opened and closed many times by the same processes",
+    in_short: "open it once and keep the descriptor",
     advice: "open it once and keep the descriptor; to notice that a log was rotated, compare \
              fstat with stat now and then, or reopen at a signal",
     at: Subject::Files(churned),

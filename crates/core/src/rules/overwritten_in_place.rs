@@ -11,6 +11,7 @@ use crate::trace::{FileHistory, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "overwritten-in-place",
     looks_for: "a file that existed before, overwritten or emptied and written anew, and never synced",
+    in_short: "write a new file and rename it over the old one",
     advice: "write a new file beside it, fsync it, rename it over the old one and fsync the \
              directory; what is too large for that needs a journal that is synced before the file \
              is changed, and an fsync of the file before the journal goes",

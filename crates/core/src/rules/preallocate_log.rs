@@ -11,6 +11,7 @@ use crate::trace::{Remedy, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "preallocate-log",
     looks_for: "a log that grows with every record and is synced after it",
+    in_short: "preallocate the log and call fdatasync",
     advice: "reserve the log in large steps (posix_fallocate, or write zeros and sync once, or use \
              the old log's file again), write inside it and call fdatasync",
     at: Subject::SyncedNames(growing),

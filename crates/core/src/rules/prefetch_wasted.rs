@@ -10,6 +10,7 @@ use crate::trace::{Cited, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "prefetch-wasted",
     looks_for: "a file of which read-ahead brought in many times what was asked for",
+    in_short: "tell the kernel that access is random",
     advice: "say that access is random: madvise(MADV_RANDOM) for a mapping, \
              posix_fadvise(POSIX_FADV_RANDOM) for a descriptor",
     at: Subject::Files(wasted),

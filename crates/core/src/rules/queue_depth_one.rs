@@ -11,6 +11,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "queue-depth-one",
     looks_for: "random reads that wait for the device one after the other",
+    in_short: "keep several reads in flight",
     advice: "ask for several pages at once: io_uring, some threads with pread, or \
              posix_fadvise(POSIX_FADV_WILLNEED) for the next offsets; else sort the offsets",
     at: Subject::Files(alone),

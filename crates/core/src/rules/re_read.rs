@@ -10,6 +10,7 @@ use crate::trace::{Cited, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "re-read",
     looks_for: "a file of which more bytes were read than it has",
+    in_short: "keep in memory what was read",
     advice: "keep in memory what was read, or map the file; if several processes read it, \
              let one of them hand over the result",
     at: Subject::Files(again),

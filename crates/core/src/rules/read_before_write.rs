@@ -10,6 +10,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "read-before-write",
     looks_for: "writes of parts of pages that first have to be read from the device",
+    in_short: "write whole pages of 4 KiB",
     advice: "write whole pages of 4 KiB at offsets that are multiples of 4096; where \
              records are smaller, gather those of a page, or read the region ahead at once",
     at: Subject::Files(parts),

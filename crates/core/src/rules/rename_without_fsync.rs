@@ -9,6 +9,7 @@ use crate::trace::{FileHistory, FileRow, NameHolder, Naming, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "rename-without-fsync",
     looks_for: "a file renamed or linked to its final name before its contents were synced",
+    in_short: "call fsync before rename",
     advice: "call fsync or fdatasync on the new file (msync with MS_SYNC on a mapping) before \
              rename or link, and before the rename of a directory on each file in it; then call \
              fsync on the directory; the file system's own remedy for this (ext4: auto_da_alloc) only starts \

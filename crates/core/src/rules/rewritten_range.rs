@@ -10,6 +10,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "rewritten-range",
     looks_for: "a file to which many times its length was written, with nothing in between that needs it",
+    in_short: "write it once it has changed for good",
     advice: "change it in memory and write it when it has changed for good, or at most some \
              times a second; if others look at it all the time, map it",
     at: Subject::Files(rewritten),

@@ -12,6 +12,8 @@ pub struct Rule {
     pub id: &'static str,
     /// What it looks for, in one line.
     pub looks_for: &'static str,
+    /// What to do, in a few words: the end of a sentence.
+    pub in_short: &'static str,
     /// What to do.
     pub(super) advice: &'static str,
     /// What it looks at.

@@ -10,6 +10,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "seek-per-transfer",
     looks_for: "lseek before every read or write of a file, which pread and pwrite need not",
+    in_short: "use pread and pwrite",
     advice: "name the offset in the call: pread, pwrite, read_at, FileChannel.read(buffer, \
              position); then threads can share the descriptor, too",
     at: Subject::Files(seeks),

@@ -10,6 +10,7 @@ use crate::trace::{FileKind, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "small-pipe-transfers",
     looks_for: "many writes to a pipe, or reads from one, of some bytes each",
+    in_short: "buffer what goes through the pipe",
     advice: "let the library buffer what goes to a pipe (python without -u, stdbuf -o64K, \
              setvbuf), and read it in blocks; shells read byte by byte: use awk or mapfile",
     at: Subject::AllFiles(small),

@@ -10,6 +10,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "small-writes",
     looks_for: "many writes of less than a page that follow each other in one file",
+    in_short: "write through a buffer of 64 KiB",
     advice: "gather them in a buffer of 64 KiB and hand that over: BufWriter, setvbuf, \
              bufio.Writer, BufferedOutputStream, open(..., buffering=65536)",
     at: Subject::Files(small),

@@ -9,6 +9,7 @@ use crate::trace::{CallRow, Cited, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "sync-everything",
     looks_for: "sync and syncfs, which wait for the data of every program",
+    in_short: "sync only the files that matter",
     advice: "call fsync or fdatasync on the files that matter, and fsync on the directory \
              of new names; syncfs once for many files of one file system",
     at: Subject::Run(look),

@@ -9,6 +9,7 @@ use crate::trace::{FileHistory, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "sync-range-is-not-durable",
     looks_for: "sync_file_range on a file that is never synced",
+    in_short: "call fdatasync instead of sync_file_range",
     advice: "call fdatasync or fsync where data has to survive a crash: sync_file_range writes \
              no metadata and does not flush the disk's cache (sync_file_range(2)); it is good \
              for starting to write early, before such a call",

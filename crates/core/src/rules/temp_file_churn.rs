@@ -10,6 +10,7 @@ use crate::trace::{Cited, FileHistory, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "temp-file-churn",
     looks_for: "files that were made, written and removed, and that nobody read",
+    in_short: "keep short-lived data in memory",
     advice: "do not write what is not needed, or keep it in memory (a buffer, memfd_create, \
              a pipe); SQLite: journal_mode=TRUNCATE, PERSIST or WAL",
     at: Subject::Run(look),

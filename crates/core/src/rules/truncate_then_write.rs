@@ -10,6 +10,7 @@ use crate::trace::{FileHistory, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "truncate-then-write",
     looks_for: "a file the program had used before, emptied and written anew in place",
+    in_short: "write a new file and rename it over the old one",
     advice: "write a new file beside it, fsync it, rename it over the old one, and fsync the \
              directory",
     at: Subject::Crash(

@@ -10,6 +10,7 @@ use crate::trace::{FileHistory, FileRow, Happened, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "unlink-before-durable",
     looks_for: "a file removed before the one that replaces it or was made from it was synced",
+    in_short: "call fsync on the new file before unlink",
     advice: "remove the original last: fsync the new file and its directory before unlink (gzip \
              --synchronous; sync FILE in a script). To replace a file of the same name do not \
              remove it at all: rename the new one over it, which takes its place in one step",

@@ -9,6 +9,7 @@ use crate::trace::{Cited, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "unpaid-at-exit",
     looks_for: "much of what was written still waits for the device when the program ends",
+    in_short: "end with fsync to measure the disk",
     advice: "whoever needs the disk next waits for it, and a crash loses it; to measure the \
              disk, end with fsync (dd conv=fsync); else it may be as it should be",
     at: Subject::Meaning(look),

@@ -9,6 +9,7 @@ use crate::trace::{CallGroup, CallRow, Cited, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "uring-single-operations",
     looks_for: "io_uring_enter called for each single operation",
+    in_short: "submit several operations with one call",
     advice: "submit several operations with one call and wait for one of them, not for all; \
              one at a time is what pread and pwrite do with less",
     at: Subject::Run(single),

@@ -10,6 +10,7 @@ use crate::trace::{FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "waits-for-lock",
     looks_for: "calls that waited until another process let go of a lock on a file",
+    in_short: "hold the lock for a shorter time",
     advice: "hold the lock for a shorter time, lock parts of the file (F_OFD_SETLKW) or let \
              readers share it (LOCK_SH); where waiting is meant, there is nothing to do",
     at: Subject::Files(waited),

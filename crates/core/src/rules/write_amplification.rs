@@ -10,6 +10,7 @@ use crate::trace::{Cited, FileRow, TraceResult};
 pub(super) static RULE: Rule = Rule {
     id: "write-amplification",
     looks_for: "scattered writes that make many times their bytes dirty",
+    in_short: "keep together what is written together",
     advice: "keep together what is written together: append records to a log, or sort them \
              by offset and fill pages; a file system writes whole pages",
     at: Subject::Files(amplified),

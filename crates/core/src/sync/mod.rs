@@ -15,7 +15,7 @@ pub use answers::answers;
 pub use latency::{Bucket, Latency};
 pub use projection::{
     Calibration, DEVICES, Device, DeviceError, Figures, Projection, calibrated, parse_device,
-    projections,
+    projections, withheld,
 };
 pub use series::{Second, Series, Steadiness};
 

@@ -12,10 +12,12 @@ mod finding;
 pub(crate) mod fixture;
 mod follow;
 mod group;
+mod headline;
 mod history;
 mod lower;
 mod percentile;
 mod seen;
+mod select;
 mod shape;
 mod sharing;
 mod site;
@@ -24,6 +26,7 @@ pub mod tally;
 mod tasks;
 mod threads;
 pub mod timeline;
+mod together;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,20 +42,23 @@ pub use event::{Did, Event, Located, NameChange, NodeSeen, OpenFile, Writes};
 pub use finding::{Basis, Cited, Confidence, Draft, Finding, Remedy, Replayed, Severity, worth_s};
 pub use follow::{Followed, Follower, HISTORY, LeftOut};
 pub use group::CallGroup;
+pub use headline::{AllSyncs, Costs, Headline, Part, Saving, Split, headline};
 #[cfg(test)]
 pub(crate) use history::Span;
 pub use history::{FileHistory, Happened, MOMENTS, NameHolder, Naming};
 pub use lower::{Lower, ProcessIo, Residency};
 pub use percentile::percentile_s;
 pub use seen::{Lived, NamedFile, Seen, Task, answers};
+pub use select::{Selection, Sort};
 pub(crate) use shape::WORTH_A_BUFFER;
 pub use shape::{SIZE_BUCKETS, Shape};
 pub use sharing::Storage;
-pub use site::{Site, SiteRow};
-pub use spent::{Blocked, Spent, spent};
+pub use site::{CallSites, Site, SiteRow, call_sites};
+pub use spent::{InCalls, Spent, spent};
 pub use tasks::by_process;
 pub use threads::Threads;
 pub use timeline::Timeline;
+pub use together::{FileGroup, Together, together};
 
 /// The schema name written into every trace result.
 pub const SCHEMA: &str = "iostrata.trace/1";
@@ -213,6 +219,20 @@ pub struct CallRow {
     /// not 0. Only in the sum over all files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub took: Vec<u64>,
+}
+
+impl CallRow {
+    /// Takes in the same call on another file, whose percentiles cannot be joined.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.count = self.count.saturating_add(more.count);
+        self.errors = self.errors.saturating_add(more.errors);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+        self.time_s += more.time_s;
+        let blocked = self.blocked_s.zip(more.blocked_s);
+        self.blocked_s = blocked.map(|(one, other)| one + other);
+        (self.p50_s, self.p99_s) = (None, None);
+        self.took.clear();
+    }
 }
 
 /// One call on one file.

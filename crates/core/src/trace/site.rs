@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::FileRow;
 use crate::op::FileId;
 
 /// Sites of one call on one file that are kept; what they leave is a small share.
@@ -42,6 +43,71 @@ pub struct Site {
     pub why_not: Option<String>,
 }
 
+/// Where a call on the files of one path came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallSites<'a> {
+    /// The path.
+    pub path: &'a str,
+    /// The call.
+    pub call: &'a str,
+    /// Time in those of the calls whose sites were looked for, seconds.
+    pub time_s: f64,
+    /// Sites with their share of that time, most first.
+    pub sites: Vec<Site>,
+}
+
+/// The call sites of files, those of one path and call together, in the order of the files.
+pub fn call_sites<'a>(files: impl IntoIterator<Item = &'a FileRow>) -> Vec<CallSites<'a>> {
+    let mut all: Vec<CallSites<'a>> = Vec::new();
+    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    for file in files {
+        for call in file.calls.iter().filter(|call| !call.sites.is_empty()) {
+            let (path, name) = (file.path.as_str(), call.row.name.as_str());
+            let place = *places.entry((path, name)).or_insert(all.len());
+            if place == all.len() {
+                all.push(CallSites {
+                    path,
+                    call: name,
+                    time_s: 0.0,
+                    sites: Vec::new(),
+                });
+            }
+            all[place].add(&call.sites, call.row.time_s);
+        }
+    }
+    for group in &mut all {
+        let most = |one: &Site, other: &Site| other.share.total_cmp(&one.share);
+        group.sites.sort_by(most);
+    }
+    all
+}
+
+impl CallSites<'_> {
+    fn add(&mut self, sites: &[Site], time_s: f64) {
+        let whole_s = self.time_s + time_s;
+        let of_whole = |part_s: f64| if whole_s > 0.0 { part_s / whole_s } else { 0.0 };
+        for known in &mut self.sites {
+            known.share *= of_whole(self.time_s);
+        }
+        for site in sites {
+            let share = site.share * of_whole(time_s);
+            let same =
+                |known: &&mut Site| known.stack == site.stack && known.why_not == site.why_not;
+            match self.sites.iter_mut().find(same) {
+                Some(known) => {
+                    known.share += share;
+                    known.samples = known.samples.saturating_add(site.samples);
+                }
+                None => self.sites.push(Site {
+                    share,
+                    ..site.clone()
+                }),
+            }
+        }
+        self.time_s = whole_s;
+    }
+}
+
 /// The rows of each file.
 pub(super) fn by_file(rows: &[SiteRow]) -> HashMap<FileId, Vec<&SiteRow>> {
     let mut files: HashMap<FileId, Vec<&SiteRow>> = HashMap::new();
@@ -75,6 +141,7 @@ pub(super) fn sites(rows: &[&SiteRow], call: &str) -> Vec<Site> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CallRow, FileCall, fixture};
     use super::*;
 
     fn file(inode: u64) -> FileId {
@@ -94,6 +161,43 @@ mod tests {
             time_ns,
             why_not: None,
         }
+    }
+
+    #[test]
+    fn sites_of_one_path_are_told_together() {
+        let site = |function: &str, share: f64| Site {
+            stack: [function.to_owned()].into(),
+            share,
+            samples: 10,
+            why_not: None,
+        };
+        let file = |time_s: f64, sites: Vec<Site>| {
+            let mut row = fixture::file("/srv/o.db-journal");
+            row.calls = vec![FileCall {
+                row: CallRow {
+                    time_s,
+                    ..fixture::call("fdatasync", 1, None)
+                },
+                sites,
+                ..FileCall::default()
+            }];
+            row
+        };
+        let files = [
+            file(3.0, vec![site("commit", 0.75), site("checkpoint", 0.25)]),
+            file(1.0, vec![site("commit", 1.0)]),
+            // Nobody looked where these came from.
+            file(9.0, vec![]),
+        ];
+        let all = call_sites(&files);
+        assert_eq!(all.len(), 1);
+        assert!((all[0].time_s - 4.0).abs() < 1e-9);
+        let shares: Vec<(u64, f64)> = all[0]
+            .sites
+            .iter()
+            .map(|it| (it.samples, it.share))
+            .collect();
+        assert_eq!(shares, [(20, 0.8125), (10, 0.1875)]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where the time of a run went: on the CPU, or blocked, and on what.
 
-use super::{CallGroup, TraceResult};
+use super::{CallGroup, CallRow, TraceResult};
 
 /// Time of all threads, seconds. Their sum can exceed the run's, as threads run side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -8,12 +8,14 @@ pub struct Spent {
     /// Running; `None` when not seen.
     pub on_cpu_s: Option<f64>,
     /// Blocked inside calls; `None` when not seen.
-    pub blocked: Option<Blocked>,
+    pub blocked: Option<InCalls>,
+    /// Inside calls, on the CPU or blocked; `None` when calls were not seen.
+    pub in_calls: Option<InCalls>,
 }
 
-/// Time blocked inside calls by what was waited for, seconds.
+/// Time inside calls by what they are for, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Blocked {
+pub struct InCalls {
     /// In calls that make data durable.
     pub syncs_s: f64,
     /// In reads of stored files.
@@ -28,10 +30,15 @@ pub struct Blocked {
     pub waiting_s: f64,
 }
 
-impl Blocked {
+impl InCalls {
     /// All of it.
     pub fn total_s(&self) -> f64 {
-        self.syncs_s + self.reads_s + self.writes_s + self.ring_s + self.other_s + self.waiting_s
+        self.file_s() + self.waiting_s
+    }
+
+    /// What of it is file I/O.
+    pub fn file_s(&self) -> f64 {
+        self.syncs_s + self.reads_s + self.writes_s + self.ring_s + self.other_s
     }
 
     fn of(&mut self, group: Option<CallGroup>) -> &mut f64 {
@@ -48,22 +55,30 @@ impl Blocked {
 
 /// Where the time of a run went.
 ///
-/// Blocked time is that of `syscalls`; what of it was spent on files that no file system
-/// stores (pipes, sockets, terminals) is waiting for others.
+/// Time in calls is that of `syscalls`; what of it was spent on files that no file system
+/// stores (pipes, sockets, terminals) is waiting.
 pub fn spent(result: &TraceResult) -> Spent {
     Spent {
         on_cpu_s: result.evidence.on_cpu_s,
-        blocked: blocked(result),
+        blocked: in_calls(result, |call| call.blocked_s),
+        in_calls: in_calls(result, |call| Some(call.time_s)).or_else(|| {
+            // Calls were seen, and there were none.
+            result
+                .evidence
+                .syscalls
+                .as_ref()
+                .map(|_| InCalls::default())
+        }),
     }
 }
 
-fn blocked(result: &TraceResult) -> Option<Blocked> {
+fn in_calls(result: &TraceResult, of: impl Fn(&CallRow) -> Option<f64>) -> Option<InCalls> {
     let mut seen = false;
-    let mut blocked = Blocked::default();
+    let mut sum = InCalls::default();
     for row in &result.syscalls {
-        if let Some(time_s) = row.blocked_s {
+        if let Some(time_s) = of(row) {
             seen = true;
-            *blocked.of(CallGroup::of(&row.name)) += time_s;
+            *sum.of(CallGroup::of(&row.name)) += time_s;
         }
     }
     let elsewhere = result.files.iter().filter(|file| !file.kind.is_stored());
@@ -74,13 +89,13 @@ fn blocked(result: &TraceResult) -> Option<Blocked> {
         if group == Some(CallGroup::Waits) {
             continue;
         }
-        let of_group = blocked.of(group);
+        let of_group = sum.of(group);
         // Never more than there is: both are sums of the same times, rounded.
-        let moved = call.row.blocked_s.unwrap_or(0.0).min(*of_group).max(0.0);
+        let moved = of(&call.row).unwrap_or(0.0).min(*of_group).max(0.0);
         *of_group -= moved;
-        blocked.waiting_s += moved;
+        sum.waiting_s += moved;
     }
-    seen.then_some(blocked)
+    seen.then_some(sum)
 }
 
 #[cfg(test)]
@@ -111,7 +126,7 @@ mod tests {
         }];
         result.files = vec![pipe];
         let blocked = spent(&result).blocked.unwrap();
-        let expected = Blocked {
+        let expected = InCalls {
             syncs_s: 2.0,
             reads_s: 0.125,
             writes_s: 0.25,

@@ -31,7 +31,7 @@ pub(crate) use limits::LogLimits;
 pub(crate) use rebuild::Rebuild;
 pub(crate) use report::Report;
 pub(crate) use shell::{Completions, ManPages, Shell};
-pub(crate) use shown::Shown;
+pub(crate) use shown::{SHOWN, Shown};
 pub(crate) use trace::{Savings, Trace, TraceBackend};
 
 /// Shows where a program's file I/O goes, layer by layer: application buffer, system

@@ -1,10 +1,18 @@
 //! What of a trace is drawn.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use iostrata_core::suggest;
+use iostrata_core::trace::{Selection, Sort};
 use iostrata_report::terminal::trace::{By, Style};
+use iostrata_tracer::ebpf::call_names;
 
-/// Parts that come after the summary.
-#[derive(Debug, Clone, Copy, Args)]
+/// The options, for messages that refuse them.
+pub(crate) const SHOWN: &str =
+    "--findings, --files, --calls, --by, --sort, --top, --path and --call";
+
+/// Parts that come after the summary, and which rows tables have.
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Shown {
     /// Show every finding of a trace, with its evidence and advice
     #[arg(long)]
@@ -18,34 +26,96 @@ pub(crate) struct Shown {
     #[arg(long)]
     calls: bool,
 
-    /// Show every process or thread of a trace
-    #[arg(long, value_enum, value_name = "WHO")]
-    by: Option<Who>,
+    /// Sum over processes or threads, or sum files over directories or file name extensions
+    #[arg(long, visible_alias = "group-by", value_enum, value_name = "WHAT")]
+    by: Option<What>,
+
+    /// Sort tables by this column; tables without it by time
+    #[arg(long, value_name = "COLUMN", value_parser = sort(), default_value = "time")]
+    sort: Sort,
+
+    /// Show this many rows of each table
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
+
+    /// Show only files that match, such as '*.db', 'src/*' or a file name; `*` matches slashes too
+    #[arg(long, value_name = "GLOB", value_parser = pattern)]
+    path: Option<glob::Pattern>,
+
+    /// Show only this call, and files on which it was made
+    #[arg(long, value_name = "NAME", value_parser = call)]
+    call: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Who {
+enum What {
     Process,
     Thread,
+    Directory,
+    Extension,
 }
 
 impl Shown {
     /// Whether anything is asked for.
-    pub(crate) fn is_given(self) -> bool {
-        self.findings || self.files || self.calls || self.by.is_some()
+    pub(crate) fn is_given(&self) -> bool {
+        let selection = self.selection();
+        let parts = self.findings || self.files || self.calls;
+        parts || self.by.is_some() || selection != Selection::default()
     }
 
     /// As the renderer takes it.
-    pub(crate) fn style(self, colour: bool) -> Style {
+    pub(crate) fn style(&self, colour: bool) -> Style {
         Style {
             colour,
             findings: self.findings,
             files: self.files,
             calls: self.calls,
-            by: self.by.map(|by| match by {
-                Who::Process => By::Process,
-                Who::Thread => By::Thread,
+            by: self.by.map(|what| match what {
+                What::Process => By::Process,
+                What::Thread => By::Thread,
+                What::Directory => By::Directory,
+                What::Extension => By::Extension,
             }),
+            selection: self.selection(),
         }
     }
+
+    fn selection(&self) -> Selection {
+        Selection {
+            path: self.path.clone(),
+            call: self.call.clone(),
+            sort: self.sort,
+            top: self.top.and_then(|top| usize::try_from(top).ok()),
+        }
+    }
+}
+
+fn sort() -> impl TypedValueParser<Value = Sort> {
+    PossibleValuesParser::new(Sort::ALL.map(|(name, _)| name)).map(|name| {
+        let known = Sort::ALL.into_iter().find(|(known, _)| *known == name);
+        known.map_or_else(Sort::default, |(_, sort)| sort)
+    })
+}
+
+fn pattern(text: &str) -> Result<glob::Pattern, String> {
+    glob::Pattern::new(text).map_err(|error| {
+        format!(
+            "`{text}` is not a pattern: {}; write [*] for a star itself",
+            error.msg
+        )
+    })
+}
+
+fn call(name: &str) -> Result<String, String> {
+    if call_names().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    let meant = suggest::nearest(name, call_names());
+    let hint = meant.map_or_else(
+        || "strace -c lists those that a program makes".to_owned(),
+        |meant| format!("did you mean `{meant}`?"),
+    );
+    Err(format!(
+        "`{name}` is not a system call that is counted; {hint}"
+    ))
 }

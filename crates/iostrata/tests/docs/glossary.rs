@@ -16,7 +16,6 @@ const PLAIN: &[&str] = &[
     "10 × 1 KiB, close",
     "3 writes, flush",
     "IOPS",
-    "MB/s",
     "MiB",
     "MiB/s",
     "after",
@@ -84,7 +83,7 @@ const ALSO: &[&str] = &[
     "prefetched",
     "resident",
     "syncs",
-    "unpaid",
+    "at exit",
     "wall",
     "would save",
 ];

@@ -31,7 +31,9 @@ static SEVERITY: LazyLock<Regex> =
 const SEVERITIES: &str = "severity";
 
 /// The rest of the time is told when it is more than one per cent of it.
-const NEITHER: &[&str] = &["·", "░", "neither", "<time>"];
+const NEITHER: &[&str] = &[
+    "·", "░", "neither", "(page", "faults,", "waiting", "for", "a", "CPU)", "<time>",
+];
 
 /// Metadata of the disk under the page's file system is written when others have changed it.
 const METADATA: &[&str] = &["metadata", "<figure>,"];
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_rest_of_the_time_may_be_told_or_not() {
-        let told = "wall  █▒▒  █ on CPU 1 s · ▒ blocked 2 s · ░\nneither\n3 ms\n  read  9 B";
+        let told = "wall  █▒▒  █ on CPU 1 s · ▒ blocked 2 s · ░\nneither (page faults, waiting for a CPU)\n3 ms\n  read  9 B";
         assert_eq!(
             masked_lines(told, &[]),
             [

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use iostrata_core::bytes;
-use iostrata_core::copy::{Case, Destination, Measure, Source};
-use iostrata_core::evidence::{Charge, Evidence, RawEvidence, assemble};
+use iostrata_core::copy::{Case, Destination, Measure, Method, Source};
+use iostrata_core::evidence::{Charge, Evidence, RawEvidence, SyscallRow, assemble};
 use iostrata_core::lab::Row;
 use iostrata_core::observe::Stream;
 use iostrata_core::timing::Sample;
@@ -23,6 +23,22 @@ use crate::target::Target;
 
 /// The call that the stopwatch makes before and after the copy.
 const OWN_CALL: &str = "getrusage";
+
+/// Calls by which a program is started and waited for. `cp` makes none of them itself.
+const LAUNCHING: [&str; 12] = [
+    "clone",
+    "clone3",
+    "fork",
+    "vfork",
+    "pipe2",
+    "poll",
+    "prctl",
+    "recvfrom",
+    "socketpair",
+    "wait4",
+    "waitid",
+    "waitpid",
+];
 
 /// A case on a target.
 #[derive(Clone, Copy)]
@@ -92,7 +108,8 @@ impl session::Item for Item<'_> {
             Observed::of(session, target, &files, &work, observation.as_ref());
         if let Some(observation) = observation {
             let [input, output] = pipes;
-            all_calls(&mut observed.evidence, &observation.raw, &[input?, output?]);
+            let pipes = [input?, output?];
+            all_calls(&mut observed.evidence, &observation.raw, &pipes, &self.case);
         }
         let bytes = |seen: &Residency| seen.resident_bytes();
         let cache = &mut observed.evidence.cache;
@@ -151,8 +168,14 @@ impl Item<'_> {
 
 /// Counts every call of the copy, whatever file it is on: memory it maps, pipes it makes,
 /// programs it starts. Not the copy's are the calls on the pipes to the parent, and those of
-/// the stopwatch.
-fn all_calls(evidence: &mut Evidence, raw: &RawEvidence, pipes: &[KernelFile; 2]) {
+/// the stopwatch. Of `cp` those that start it are not either, nor those on the pipe that takes what
+/// it complains of.
+fn all_calls(evidence: &mut Evidence, raw: &RawEvidence, pipes: &[KernelFile; 2], case: &Case) {
+    let raw = if case.method == Method::Cp {
+        &without_launching(raw, pipes)
+    } else {
+        raw
+    };
     let rows = raw.syscalls.iter().flatten();
     let files = rows
         .filter_map(|row| row.file)
@@ -171,6 +194,32 @@ fn all_calls(evidence: &mut Evidence, raw: &RawEvidence, pipes: &[KernelFile; 2]
     evidence.blocked_s = all.blocked_s;
     if let Some(calls) = &mut evidence.syscalls {
         calls.remove(OWN_CALL);
+    }
+}
+
+/// Calls without those of the process that starts `cp`.
+fn without_launching(raw: &RawEvidence, pipes: &[KernelFile; 2]) -> RawEvidence {
+    let is_pipe = |row: &SyscallRow| {
+        let device = row.file.map(|file| file.device);
+        pipes.iter().any(|pipe| Some(pipe.device) == device)
+    };
+    let own = |row: &SyscallRow| !LAUNCHING.contains(&row.name) && !is_pipe(row);
+    let rows = raw.syscalls.as_ref().map(|rows| {
+        let own = rows.iter().filter(|row| own(row)).cloned();
+        own.map(|row| match row.name {
+            // Those that failed looked for it in other directories.
+            "execve" => SyscallRow {
+                count: row.count.saturating_sub(row.errors),
+                errors: 0,
+                ..row
+            },
+            _ => row,
+        })
+        .collect()
+    });
+    RawEvidence {
+        syscalls: rows,
+        ..raw.clone()
     }
 }
 
@@ -216,7 +265,6 @@ impl YardstickItem<'_> {
 #[cfg(test)]
 mod tests {
     use iostrata_core::FileId;
-    use iostrata_core::evidence::SyscallRow;
 
     use super::*;
 
@@ -239,6 +287,42 @@ mod tests {
         }
     }
 
+    fn case(method: Method) -> Case {
+        Case {
+            method,
+            buffer_bytes: None,
+            source: Source::Warm,
+            durable: false,
+            size_bytes: 30,
+            destination: Destination::Fresh,
+        }
+    }
+
+    #[test]
+    fn the_launchers_calls_are_not_those_of_cp() {
+        let mut searched = row("execve", None);
+        searched.errors = 2;
+        let mut complaints = row("read", Some(9));
+        complaints.file.as_mut().unwrap().device = 15;
+        let raw = RawEvidence {
+            syscalls: Some(vec![
+                searched,
+                row("clone", None),
+                row("recvfrom", Some(11)),
+                complaints,
+                row("copy_file_range", Some(8)),
+            ]),
+            ..RawEvidence::default()
+        };
+        let pipe = |inode| KernelFile { device: 15, inode };
+        let mut evidence = Evidence::default();
+        all_calls(&mut evidence, &raw, &[pipe(1), pipe(2)], &case(Method::Cp));
+        let calls = evidence.syscalls.unwrap();
+        let names: Vec<&str> = calls.keys().map(String::as_str).collect();
+        assert_eq!(names, ["copy_file_range", "execve"]);
+        assert_eq!((calls["execve"].count, calls["execve"].errors), (1, 0));
+    }
+
     #[test]
     fn all_calls_but_the_parents_and_the_stopwatchs() {
         let raw = RawEvidence {
@@ -254,7 +338,12 @@ mod tests {
         };
         let pipe = |inode| KernelFile { device: 12, inode };
         let mut evidence = Evidence::default();
-        all_calls(&mut evidence, &raw, &[pipe(1), pipe(2)]);
+        all_calls(
+            &mut evidence,
+            &raw,
+            &[pipe(1), pipe(2)],
+            &case(Method::Splice),
+        );
         let calls = evidence.syscalls.unwrap();
         let names: Vec<&str> = calls.keys().map(String::as_str).collect();
         assert_eq!(names, ["munmap", "read", "splice"]);

@@ -136,14 +136,14 @@ fn memory<'a>() -> Fields<'a, &'a Memory> {
 }
 
 pub(crate) fn page_cache<'a>() -> Fields<'a, &'a PageCacheRow> {
-    use Quantity::{Count, Mebibytes, MegabytesPerSecond, Microseconds};
+    use Quantity::{Count, Mebibytes, MebibytesPerSecond, Microseconds};
     Fields::<&'a PageCacheRow>::new()
         .text("asked_state", |row| row.asked_state.as_str())
         .maybe_text("not_as_asked", |row| row.not_as_asked.as_deref())
         .count("read_bytes", |row| row.read_bytes)
         .count("storage_read_bytes", |row| row.storage_read_bytes)
         .real("bytes_per_s", |row| row.figures.bytes_per_s)
-        .shown(TIMES, "MB/s", MegabytesPerSecond)
+        .shown(TIMES, "MiB/s", MebibytesPerSecond)
         .rank(3)
         .real("resident_before_share", |row| {
             row.figures.resident_before_share
@@ -402,6 +402,10 @@ fn limit(row: &CopyRow) -> Cell {
     let figures = &row.figures;
     if row.row.case.method == copy::Method::Reflink || figures.is_shared == Some(true) {
         return Cell::NotApplicable;
+    }
+    // Results of earlier versions hold such shares.
+    if figures.limit.is_some_and(|limit| limit.share > 1.0) {
+        return Cell::NotSeen;
     }
     Cell::seen(figures.limit, |limit| {
         let step = match limit.measure {

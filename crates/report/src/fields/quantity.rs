@@ -33,8 +33,6 @@ pub(crate) enum Quantity {
     Mebibytes,
     /// Bytes a second, in MiB a second.
     MebibytesPerSecond,
-    /// Bytes a second, in MB a second.
-    MegabytesPerSecond,
 }
 
 impl Quantity {
@@ -68,7 +66,6 @@ impl Quantity {
             Self::Milliseconds => format::milliseconds(real),
             Self::Time => format::time(real),
             Self::MebibytesPerSecond => format::number(real / f64::from(1 << 20)),
-            Self::MegabytesPerSecond => format::number(real / 1e6),
             _ => format::number(real),
         }
     }

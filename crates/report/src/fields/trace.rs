@@ -144,7 +144,7 @@ pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
         .metric("trace_calls", "Calls")
         .count("errors", |call| call.errors)
         .shown(CALLS, "errors", Count)
-        .rank(1)
+        .rank(2)
         .metric("trace_call_errors", "Calls that failed")
         .count("bytes", |call| call.bytes)
         .metric("trace_call_bytes", "Bytes moved by calls")
@@ -157,8 +157,10 @@ pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
         .metric("trace_call_blocked_seconds", "Time blocked in calls")
         .real("p50_s", |call| call.p50_s)
         .shown(CALLS, "p50", Time)
+        .rank(3)
         .real("p99_s", |call| call.p99_s)
         .shown(CALLS, "p99", Time)
+        .rank(1)
 }
 
 /// Bytes of calls that move some.
@@ -199,8 +201,10 @@ pub(crate) fn task<'a>() -> Fields<'a, &'a TaskRow> {
         .rank(2)
         .count("read_bytes", |task| task.read_bytes)
         .shown(TASK, "read", Size)
+        .rank(1)
         .count("written_bytes", |task| task.written_bytes)
         .shown(TASK, "written", Size)
+        .rank(1)
 }
 
 pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {

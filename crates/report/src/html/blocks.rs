@@ -8,7 +8,6 @@ use super::figure;
 use super::fold::{Fold, Kind};
 use super::markup::Markup;
 use super::outline::{HEADINGS, Outline};
-use super::repeated;
 use super::table::{self, Names, Room};
 use crate::format::{self, beginning, counted, row_runs};
 use crate::view::page::{Block, Entry, Level, SEPARATOR, Tone};
@@ -415,25 +414,7 @@ impl Body<'_> {
             rows: &rows,
             caption,
         };
-        let room = self.drawing.room;
-        let Some(apart) = repeated::apart(table) else {
-            table::draw(self.markup, self.outline, table, &names, room);
-            return;
-        };
-        table::draw(self.markup, self.outline, &apart.first, &names, room);
-        let others = apart.others;
-        let more = counted(others.rows(), "more row");
-        self.markup.open("details", &[("class", "evidence")]);
-        let summary = format!("{more} of files with these names");
-        self.markup.element("summary", &[], &summary);
-        let id = self.outline.name(&format!("{id}-others"));
-        let names = Names {
-            id: &id,
-            caption: &summary,
-            ..names
-        };
-        table::draw(self.markup, self.outline, &others, &names, room);
-        self.markup.close("details");
+        table::draw(self.markup, self.outline, table, &names, self.drawing.room);
     }
 
     /// Of the first table of the part.

@@ -8,39 +8,22 @@ use iostrata_core::trace::{TraceResult, spent};
 use super::markup::Markup;
 use super::outline::Outline;
 use super::time_bar;
-use crate::format::time;
 use crate::lab::Whole;
 use crate::view::page::Tone;
+use crate::view::trace::headline::summed;
 
 /// What stands between the title of a trace and its findings.
 pub(super) fn of_trace(outline: &mut Outline, result: &TraceResult) -> Markup {
     let mut markup = Markup::default();
-    if let Some(sentence) = verdict(result) {
-        markup.element("p", &[("class", "verdict")], &sentence);
+    let summed = summed(result);
+    for warning in &summed.warnings {
+        markup.element("p", &[("class", "warning")], warning);
         markup.line();
     }
+    markup.element("p", &[("class", "verdict")], &summed.sentence);
+    markup.line();
     time_bar::draw(&mut markup, outline, &spent(result), result);
     markup
-}
-
-/// What most of the time went to, and what the first finding would save.
-fn verdict(result: &TraceResult) -> Option<String> {
-    let parts = time_bar::parts(&spent(result), result.wall_s)?;
-    let (most, share) = parts.most()?;
-    let whole = parts.whole(result.wall_s);
-    let spent = format!("{share:.0}\u{a0}% of {whole} was spent {}.", most.said);
-    let saving = result.findings.iter().find_map(|finding| {
-        let saving = time(finding.saving_s?);
-        let title = finding.title.trim_end_matches('.');
-        Some(format!("{title}: a change would save {saving}."))
-    });
-    Some(
-        [Some(spent), saving]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(" "),
-    )
 }
 
 /// A question with its answer.

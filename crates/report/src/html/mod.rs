@@ -11,7 +11,6 @@ mod fold;
 mod lead;
 mod markup;
 mod outline;
-mod repeated;
 mod table;
 mod time_bar;
 

@@ -19,8 +19,6 @@ pub(super) struct Part {
     class: &'static str,
     /// In the legend.
     name: &'static str,
-    /// In a sentence, behind "was spent".
-    pub(super) said: &'static str,
     time_s: f64,
 }
 
@@ -35,26 +33,6 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The largest part, and its share in per cent. Of several threads most only wait for the
-    /// others: that is no news.
-    pub(super) fn most(&self) -> Option<(Part, f64)> {
-        let by_time = |one: &&Part, other: &&Part| one.time_s.total_cmp(&other.time_s);
-        let parts = self.each.iter();
-        let most = parts
-            .filter(|part| !(self.is_sum && part.class == "waiting"))
-            .max_by(by_time)?;
-        Some((*most, self.percent(most)))
-    }
-
-    /// `1.89 s`, or `3.20 s of thread time`.
-    pub(super) fn whole(&self, wall_s: f64) -> String {
-        if self.is_sum {
-            format!("{} of thread time", time(self.whole_s))
-        } else {
-            time(wall_s)
-        }
-    }
-
     fn percent(&self, part: &Part) -> f64 {
         part.time_s / self.whole_s * 100.0
     }
@@ -69,53 +47,25 @@ pub(super) fn parts(spent: &Spent, wall_s: f64) -> Option<Parts> {
     if !(whole_s > 0.0 && whole_s.is_finite()) {
         return None;
     }
-    let part = |class, name, said, time_s| Part {
+    let part = |class, name, time_s| Part {
         class,
         name,
-        said,
         time_s,
     };
     let each = [
-        part("cpu", "on CPU", "on CPU", on_cpu_s),
-        part(
-            "syncs",
-            "blocked in syncs",
-            "blocked in syncs",
-            blocked.syncs_s,
-        ),
-        part(
-            "reads",
-            "blocked in reads",
-            "blocked in reads",
-            blocked.reads_s,
-        ),
-        part(
-            "writes",
-            "blocked in writes",
-            "blocked in writes",
-            blocked.writes_s,
-        ),
-        part(
-            "ring",
-            "blocked in io_uring or libaio",
-            "blocked in io_uring or libaio",
-            blocked.ring_s,
-        ),
-        part(
-            "other",
-            "blocked in other calls",
-            "blocked in other calls",
-            blocked.other_s,
-        ),
+        part("cpu", "on CPU", on_cpu_s),
+        part("syncs", "blocked in syncs", blocked.syncs_s),
+        part("reads", "blocked in reads", blocked.reads_s),
+        part("writes", "blocked in writes", blocked.writes_s),
+        part("ring", "blocked in io_uring or libaio", blocked.ring_s),
+        part("other", "blocked in other calls", blocked.other_s),
         part(
             "waiting",
             "waiting: locks, children, pipes, timers",
-            "waiting for locks, children, pipes or timers",
             blocked.waiting_s,
         ),
         part(
             "neither",
-            "neither on CPU nor seen blocked",
             "neither on CPU nor seen blocked",
             whole_s - seen_s,
         ),
@@ -276,16 +226,17 @@ fn patterns(markup: &mut Markup, outline: &mut Outline) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iostrata_core::trace::Blocked;
+    use iostrata_core::trace::InCalls;
 
     fn spent(on_cpu_s: f64, syncs_s: f64, waiting_s: f64) -> Spent {
         Spent {
             on_cpu_s: Some(on_cpu_s),
-            blocked: Some(Blocked {
+            blocked: Some(InCalls {
                 syncs_s,
                 waiting_s,
-                ..Blocked::default()
+                ..InCalls::default()
             }),
+            in_calls: None,
         }
     }
 
@@ -305,7 +256,6 @@ mod tests {
             [("cpu", 25.0), ("syncs", 50.0), ("neither", 25.0)]
         );
         assert!(!parts.is_sum);
-        assert_eq!(parts.most().unwrap().0.said, "blocked in syncs");
     }
 
     #[test]
@@ -313,8 +263,6 @@ mod tests {
         let parts = parts(&spent(2.0, 0.0, 6.0), 4.0).unwrap();
         assert_eq!(named(&parts), [("cpu", 25.0), ("waiting", 75.0)]);
         assert!(parts.is_sum);
-        assert_eq!(parts.whole(4.0), "8.00\u{a0}s of thread time");
-        assert_eq!(parts.most().unwrap().0.said, "on CPU");
     }
 
     #[test]

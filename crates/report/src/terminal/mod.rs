@@ -53,8 +53,8 @@ pub mod trace {
     pub use crate::view::trace::{By, Style};
     use crate::view::trace::{show, show_budgets};
 
-    /// Text of the result, at most `width` columns wide from 80 columns on.
-    pub fn draw(result: &TraceResult, width: usize, style: Style) -> String {
+    /// Text of the result, at most `width` columns wide from 60 columns on.
+    pub fn draw(result: &TraceResult, width: usize, style: &Style) -> String {
         drawn(width, style.colour, |page| show(page, result, style))
     }
 

@@ -1,8 +1,8 @@
 //! Lines of text with hanging indents.
 
 use anstyle::{AnsiColor, Style};
-use textwrap::Options;
 use textwrap::core::display_width;
+use textwrap::{Options, WordSplitter};
 
 use super::table;
 use crate::format::{self, printable};
@@ -76,7 +76,7 @@ impl Text {
 
     fn styled(&mut self, indent: usize, text: &str, tone: Tone) {
         let hanging = " ".repeat(indent);
-        let options = Options::new(self.width)
+        let options = unbroken(self.width)
             .initial_indent(&hanging)
             .subsequent_indent(&hanging);
         for line in textwrap::wrap(&running(text), options) {
@@ -107,7 +107,7 @@ impl Text {
         }
         let first = format!("{plain}{}", " ".repeat(column - used));
         let hanging = " ".repeat(column);
-        let options = Options::new(self.width)
+        let options = unbroken(self.width)
             .initial_indent(&first)
             .subsequent_indent(&hanging);
         for (position, line) in textwrap::wrap(&running(text), options).iter().enumerate() {
@@ -157,6 +157,11 @@ fn style(tone: Tone) -> Style {
         Tone::Bad => AnsiColor::Red.on_default(),
         Tone::Warning => AnsiColor::Yellow.on_default().bold(),
     }
+}
+
+/// Lines that end between words only: names of rules and files have hyphens, and are copied.
+fn unbroken(width: usize) -> Options<'static> {
+    Options::new(width).word_splitter(WordSplitter::NoHyphenation)
 }
 
 /// Text that may be broken into lines, but not before a per-cent sign.

@@ -188,21 +188,6 @@ impl Table {
         }
     }
 
-    /// A table of some of its rows, without the titles between them.
-    pub(crate) fn only(&self, rows: &[usize]) -> Self {
-        let columns = self.columns.iter().map(|column| Column {
-            head: column.head.clone(),
-            cells: rows.iter().map(|row| column.cells[*row].clone()).collect(),
-            ..*column
-        });
-        Self {
-            name: self.name.clone(),
-            columns: columns.collect(),
-            titles: BTreeMap::new(),
-            indent: self.indent,
-        }
-    }
-
     /// Whether there is more than labels to draw.
     pub(crate) fn has_values(&self) -> bool {
         self.columns

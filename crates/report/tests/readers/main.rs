@@ -9,7 +9,7 @@ use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::{self, Limit, Pair, Sides};
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
-use iostrata_core::trace::TraceResult;
+use iostrata_core::trace::{Selection, TraceResult};
 use iostrata_report::export::{self, Content, Format, Source, Table, prometheus};
 use iostrata_report::html::{Drawn, Titled, page};
 use iostrata_report::terminal::{cache, compare as comparison, doctor, lab, trace};
@@ -127,9 +127,10 @@ fn trace_is_used(result: &TraceResult) {
         files: true,
         calls: true,
         by: Some(trace::By::Process),
+        selection: Selection::default(),
     };
-    trace::draw(result, WIDTH, style(true));
-    plain(&trace::draw(result, WIDTH, style(false)), "\n");
+    trace::draw(result, WIDTH, &style(true));
+    plain(&trace::draw(result, WIDTH, &style(false)), "\n");
     paged(Drawn::Trace(result));
     let sources = [source(Content::Trace(result))];
     written(export::trace::tables(&[(1, result)]), &sources);

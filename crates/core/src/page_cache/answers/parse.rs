@@ -42,11 +42,14 @@ pub(super) fn matters(
     })
 }
 
+/// Bytes of a MiB.
+const MEBIBYTE: f64 = 1_048_576.0;
+
 /// `145 KiB json: 2.06 ms cold, 1.60 ms warm, ...; reading is 26.2 % and 5.00 % of it`.
 fn figures(line: &ParseLine, times: &str) -> String {
     let percent = |share: f64| number(share * 100.0);
     let mut text = format!(
-        "{} {}: {} cold, {} warm, {}; reading is {} % and {} % of it; the parser does {} MB/s",
+        "{} {}: {} cold, {} warm, {}; reading is {} % and {} % of it; the parser does {} MiB/s",
         bytes::exact(line.size_bytes),
         line.parse.as_str(),
         duration(line.cold_s),
@@ -54,11 +57,11 @@ fn figures(line: &ParseLine, times: &str) -> String {
         times,
         percent(line.cold_reading_share),
         percent(line.warm_reading_share),
-        number(line.parser_bytes_per_s / 1e6),
+        number(line.parser_bytes_per_s / MEBIBYTE),
     );
     if let Some(break_even) = line.break_even_bytes_per_s {
-        let rate = number(break_even / 1e6);
-        text = format!("{text}, and the cache saves 10 % or more from {rate} MB/s on");
+        let rate = number(break_even / MEBIBYTE);
+        text = format!("{text}, and the cache saves 10 % or more from {rate} MiB/s on");
     }
     text
 }
@@ -106,7 +109,7 @@ mod tests {
         assert_eq!((found.verdict, found.rows), (Verdict::Refuted, vec![1, 2]));
         assert!(
             found.because.contains("reading is 26.2 % and 5.00 % of it")
-                && found.because.contains("from 32.8 MB/s on"),
+                && found.because.contains("from 31.3 MiB/s on"),
             "{}",
             found.because
         );

@@ -113,8 +113,19 @@ pub fn calibrated(target: &str, write_s: f64, synced_s: f64, samples: u64) -> Ca
     }
 }
 
+/// By how much the check of a projection may miss: what misses by more is not told of other devices.
+const LIMIT: f64 = 0.3;
+
+/// By how much the projection of a row's own device misses, where that is more than 30 %: then
+/// what other devices would give is withheld.
+pub fn withheld(projections: &[Projection], row: usize) -> Option<f64> {
+    let mut checks = projections.iter().filter(|one| one.row == row);
+    checks.find_map(|one| one.error.filter(|error| error.abs() > LIMIT))
+}
+
 /// Projects each target's first row of one appending writer to every device, and,
-/// as a check, every row of one writer to the device it was measured on.
+/// as a check, every row of one writer to the device it was measured on. Where the check misses, the
+/// row is not projected to others.
 pub fn projections(result: &SyncResult, devices: &[Figures]) -> Vec<Projection> {
     let mut all = Vec::new();
     for target in &result.targets {
@@ -131,6 +142,7 @@ pub fn projections(result: &SyncResult, devices: &[Figures]) -> Vec<Projection> 
             .iter()
             .filter(lone)
             .find(|(_, row)| row.row.case.write == Write::Append);
+        let first = first.filter(|(row, _)| withheld(&all, *row).is_none());
         let others = devices.iter();
         all.extend(first.iter().flat_map(|row| {
             others
@@ -254,6 +266,22 @@ mod tests {
                 .is_some_and(|error| (error - 0.25).abs() < 1e-9)
         );
         assert_eq!((all[1].measured_per_s, all[1].error), (None, None));
+    }
+
+    #[test]
+    fn a_projection_whose_check_misses_is_withheld() {
+        let all = |measured_us: f64| {
+            let row = made(Call::Fsync, Write::Append).asking([1, 1, 1, 0, 2]);
+            let mut result = result(vec![row.timed(&[measured_us; 5])]);
+            result.own.calibrations = vec![calibrated("host", 20e-6, 90e-6, 1000)];
+            projections(&result, &[device(100.0, 350.0, None)])
+        };
+        // 5,000 a second are projected; 4,000 and 3,800 were measured.
+        assert_eq!(all(250.0).len(), 2);
+        let missed = all(1e6 / 3800.0);
+        assert_eq!(missed.len(), 1, "{missed:?}");
+        let error = withheld(&missed, missed[0].row).unwrap();
+        assert!((error - 5000.0 / 3800.0 + 1.0).abs() < 1e-9);
     }
 
     #[test]

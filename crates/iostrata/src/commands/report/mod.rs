@@ -10,7 +10,7 @@ mod tables;
 use iostrata_report::terminal;
 
 use self::read::Saved;
-use crate::cli::Report;
+use crate::cli::{Report, SHOWN};
 use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::ui::{self, Canvas};
@@ -68,11 +68,9 @@ fn check_options(options: &Report, results: &[Saved]) -> Result<(), Failure> {
         ));
     }
     if options.shown.is_given() && !has(|saved| matches!(saved, Saved::Trace(_))) {
-        return Err(Failure::Usage(
-            "--findings, --files, --calls and --by are for results of trace, and none of the \
-             files is one; leave them out"
-                .to_owned(),
-        ));
+        return Err(Failure::Usage(format!(
+            "{SHOWN} are for results of trace, and none of the files is one; leave them out"
+        )));
     }
     Ok(())
 }
@@ -84,7 +82,7 @@ fn draw(options: &Report, result: &Saved) -> Result<String, Failure> {
             let all_rows = options.all_rows;
             terminal::lab::draw(result, width, terminal::lab::Style { colour, all_rows })
         }
-        Saved::Trace(result) => terminal::trace::draw(result, width, options.shown.style(colour)),
+        Saved::Trace(result) => terminal::trace::draw(result, width, &options.shown.style(colour)),
         Saved::Doctor(result) => terminal::doctor::draw(result, width),
         Saved::Cache(result) => {
             let all_rows = options.all_rows;

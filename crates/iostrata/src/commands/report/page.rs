@@ -5,18 +5,17 @@ use std::path::Path;
 use iostrata_report::html::{Drawn, Titled};
 
 use super::read::Saved;
-use crate::cli::Report;
+use crate::cli::{Report, SHOWN};
 use crate::commands::html::Page;
 use crate::error::Failure;
 
 /// Writes the page instead of text.
 pub(super) fn write(options: &Report, results: &[Saved]) -> Result<(), Failure> {
     if options.all_rows || options.shown.is_given() {
-        return Err(Failure::Usage(
-            "--all-rows, --findings, --files, --calls and --by choose what the text holds, and \
-             --html writes a page that holds all of it; leave them out"
-                .to_owned(),
-        ));
+        return Err(Failure::Usage(format!(
+            "--all-rows, {SHOWN} choose what the text holds, and --html writes a page that holds \
+             all of it; leave them out"
+        )));
     }
     let files = options.paths.iter().zip(results);
     let titled = files.map(|(path, saved)| {

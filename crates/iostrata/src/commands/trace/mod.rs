@@ -289,7 +289,7 @@ fn draw(
 ) -> Result<(), Failure> {
     let text = |canvas: Canvas| {
         let style = options.shown.style(canvas.colour());
-        terminal::trace::draw(saved, canvas.width(), style)
+        terminal::trace::draw(saved, canvas.width(), &style)
     };
     let printed = match options.pid {
         _ if !as_text => Ok(()),

@@ -1,25 +1,39 @@
 //! System calls: those that took most time, or all of them, then those of each file.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::trace::CallRow;
+use iostrata_core::trace::{CallRow, FileGroup};
 
+use super::files::several;
 use super::{View, sites};
 use crate::fields::trace::{CALLS, call};
 use crate::view::cell::Cell;
 use crate::view::page::Page;
 use crate::view::table::{Column, LeftOut, Table};
 
-/// The first `most`.
+/// The first `most`, or as many as were asked for.
 pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
-    let calls = &view.result.syscalls;
+    let calls = view.selection.calls(view.result);
     page.blank();
     if calls.is_empty() {
         let seen = view.result.evidence.syscalls.is_some();
-        let text = Cell::seen(seen.then_some("none"), str::to_owned);
+        let none = if view.selection.is_filter() {
+            "none of those asked for"
+        } else {
+            "none"
+        };
+        let text = Cell::seen(seen.then_some(none), str::to_owned);
         page.paragraph(0, &format!("calls: {text}"));
         return;
     }
+    let most = view.selection.top.unwrap_or(most);
     let shown: Vec<&CallRow> = calls.iter().take(most).collect();
+    if shown.is_empty() {
+        page.paragraph(
+            0,
+            &format!("calls: {}; --calls shows all", grouped(calls.len() as u64)),
+        );
+        return;
+    }
     table("calls", 0, &shown).named("calls").draw(page);
     let hidden = calls.len() - shown.len();
     page.and_more(0, hidden, "", "--calls shows all");
@@ -27,35 +41,59 @@ pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
 
 /// Every call over all files, then every call on each file.
 pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
-    let calls: Vec<&CallRow> = view.result.syscalls.iter().collect();
-    page.heading(
-        "calls",
-        &format!("all calls: {}", grouped(calls.len() as u64)),
-    );
-    let mut left_out = vec![
-        table("call", 0, &calls)
-            .named("every call, over all files")
-            .draw(page),
-    ];
-    let files = &view.result.files;
+    let calls = view.selection.calls(view.result);
+    let listed = view.selection.limit(calls.len());
+    page.heading("calls", &heading("calls", listed, calls.len()));
+    let calls: Vec<&CallRow> = calls.iter().take(listed).collect();
+    let named = match &view.selection.path {
+        Some(_) => "every call, over the files that match",
+        None => "every call, over all files",
+    };
+    let mut left_out = vec![table("call", 0, &calls).named(named).draw(page)];
+    left_out.extend(of_files(page, view));
+    sites::draw(page, view);
+    left_out
+}
+
+/// `all calls: 12`, `calls: 3 of 12`.
+pub(super) fn heading(noun: &str, listed: usize, all: usize) -> String {
+    let (listed, all) = (listed as u64, all as u64);
+    if listed < all {
+        format!("{noun}: {} of {}", grouped(listed), grouped(all))
+    } else {
+        format!("all {noun}: {}", grouped(all))
+    }
+}
+
+fn of_files(page: &mut Page, view: &View<'_>) -> Option<LeftOut> {
+    let files = view.files();
+    let files = &files[..view.selection.limit(files.len())];
+    let of_file = |file: &FileGroup| {
+        let calls = file.row.calls.iter();
+        calls
+            .filter(|call| view.selection.has_call(&call.row.name))
+            .count()
+    };
     let calls: Vec<&CallRow> = files
         .iter()
-        .flat_map(|file| &file.calls)
+        .flat_map(|file| &file.row.calls)
         .map(|call| &call.row)
+        .filter(|call| view.selection.has_call(&call.name))
         .collect();
     if calls.is_empty() {
-        return left_out;
+        return None;
     }
     page.heading("file-calls", "calls of each file");
     let mut table = table("call", 2, &calls).named("every call on each file");
     let mut row = 0;
-    for file in files.iter().filter(|file| !file.calls.is_empty()) {
-        table.title(row, view.path(&file.path).to_owned());
-        row += file.calls.len();
+    for file in files {
+        let own = of_file(file);
+        if own > 0 {
+            table.title(row, several(view.path(&file.name).to_owned(), file.files));
+            row += own;
+        }
     }
-    left_out.push(table.draw(page));
-    sites::draw(page, view);
-    left_out
+    Some(table.draw(page))
 }
 
 fn table(head: &str, indent: usize, calls: &[&CallRow]) -> Table {

@@ -25,7 +25,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
         let text = "nothing was read from files or written to them";
         page.entry("  bytes", Tone::Plain, COLUMN, text);
     }
-    page.entry("  unpaid", Tone::Plain, COLUMN, &unpaid(view));
+    page.entry("  at exit", Tone::Plain, COLUMN, &at_exit(view));
     if let Some(text) = others(view.result) {
         page.entry("  others", Tone::Plain, COLUMN, &text);
     }
@@ -34,16 +34,22 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
 /// What other programs did on the same disks, and what follows for the figures.
 fn others(result: &TraceResult) -> Option<String> {
     let requests = result.other_requests.filter(|count| *count > 0);
-    let requests = requests.map(|count| format!("{} requests of other programs", grouped(count)));
+    let requests = requests.map(|count| {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        format!("{} of other programs", counted(count, "request"))
+    });
     if result.evidence.device_shared.is_none() {
-        return requests.map(|requests| {
-            format!("{requests} went to the same disks; they are in none of these figures")
-        });
+        return requests.map(|requests| format!("{requests} on the same disks, in no figure here"));
     }
-    let requests = requests.map_or_else(String::new, |requests| format!(" ({requests})"));
+    let requests = requests.unwrap_or_else(|| "other programs".to_owned());
+    let verb = if result.other_requests.is_some_and(|count| count > 0) {
+        ":"
+    } else {
+        " used the same disk:"
+    };
     Some(format!(
-        "the disk was shared{requests}: a journal commits and a device flushes for everyone, so \
-         figures given as \"x to y\" are at least and at most the run's"
+        "{requests}{verb} a journal commit or a flush serves everyone, so \"x to y\" is the least \
+         and the most that was this run's"
     ))
 }
 
@@ -159,12 +165,12 @@ fn read(view: &View<'_>) -> String {
     )
 }
 
-fn unpaid(view: &View<'_>) -> String {
+fn at_exit(view: &View<'_>) -> String {
     let dirty = match view.result.bytes.dirty_at_exit_bytes {
-        None => "n/a".to_owned(),
-        Some(0) => "0 B dirty at exit".to_owned(),
+        None => "dirty bytes n/a".to_owned(),
+        Some(0) => "0 B dirty".to_owned(),
         Some(bytes) => format!(
-            "{} dirty at exit: the kernel's write-back pays, or whoever syncs next",
+            "{} dirty, lost in a power cut until written back",
             size(bytes)
         ),
     };
@@ -176,5 +182,5 @@ fn unpaid(view: &View<'_>) -> String {
     };
     let requests = usize::try_from(later.count).unwrap_or(usize::MAX);
     let (bytes, requests) = (size(later.bytes), counted(requests, "request"));
-    format!("{dirty}; after it {bytes} were written for it in {requests}")
+    format!("{dirty}; {bytes} written later in {requests}")
 }

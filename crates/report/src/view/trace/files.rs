@@ -1,16 +1,20 @@
 //! Files: those that took most time, or all of them.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::trace::{FileRow, NotFound, TraceResult};
+use iostrata_core::trace::{FileGroup, FileRow, NotFound, Sort, TraceResult};
 
 use super::View;
+use super::calls::heading;
+use super::names::distinct;
 use crate::fields::trace::{ABOVE, ABOVE_IN_FULL, BELOW, BELOW_IN_FULL, PAGES, file};
-use crate::format::ending;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, LeftOut, Table};
 
-/// Paths get this share of the width where many figures stand beside them.
+/// Paths get this share of the width where many figures stand beside them ...
 const SHARE: usize = 4;
+
+/// ... but no fewer columns than these.
+const LEAST: usize = 20;
 
 /// The share where there is room for all figures.
 const WIDE_SHARE: usize = 3;
@@ -18,32 +22,66 @@ const WIDE_SHARE: usize = 3;
 /// What the column of pages has.
 const LEGEND: &str = "cache r/p/m: pages that reads asked for, resident / prefetched / missed";
 
-/// The first `most`, each on one line.
+/// The first `most`, or as many as were asked for, each on one line.
 pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
-    let result = view.result;
+    let files = view.files();
     page.blank();
-    if result.files.is_empty() {
-        page.paragraph(0, "files: none");
+    let most = view.selection.top.unwrap_or(most);
+    if files.is_empty() {
+        let none = if view.selection.is_filter() {
+            "files: none of those asked for"
+        } else {
+            "files: none"
+        };
+        page.paragraph(0, none);
+    } else if most == 0 {
+        let text = format!("files: {}; --files shows all", grouped(files.len() as u64));
+        page.paragraph(0, &text);
     } else {
-        let shown = stored_first(&result.files, most);
-        let room = page.width() / SHARE;
-        let paths = shown.iter().map(|file| ending(view.path(&file.path), room));
-        let mut columns = vec![Column::label("files", paths)];
-        columns.extend(file().columns(&[ABOVE, BELOW], &shown));
+        let shown = stored_first(view, most);
+        let names = names(view, &shown, room(page));
+        let rows: Vec<&FileRow> = shown.iter().map(|group| &group.row).collect();
+        let mut columns = vec![Column::label("files", names)];
+        columns.extend(file().columns(&[ABOVE, BELOW], &rows));
         let left_out = Table::new(0, columns).draw(page);
-        let hidden = result.files.len() - shown.len();
+        let hidden = files.len() - shown.len();
         page.and_more(0, hidden, "", "--files shows all");
         legend(page, &[left_out]);
     }
-    others(page, result);
+    others(page, view.result);
 }
 
-/// The first `most`: pipes, sockets and terminals, which only wait for others, where room is
-/// left.
-fn stored_first(files: &[FileRow], most: usize) -> Vec<&FileRow> {
-    let (stored, others): (Vec<&FileRow>, Vec<&FileRow>) =
-        files.iter().partition(|file| file.kind.is_stored());
+fn room(page: &Page) -> usize {
+    (page.width() / SHARE).max(LEAST)
+}
+
+/// The first `most`; where nobody asked for an order, pipes, sockets and terminals, which only wait
+/// for others, where room is left.
+fn stored_first<'v>(view: &'v View<'_>, most: usize) -> Vec<&'v FileGroup> {
+    let (stored, others): (Vec<&FileGroup>, Vec<&FileGroup>) = view
+        .files()
+        .iter()
+        .partition(|file| file.row.kind.is_stored() || view.selection.sort != Sort::Time);
     stored.into_iter().chain(others).take(most).collect()
+}
+
+/// Their paths in at most so many columns, each another one.
+fn names(view: &View<'_>, files: &[&FileGroup], room: usize) -> Vec<String> {
+    let left = |file: &&FileGroup| room.saturating_sub(several(String::new(), file.files).len());
+    let rooms: Vec<usize> = files.iter().map(left).collect();
+    let paths: Vec<&str> = files.iter().map(|file| view.path(&file.name)).collect();
+    let short = distinct(&paths, &rooms).into_iter().zip(files);
+    short
+        .map(|(name, file)| several(name, file.files))
+        .collect()
+}
+
+/// `o.db-journal (4 files)`: names that were used again.
+pub(super) fn several(name: String, files: u64) -> String {
+    match files {
+        1 => name,
+        files => format!("{name} ({} files)", grouped(files)),
+    }
 }
 
 /// Calls that no file can be named for.
@@ -71,51 +109,54 @@ fn legend(page: &mut Page, tables: &[LeftOut]) {
 /// Every file: in one table where there is room, otherwise calls and what is below them in
 /// two.
 pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
-    let files = stored_first(&view.result.files, usize::MAX);
-    let text = format!("all files: {}", grouped(files.len() as u64));
-    page.heading("files", &text);
+    let every = view.files();
+    let files = stored_first(view, view.selection.limit(every.len()));
+    page.heading("files", &heading("files", files.len(), every.len()));
+    let rows: Vec<&FileRow> = files.iter().map(|file| &file.row).collect();
     let mut columns = vec![paths(view, &files, page.width() / WIDE_SHARE)];
-    columns.extend(file().columns(&[ABOVE, ABOVE_IN_FULL, BELOW, BELOW_IN_FULL], &files));
+    columns.extend(file().columns(&[ABOVE, ABOVE_IN_FULL, BELOW, BELOW_IN_FULL], &rows));
     let whole = Table::new(0, columns).named("every file");
     let mut left_out = if whole.fits(page.width()) {
         vec![whole.draw(page)]
     } else {
         in_two(page, view, files)
     };
-    if !view.result.files.is_empty() {
+    if !every.is_empty() {
         legend(page, &left_out);
     }
     others(page, view.result);
-    left_out.extend(not_found(page, view, &view.result.not_found));
+    let not_found = view.result.not_found.iter();
+    let asked_for = not_found.filter(|path| view.selection.has_path(view.result, &path.path));
+    left_out.extend(not_found_table(page, view, &asked_for.collect::<Vec<_>>()));
     left_out
 }
 
 /// The second table has the files for which anything happened below the calls.
-fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileRow>) -> Vec<LeftOut> {
-    let room = page.width() / SHARE;
+fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileGroup>) -> Vec<LeftOut> {
+    let room = room(page);
+    let rows: Vec<&FileRow> = files.iter().map(|file| &file.row).collect();
     let mut columns = vec![paths(view, &files, room)];
-    columns.extend(file().columns(&[ABOVE, ABOVE_IN_FULL], &files));
+    columns.extend(file().columns(&[ABOVE, ABOVE_IN_FULL], &rows));
     let mut left_out = vec![Table::new(0, columns).draw(page)];
-    let files: Vec<&FileRow> = files.into_iter().filter(|file| moved(file)).collect();
+    let files: Vec<&FileGroup> = files.into_iter().filter(|file| moved(&file.row)).collect();
     if !files.is_empty() {
         page.heading(
             "below",
             "below the calls: pages of the cache, bytes of the device",
         );
+        let rows: Vec<&FileRow> = files.iter().map(|file| &file.row).collect();
         let mut columns = vec![paths(view, &files, room)];
-        columns.extend(file().columns(&[BELOW, BELOW_IN_FULL], &files));
+        columns.extend(file().columns(&[BELOW, BELOW_IN_FULL], &rows));
         left_out.push(Table::new(0, columns).draw(page));
     }
     left_out
 }
 
-fn paths(view: &View<'_>, files: &[&FileRow], room: usize) -> Column {
-    let paths = files.iter().map(|file| {
-        let path = view.path(&file.path);
-        match &file.renamed_to {
-            Some(new) => format!("{path} → {}", view.path(new)),
-            None => path.to_owned(),
-        }
+fn paths(view: &View<'_>, files: &[&FileGroup], room: usize) -> Column {
+    let names = names(view, files, usize::MAX).into_iter().zip(files);
+    let paths = names.map(|(path, file)| match &file.row.renamed_to {
+        Some(new) => format!("{path} → {}", view.path(new)),
+        None => path,
     });
     Column::paths("file", room, paths)
 }
@@ -135,10 +176,11 @@ fn moved(file: &FileRow) -> bool {
     counts.iter().flatten().any(|count| *count > 0)
 }
 
-fn not_found(page: &mut Page, view: &View<'_>, missed: &[NotFound]) -> Option<LeftOut> {
+fn not_found_table(page: &mut Page, view: &View<'_>, missed: &[&NotFound]) -> Option<LeftOut> {
     if missed.is_empty() {
         return None;
     }
+    let missed = &missed[..view.selection.limit(missed.len())];
     page.part("not-found", "paths that were not found");
     page.blank();
     let paths = missed.iter().map(|path| view.path(&path.path).to_owned());

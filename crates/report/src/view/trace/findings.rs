@@ -1,10 +1,13 @@
 //! What is wrong: in the summary one entry for each rule, in full one for each finding.
 
+use std::collections::{HashMap, HashSet};
+
 use iostrata_core::bytes;
 use iostrata_core::trace::{Basis, Cited, Confidence, Finding, Severity};
 
 use super::View;
-use crate::format::{counted, ending, time};
+use super::names::distinct;
+use crate::format::{counted, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
 
 /// Where the text of a finding stands: after the longest severity.
@@ -16,17 +19,8 @@ struct Group<'a> {
     others: usize,
 }
 
-/// How much of the findings the summary has room for.
-#[derive(Clone, Copy)]
-pub(super) struct Room {
-    /// Entries.
-    pub(super) most: usize,
-    /// Whether each with its advice.
-    pub(super) advice: bool,
-}
-
 /// The worst, those of one rule drawn together.
-pub(super) fn worst(page: &mut Page, view: &View<'_>, room: Room) {
+pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
     let groups = grouped(&view.result.findings);
     page.blank();
     if groups.is_empty() {
@@ -38,15 +32,24 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, room: Room) {
         return;
     }
     page.styled(0, "findings", Tone::Strong);
-    for group in groups.iter().take(room.most) {
+    let names = Names::of(
+        page,
+        view,
+        groups.iter().take(most).map(|group| group.first),
+    );
+    let mut given = HashSet::new();
+    for group in groups.iter().take(most) {
         let finding = group.first;
-        head(page, view, finding, group.others);
+        head(page, finding, &names, group.others);
         page.more(COLUMN, &sentence(finding));
-        if room.advice {
-            page.more(COLUMN, &format!("→ {}", finding.advice));
-        }
+        let advice = if given.insert(&finding.advice) {
+            &finding.advice
+        } else {
+            "as above"
+        };
+        page.more(COLUMN, &format!("→ {advice}"));
     }
-    let shown = groups.iter().take(room.most);
+    let shown = groups.iter().take(most);
     let shown: usize = shown.map(|group| 1 + group.others).sum();
     let hidden = view.result.findings.len() - shown;
     if hidden > 0 {
@@ -65,9 +68,10 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) {
         None => bytes::grouped(view.result.findings.len() as u64),
     };
     page.heading("findings", &format!("all findings: {count}"));
+    let names = Names::of(page, view, view.result.findings.iter());
     for finding in &view.result.findings {
         page.blank();
-        head(page, view, finding, 0);
+        head(page, finding, &names, 0);
         page.more(COLUMN, &sentence(finding));
         page.more(COLUMN, &format!("→ {}", finding.advice));
         for cited in &finding.evidence {
@@ -104,16 +108,33 @@ fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
     groups
 }
 
-fn head(page: &mut Page, view: &View<'_>, finding: &Finding, others: usize) {
+/// How the files of findings are called: different ones differently.
+struct Names<'a>(HashMap<&'a str, String>);
+
+impl<'a> Names<'a> {
+    fn of(page: &Page, view: &View<'a>, findings: impl Iterator<Item = &'a Finding>) -> Self {
+        let mut paths: Vec<&str> = Vec::new();
+        let mut known = HashSet::new();
+        paths.extend(
+            findings
+                .filter_map(|finding| finding.file.as_deref())
+                .filter(|path| known.insert(*path)),
+        );
+        let shown: Vec<&str> = paths.iter().map(|path| view.path(path)).collect();
+        // So much is left of the line for the rule's name and the others.
+        let names = distinct(&shown, &vec![page.width() / 2; shown.len()]);
+        Self(paths.into_iter().zip(names).collect())
+    }
+}
+
+fn head(page: &mut Page, finding: &Finding, names: &Names<'_>, others: usize) {
     let (severity, style) = severity(finding.severity);
     let mut words = vec![finding.rule.clone()];
     if finding.confidence == Confidence::Likely {
         words.push("likely".to_owned());
     }
-    if let Some(file) = &finding.file {
-        // So much is left of the line for the rule's name and the others.
-        words.push(ending(view.path(file), page.width() / 2));
-    }
+    let name = finding.file.as_deref().and_then(|file| names.0.get(file));
+    words.extend(name.cloned());
     if others > 0 {
         words.push(format!("and {} more", bytes::grouped(others as u64)));
     }

@@ -145,7 +145,7 @@ fn database(path: &str) -> FileRow {
 }
 
 /// A file that is read once from end to end.
-fn input(path: &str, bytes: u64) -> FileRow {
+pub(super) fn input(path: &str, bytes: u64) -> FileRow {
     let calls = [
         call("read", 97, bytes, 0.2, 0.19),
         call("openat", 2, 0, 3e-5, 0.0),

@@ -1,4 +1,4 @@
-//! What ran, how it ended, what observed it; before all of it, what was lost.
+//! What ran, how it ended, and what observed it.
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
@@ -6,7 +6,7 @@ use iostrata_core::trace::TraceResult;
 
 use super::View;
 use crate::format::{self, beginning, counted};
-use crate::view::page::{Page, SEPARATOR, Tone};
+use crate::view::page::{Page, SEPARATOR};
 use crate::view::place::{below, file_system, machine, observed};
 
 /// Signals 1 to 31 (include/uapi/asm-generic/signal.h; some architectures differ).
@@ -16,33 +16,36 @@ const SIGNALS: [&str; 31] = [
     "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
 
+/// What ran, and the machine.
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let result = view.result;
-    if result.lost_events > 0 {
-        let text = format!(
-            "{} events lost: counts may be too low by them",
-            grouped(result.lost_events)
-        );
-        page.styled(0, &text, Tone::Warning);
-    }
+    title(page, result, &[end(result), who(result), seen(result)]);
+    let words = [place(result), machine(&result.environment)];
+    page.paragraph(0, &words.join(SEPARATOR));
+}
+
+/// What ran, and where: the reader knows the machine.
+pub(super) fn brief(page: &mut Page, view: &View<'_>) {
+    let result = view.result;
+    title(page, result, &[end(result), who(result)]);
+    page.paragraph(0, &[place(result), seen(result)].join(SEPARATOR));
+}
+
+fn title(page: &mut Page, result: &TraceResult, facts: &[String]) {
     // The rest of the line says more than the end of a long command line.
-    let command = beginning(&command(result), page.width());
-    let words = [
-        format::time(result.wall_s),
-        end(result),
-        who(result),
-        seen(result),
-    ];
-    page.title("trace", &command, words.to_vec());
+    let command = beginning(&command(result), page.width() / 2);
+    let words = [&[format::time(result.wall_s)], facts].concat();
+    page.title("trace", &command, words);
+}
+
+fn place(result: &TraceResult) -> String {
     let target = &result.environment.target;
-    let place = format!(
+    format!(
         "in {} on {}{}",
         target.path,
         file_system(target),
         below(target)
-    );
-    let words = [place, machine(&result.environment)];
-    page.paragraph(0, &words.join(SEPARATOR));
+    )
 }
 
 fn command(result: &TraceResult) -> String {

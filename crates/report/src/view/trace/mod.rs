@@ -5,14 +5,19 @@ mod calls;
 mod descent;
 mod files;
 mod findings;
+mod groups;
 mod heading;
+pub(crate) mod headline;
+mod names;
 mod sites;
 mod summary;
 mod tasks;
 mod wall;
 
+use std::cell::OnceCell;
+
 use iostrata_core::op::Gap;
-use iostrata_core::trace::TraceResult;
+use iostrata_core::trace::{FileGroup, Selection, Together, TraceResult};
 
 use super::page::Page;
 use super::table::LeftOut;
@@ -20,7 +25,7 @@ pub(crate) use budgets::show as show_budgets;
 pub(crate) use descent::{device_read, device_written, of_calls};
 
 /// What the drawing may use and should hold besides the summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent parts, each with its option"
@@ -34,23 +39,29 @@ pub struct Style {
     pub files: bool,
     /// Every call, over all files and of each file.
     pub calls: bool,
-    /// Every process or thread.
+    /// Sums over what.
     pub by: Option<By>,
+    /// Which rows the tables have.
+    pub selection: Selection,
 }
 
-/// Whose calls are summed.
+/// What calls or files are summed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// Processes.
     Process,
     /// Threads.
     Thread,
+    /// Directories that files are in.
+    Directory,
+    /// Ends of files' names.
+    Extension,
 }
 
 /// Adds the summary and the parts that are asked for.
-pub(crate) fn show(page: &mut Page, result: &TraceResult, style: Style) {
-    let view = View { result };
-    summary::draw(page, &view);
+pub(crate) fn show(page: &mut Page, result: &TraceResult, style: &Style) {
+    let view = View::new(result, &style.selection);
+    summary::draw(page, &view, style);
     let mut left_out = Vec::new();
     if style.findings {
         findings::all(page, &view);
@@ -61,15 +72,20 @@ pub(crate) fn show(page: &mut Page, result: &TraceResult, style: Style) {
     if style.calls {
         left_out.extend(calls::all(page, &view));
     }
-    if let Some(by) = style.by {
-        left_out.push(tasks::draw(page, &view, by));
+    match style.by {
+        None => {}
+        Some(By::Process) => left_out.push(tasks::processes(page, &view)),
+        Some(By::Thread) => left_out.push(tasks::threads(page, &view)),
+        Some(By::Directory) => left_out.push(groups::draw(page, &view, Together::Directory)),
+        Some(By::Extension) => left_out.push(groups::draw(page, &view, Together::Extension)),
     }
     no_room(page, left_out);
 }
 
 /// Adds everything that a result holds.
 pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
-    let view = View { result };
+    let everything = Selection::default();
+    let view = View::new(result, &everything);
     heading::draw(page, &view);
     page.part("bytes", "where the time and the bytes went");
     wall::draw(page, &view);
@@ -83,8 +99,8 @@ pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
     } else {
         calls::all(page, &view);
     }
-    tasks::draw(page, &view, By::Process);
-    tasks::draw(page, &view, By::Thread);
+    tasks::processes(page, &view);
+    tasks::threads(page, &view);
     summary::missing(page, &view, true);
 }
 
@@ -104,19 +120,28 @@ fn no_room(page: &mut Page, left_out: Vec<LeftOut>) {
 /// A result as it is drawn.
 struct View<'a> {
     result: &'a TraceResult,
+    selection: &'a Selection,
+    files: OnceCell<Vec<FileGroup>>,
 }
 
 impl<'a> View<'a> {
+    fn new(result: &'a TraceResult, selection: &'a Selection) -> Self {
+        Self {
+            result,
+            selection,
+            files: OnceCell::new(),
+        }
+    }
+
     /// A path as it is shown: from the working directory on, when it is below it.
     fn path<'p>(&self, path: &'p str) -> &'p str {
-        let directory = self.result.environment.target.path.trim_end_matches('/');
-        let below = path
-            .strip_prefix(directory)
-            .and_then(|rest| rest.strip_prefix('/'));
-        // Of the root directory everything is below, and paths are best left as they are.
-        below
-            .filter(|rest| !rest.is_empty() && !directory.is_empty())
-            .unwrap_or(path)
+        self.result.below(path)
+    }
+
+    /// The files that were asked for, those of one path in one row.
+    fn files(&self) -> &[FileGroup] {
+        self.files
+            .get_or_init(|| self.selection.files(self.result, Together::Path))
     }
 
     /// What is missing, of the run and of its strata, each once.

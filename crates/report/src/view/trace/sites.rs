@@ -1,6 +1,6 @@
 //! Where in the program the calls came from.
 
-use iostrata_core::trace::Site;
+use iostrata_core::trace::{Site, call_sites};
 
 use super::View;
 use crate::format::{number, time};
@@ -11,26 +11,27 @@ const COLUMN: usize = 11;
 
 /// Every call on each file whose sites were looked for.
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
-    let mut begun = false;
-    for file in &view.result.files {
-        for call in file.calls.iter().filter(|call| !call.sites.is_empty()) {
-            if !begun {
-                page.heading(
-                    "sites",
-                    "call sites: share of the time, and functions, the innermost first",
-                );
-                begun = true;
-            }
-            let words = [
-                call.row.name.clone(),
-                time(call.row.time_s),
-                view.path(&file.path).to_owned(),
-            ];
-            page.paragraph(2, &words.join(SEPARATOR));
-            for site in &call.sites {
-                let share = format!("{:>8} %", number(site.share * 100.0));
-                page.entry(&share, Tone::Plain, COLUMN, &stack(site));
-            }
+    let files = view.result.files.iter();
+    let mut all = call_sites(files.filter(|file| view.selection.has(view.result, file)));
+    all.retain(|group| view.selection.has_call(group.call));
+    all.truncate(view.selection.limit(all.len()));
+    if all.is_empty() {
+        return;
+    }
+    page.heading(
+        "sites",
+        "call sites: share of the time, and functions, the innermost first",
+    );
+    for group in all {
+        let words = [
+            group.call.to_owned(),
+            time(group.time_s),
+            view.path(group.path).to_owned(),
+        ];
+        page.paragraph(2, &words.join(SEPARATOR));
+        for site in &group.sites {
+            let share = format!("{:>8} %", number(site.share * 100.0));
+            page.entry(&share, Tone::Plain, COLUMN, &stack(site));
         }
     }
 }

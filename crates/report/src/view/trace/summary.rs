@@ -1,51 +1,55 @@
-//! The summary: as much as fits a screen.
+//! The summary: one sentence, then as much as fits a screen.
 
-use super::findings::Room;
-use super::{View, calls, descent, files, findings, heading, wall};
+use super::{Style, View, calls, descent, files, findings, heading, headline, wall};
 use crate::terminal::text_of;
-use crate::view::page::Page;
+use crate::view::page::{Page, Tone};
 use crate::view::unseen;
 
 /// Lines of a screen, less the command that was typed and the next prompt.
-const SCREEN: usize = 38;
+const SCREEN: usize = 45;
 
 /// How much of each part is shown.
 #[derive(Clone, Copy)]
 struct Extent {
-    findings: Room,
+    /// Findings, each with its advice.
+    findings: usize,
     files: usize,
     calls: usize,
     /// Whether what is missing is told with its reasons.
     reasons: bool,
 }
 
-/// From rich to poor: the first that fits is taken, and the last whether it fits or not.
-const EXTENTS: [Extent; 8] = [
-    extent(8, true, 12, 8, true),
-    extent(6, true, 8, 6, true),
-    extent(5, true, 5, 4, true),
-    extent(6, false, 6, 5, true),
-    extent(5, false, 5, 4, true),
-    extent(5, false, 5, 4, false),
-    extent(3, false, 3, 3, false),
-    extent(2, false, 2, 2, false),
+/// From rich to poor: the first that fits is taken, and the last whether it fits or not. Rows of
+/// tables give way before findings and their advice do.
+const EXTENTS: [Extent; 11] = [
+    extent(8, 12, 8, true),
+    extent(6, 8, 6, true),
+    extent(5, 6, 5, true),
+    extent(5, 5, 4, true),
+    extent(5, 4, 3, false),
+    extent(5, 3, 2, false),
+    extent(5, 2, 1, false),
+    extent(5, 1, 1, false),
+    extent(5, 0, 0, false),
+    extent(3, 0, 0, false),
+    extent(2, 0, 0, false),
 ];
 
-const fn extent(most: usize, advice: bool, files: usize, calls: usize, reasons: bool) -> Extent {
+const fn extent(findings: usize, files: usize, calls: usize, reasons: bool) -> Extent {
     Extent {
-        findings: Room { most, advice },
+        findings,
         files,
         calls,
         reasons,
     }
 }
 
-pub(super) fn draw(page: &mut Page, view: &View<'_>) {
+pub(super) fn draw(page: &mut Page, view: &View<'_>, style: &Style) {
     let mut best = page.draft();
     for extent in EXTENTS {
         best = page.draft();
-        parts(&mut best, view, extent);
-        if lines(&best) <= SCREEN {
+        parts(&mut best, view, style, extent);
+        if lines(&best) <= SCREEN || view.selection.top.is_some() {
             break;
         }
     }
@@ -57,15 +61,42 @@ fn lines(page: &Page) -> usize {
     text_of(page, false).lines().count()
 }
 
-fn parts(page: &mut Page, view: &View<'_>, extent: Extent) {
-    heading::draw(page, view);
+/// A table that is drawn whole below is not begun here.
+fn parts(page: &mut Page, view: &View<'_>, style: &Style, extent: Extent) {
+    headline::draw(page, view);
+    page.blank();
+    heading::brief(page, view);
     page.blank();
     wall::draw(page, view);
     descent::draw(page, view);
-    findings::worst(page, view, extent.findings);
-    files::top(page, view, extent.files);
-    calls::top(page, view, extent.calls);
+    if !style.findings {
+        findings::worst(page, view, extent.findings);
+    }
+    chosen(page, view);
+    if !style.files {
+        files::top(page, view, extent.files);
+    }
+    if !style.calls {
+        calls::top(page, view, extent.calls);
+    }
     missing(page, view, extent.reasons);
+}
+
+/// Which rows the tables have, where that is not all of them.
+fn chosen(page: &mut Page, view: &View<'_>) {
+    let path = view.selection.path.as_ref();
+    let call = view.selection.call.as_ref();
+    let mut words = Vec::new();
+    words.extend(path.map(|pattern| format!("match {pattern}")));
+    words.extend(call.map(|call| format!("{call} was called on")));
+    if !words.is_empty() {
+        page.blank();
+        let text = format!(
+            "below, only files that {}; what stands above is of the whole run",
+            words.join(" and that ")
+        );
+        page.styled(0, &text, Tone::Quiet);
+    }
 }
 
 /// What could not be had, with the reasons where there is room for them.

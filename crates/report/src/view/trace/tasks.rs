@@ -3,18 +3,35 @@
 use iostrata_core::bytes::grouped;
 use iostrata_core::trace::{TaskRow, by_process};
 
-use super::{By, View};
+use super::View;
 use crate::fields::trace::{NAME, PROCESS, TASK, THREAD, task};
 use crate::view::page::Page;
 use crate::view::table::{LeftOut, Table};
 
-/// Every one of them.
-pub(super) fn draw(page: &mut Page, view: &View<'_>, by: By) -> LeftOut {
-    let threads = &view.result.tasks;
-    let (rows, noun, all): (_, &'static str, u64) = match by {
-        By::Process => (by_process(threads), "processes", view.result.processes),
-        By::Thread => (threads.clone(), "threads", view.result.threads),
-    };
+/// Every process.
+pub(super) fn processes(page: &mut Page, view: &View<'_>) -> LeftOut {
+    let rows = by_process(&view.result.tasks);
+    let parts = [PROCESS, NAME, TASK];
+    draw(page, view, rows, "processes", view.result.processes, &parts)
+}
+
+/// Every thread.
+pub(super) fn threads(page: &mut Page, view: &View<'_>) -> LeftOut {
+    let rows = view.result.tasks.clone();
+    let parts = [PROCESS, THREAD, NAME, TASK];
+    draw(page, view, rows, "threads", view.result.threads, &parts)
+}
+
+fn draw(
+    page: &mut Page,
+    view: &View<'_>,
+    mut rows: Vec<TaskRow>,
+    noun: &'static str,
+    all: u64,
+    parts: &[&str],
+) -> LeftOut {
+    view.selection.sort_tasks(&mut rows);
+    rows.truncate(view.selection.limit(rows.len()));
     let listed = rows.len() as u64;
     let text = if listed < all {
         format!("{noun}: {} of {}", grouped(listed), grouped(all))
@@ -22,10 +39,6 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>, by: By) -> LeftOut {
         format!("all {noun}: {}", grouped(listed))
     };
     page.heading(noun, &text);
-    let parts: &[&str] = match by {
-        By::Process => &[PROCESS, NAME, TASK],
-        By::Thread => &[PROCESS, THREAD, NAME, TASK],
-    };
     let (rows, fields): (Vec<&TaskRow>, _) = (rows.iter().collect(), task());
     let columns = parts
         .iter()

@@ -1,10 +1,17 @@
 use iostrata_core::evidence::{DeviceCounts, DeviceRange};
 use iostrata_core::trace::budget;
-use iostrata_core::trace::{NotFound, Site};
+use iostrata_core::trace::{NotFound, Site, Sort};
 
 use super::*;
 use crate::terminal::trace::{draw, draw_budgets};
 use crate::view::trace::fixture::{by_ptrace, empty, full, hostile, many};
+
+const EVERYTHING: Selection = Selection {
+    path: None,
+    call: None,
+    sort: Sort::Time,
+    top: None,
+};
 
 const SUMMARY: Style = Style {
     colour: false,
@@ -12,6 +19,7 @@ const SUMMARY: Style = Style {
     files: false,
     calls: false,
     by: None,
+    selection: EVERYTHING,
 };
 
 const ALL: Style = Style {
@@ -20,10 +28,11 @@ const ALL: Style = Style {
     files: true,
     calls: true,
     by: Some(By::Thread),
+    selection: EVERYTHING,
 };
 
 fn summary(result: &TraceResult, width: usize) -> String {
-    draw(result, width, SUMMARY)
+    draw(result, width, &SUMMARY)
 }
 
 #[track_caller]
@@ -48,7 +57,7 @@ fn findings_that_are_not_given_are_not_none() {
     result.missing.push(gap);
     let says = "findings: not given, the run was not seen whole";
     assert!(summary(&result, 100).contains(says));
-    let all = draw(&result, 100, ALL);
+    let all = draw(&result, 100, &ALL);
     assert!(all.contains("all findings: not given, the run"), "{all}");
 }
 
@@ -58,8 +67,95 @@ fn a_summary_of_80_columns() {
 }
 
 #[test]
+fn a_summary_of_60_columns() {
+    insta::assert_snapshot!(summary(&full(), 60));
+}
+
+#[test]
+fn a_summary_of_160_columns() {
+    insta::assert_snapshot!(summary(&full(), 160));
+}
+
+/// The summary before its tables, as words.
+fn prose(width: usize) -> Vec<String> {
+    let text = summary(&full(), width);
+    let end = text.find("\nfiles").unwrap();
+    text[..end].split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn no_width_cuts_a_word_or_loses_advice() {
+    let wide = prose(160);
+    let text = wide.join(" ");
+    for advice in [
+        "→ write ten records, then call fsync once",
+        "→ call fsync before rename",
+        "→ gather 64 KiB before each write",
+    ] {
+        assert!(text.contains(advice), "{text}");
+    }
+    for width in 60..160 {
+        assert_eq!(prose(width), wide, "{width}");
+    }
+}
+
+#[test]
+fn the_same_advice_is_given_once() {
+    let mut result = full();
+    result.findings[3].advice = result.findings[0].advice.clone();
+    let text = summary(&result, 100);
+    assert_eq!(text.matches("write ten records").count(), 1, "{text}");
+    assert!(text.contains("→ as above"), "{text}");
+}
+
+#[test]
+fn a_name_that_was_used_again_is_one_row() {
+    let mut result = full();
+    let again = result.files[0].clone();
+    result.files.extend([again.clone(), again]);
+    for width in [60, 80, 100, 160] {
+        let text = draw(
+            &result,
+            width,
+            &Style {
+                files: true,
+                ..SUMMARY
+            },
+        );
+        assert!(text.contains("data/orders.db-journal (3 files)"), "{text}");
+        assert!(text.contains("all files: 4\n"), "{text}");
+        assert!(text.contains("8.71 s"), "the sum of three: {text}");
+    }
+}
+
+#[test]
+fn rows_are_chosen_and_summed() {
+    let mut result = full();
+    let other = iostrata_core::trace::FileRow {
+        path: "/srv/app/data/users.db-journal".to_owned(),
+        ..result.files[0].clone()
+    };
+    result.files.push(other);
+    let style = Style {
+        files: true,
+        calls: true,
+        by: Some(By::Directory),
+        selection: Selection {
+            call: Some("fsync".to_owned()),
+            sort: Sort::Name,
+            top: Some(1),
+            ..EVERYTHING
+        },
+        ..SUMMARY
+    };
+    let text = draw(&result, 80, &style);
+    let start = text.find("below, only files").unwrap();
+    insta::assert_snapshot!(&text[start..]);
+}
+
+#[test]
 fn every_table_at_100_columns() {
-    insta::assert_snapshot!(draw(&full(), 100, ALL));
+    insta::assert_snapshot!(draw(&full(), 100, &ALL));
 }
 
 #[test]
@@ -73,7 +169,7 @@ fn every_table_at_80_columns() {
         by: Some(By::Process),
         ..ALL
     };
-    insta::assert_snapshot!(draw(&result, 80, by_process));
+    insta::assert_snapshot!(draw(&result, 80, &by_process));
 }
 
 #[test]
@@ -82,7 +178,7 @@ fn one_table_where_there_is_room() {
         files: true,
         ..SUMMARY
     };
-    let text = draw(&full(), 180, files);
+    let text = draw(&full(), 180, &files);
     assert!(!text.contains("below the calls"), "{text}");
     assert!(text.contains("left dirty  dev read  dev written"), "{text}");
 }
@@ -109,7 +205,7 @@ fn call_sites_name_their_functions() {
         calls: true,
         ..SUMMARY
     };
-    let text = draw(&result, 80, calls);
+    let text = draw(&result, 80, &calls);
     let start = text.find("call sites").unwrap();
     insta::assert_snapshot!(&text[start..], @r"
     call sites: share of the time, and functions, the innermost first
@@ -132,7 +228,7 @@ fn losses_stand_first() {
     let first = text.lines().next();
     assert_eq!(
         first,
-        Some("1,234 events lost: counts may be too low by them")
+        Some("1,234 events lost: counts may be too low by as many")
     );
 }
 
@@ -175,7 +271,10 @@ fn what_may_be_others_is_a_range_and_no_amplification() {
         text.contains("0 to 1,806 flushes, 0 to 3 discards"),
         "{text}"
     );
-    assert!(text.contains("others the disk was shared:"), "{text}");
+    assert!(
+        text.contains("others other programs used the same disk: "),
+        "{text}"
+    );
     assert!(!text.contains('×'), "{text}");
     let device = text.split("device ").nth(1).unwrap();
     assert!(device.contains(" to 14.1 MiB (data "), "{text}");
@@ -186,7 +285,7 @@ fn every_end_is_told() {
     let mut result = empty();
     let mut end = |exit_code, signal, adopted| {
         (result.exit_code, result.signal, result.adopted) = (exit_code, signal, adopted);
-        summary(&result, 200).lines().next().unwrap().to_owned()
+        summary(&result, 200).lines().nth(2).unwrap().to_owned()
     };
     assert!(end(Some(7), None, None).contains(" · exit 7 · "));
     assert!(end(None, Some(9), None).contains(" · ended by SIGKILL · "));
@@ -202,7 +301,7 @@ fn every_end_is_told() {
 #[test]
 fn nothing_acts_on_the_terminal() {
     for width in [80, 100, 300] {
-        let text = draw(&hostile(), width, ALL);
+        let text = draw(&hostile(), width, &ALL);
         let acts = |char: char| (char.is_control() && char != '\n') || char == '\u{202e}';
         assert!(!text.contains(acts), "{text:?}");
         assert!(text.contains("\\u{1b}[2J"), "{text}");
@@ -212,9 +311,9 @@ fn nothing_acts_on_the_terminal() {
 #[test]
 fn a_summary_fits_a_screen() {
     for result in [empty(), full(), by_ptrace(), many()] {
-        for width in [80, 100] {
+        for width in [60, 80, 100, 160] {
             let text = summary(&result, width);
-            assert!(text.lines().count() <= 38, "{text}");
+            assert!(text.lines().count() <= 45, "{text}");
             assert_narrow(&text, width);
         }
     }
@@ -224,13 +323,13 @@ fn a_summary_fits_a_screen() {
 #[test]
 fn tables_are_narrow_enough() {
     for result in [empty(), full(), by_ptrace(), hostile()] {
-        for width in [80, 100, 180] {
-            for by in [By::Process, By::Thread] {
+        for width in [60, 80, 100, 180] {
+            for by in [By::Process, By::Thread, By::Directory, By::Extension] {
                 assert_narrow(
                     &draw(
                         &result,
                         width,
-                        Style {
+                        &Style {
                             by: Some(by),
                             ..ALL
                         },
@@ -244,7 +343,7 @@ fn tables_are_narrow_enough() {
 
 #[test]
 fn ten_thousand_files_are_all_there() {
-    let text = draw(&many(), 100, ALL);
+    let text = draw(&many(), 100, &ALL);
     for number in [0, 4711, 9999] {
         let name = format!("/{number}.o");
         assert!(text.contains(&name), "{name}");
@@ -259,7 +358,7 @@ fn colour_adds_nothing_but_colour() {
         colour: true,
         ..ALL
     };
-    let coloured = draw(&full(), 100, colour);
+    let coloured = draw(&full(), 100, &colour);
     let mut plain = String::new();
     let mut rest = coloured.as_str();
     while let Some((before, after)) = rest.split_once('\u{1b}') {
@@ -268,7 +367,7 @@ fn colour_adds_nothing_but_colour() {
     }
     plain.push_str(rest);
     assert_ne!(plain, coloured);
-    assert_eq!(plain, draw(&full(), 100, ALL));
+    assert_eq!(plain, draw(&full(), 100, &ALL));
 }
 
 fn all_seen() -> budget::Sight<impl Fn(&str) -> bool> {

@@ -1,6 +1,6 @@
 //! Where the time went, as a bar and in words.
 
-use iostrata_core::trace::{Blocked, Spent, spent};
+use iostrata_core::trace::{InCalls, Spent, spent};
 
 use super::View;
 use crate::format::{counted, time};
@@ -55,7 +55,10 @@ fn sentence(spent: &Spent, wall_s: f64, threads: u64) -> String {
     if let Some(sum) = spent.on_cpu_s.zip(blocked_s).map(|(cpu, off)| cpu + off) {
         let rest = wall_s - sum;
         if rest > wall_s * 0.01 {
-            words.push(format!("░ neither {}", time(rest)));
+            words.push(format!(
+                "░ neither (page faults, waiting for a CPU) {}",
+                time(rest)
+            ));
         } else if rest < wall_s * -0.05 {
             let threads = usize::try_from(threads).unwrap_or(usize::MAX);
             words.push(format!("sums of {}", counted(threads, "thread")));
@@ -84,14 +87,14 @@ fn on_what(spent: &Spent) -> String {
     }
 }
 
-fn named(blocked: &Blocked) -> Vec<(f64, &'static str)> {
+fn named(blocked: &InCalls) -> Vec<(f64, &'static str)> {
     vec![
         (blocked.syncs_s, "in syncs"),
         (blocked.reads_s, "in reads"),
         (blocked.writes_s, "in writes"),
         (blocked.ring_s, "in io_uring or libaio"),
         (blocked.other_s, "in other calls"),
-        (blocked.waiting_s, "waiting for others"),
+        (blocked.waiting_s, "waiting for locks/children/pipes/timers"),
     ]
 }
 
@@ -100,13 +103,14 @@ mod tests {
     use super::*;
 
     fn run(on_cpu_s: f64, syncs_s: f64) -> Spent {
-        let blocked = Blocked {
+        let blocked = InCalls {
             syncs_s,
-            ..Blocked::default()
+            ..InCalls::default()
         };
         Spent {
             on_cpu_s: Some(on_cpu_s),
             blocked: Some(blocked),
+            in_calls: None,
         }
     }
 
@@ -130,7 +134,10 @@ mod tests {
             sentence(&run(1.0, 3.0), 4.0, 1),
             "█ on CPU 1.00\u{a0}s\u{a0}· ▒ blocked 3.00\u{a0}s (3.00\u{a0}s in syncs)"
         );
-        assert!(sentence(&run(1.0, 1.0), 4.0, 1).ends_with("░ neither 2.00\u{a0}s"));
+        assert!(
+            sentence(&run(1.0, 1.0), 4.0, 1)
+                .ends_with("░ neither (page faults, waiting for a CPU) 2.00\u{a0}s")
+        );
         assert!(sentence(&run(4.0, 4.0), 4.0, 3).ends_with("sums of 3 threads"));
         assert_eq!(
             sentence(&Spent::default(), 1.0, 1),

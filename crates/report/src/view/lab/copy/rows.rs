@@ -64,7 +64,7 @@ fn legend(page: &mut Page, view: &View<'_>) {
     page.blank();
     let text = "of limit: the time of the slowest step that such a copy needs, done alone, over \
                 the row's time: one copy in memory, or the device's reading or writing; — where \
-                nothing is copied. faults: page faults; user ×: how many times each byte went \
+                nothing is copied, n/a where the step alone took longer than the row. faults: page faults; user ×: how many times each byte went \
                 into the program's memory or out of it; device MiB and unpaid MiB: written to \
                 the device while the program ran, and after";
     page.styled(0, text, Tone::Quiet);

@@ -13,7 +13,7 @@ use crate::view::table::{Column, Table};
 const PARSING: &str = "parsing";
 
 fn fields<'a>() -> Fields<'a, &'a ParseLine> {
-    use Quantity::{MegabytesPerSecond, Microseconds, Percent};
+    use Quantity::{MebibytesPerSecond, Microseconds, Percent};
     Fields::<&'a ParseLine>::new()
         .label(PARSING, "parser, size", |line| {
             format!("{} {}", line.parse.as_str(), exact(line.size_bytes))
@@ -30,9 +30,11 @@ fn fields<'a>() -> Fields<'a, &'a ParseLine> {
         .shown(PARSING, "saved %", Percent)
         .rank(1)
         .real("", |line| line.parser_bytes_per_s)
-        .shown(PARSING, "its MB/s", MegabytesPerSecond)
-        .cell(PARSING, "matters MB/s", |line| {
-            Cell::applicable(line.break_even_bytes_per_s, |rate| number(rate / 1e6))
+        .shown(PARSING, "its MiB/s", MebibytesPerSecond)
+        .cell(PARSING, "matters MiB/s", |line| {
+            Cell::applicable(line.break_even_bytes_per_s, |rate| {
+                number(rate / f64::from(1 << 20))
+            })
         })
 }
 
@@ -65,7 +67,7 @@ pub(super) fn draw(
     page.blank();
     let text = format!(
         "reading %: of the time left of it; saved %: what the cache saves of the warm time; \
-         its MB/s: throughput of the parser; matters MB/s: throughput from which on a parser of \
+         its MiB/s: throughput of the parser; matters MiB/s: throughput from which on a parser of \
          this file gains {} % or more from the cache",
         rate(MATTERS_SHARE * 100.0)
     );

@@ -1,6 +1,6 @@
 //! What other devices would give, beside how well the model meets this one.
 
-use iostrata_core::sync::{Figures, Projection, SyncResult};
+use iostrata_core::sync::{Figures, Projection, SyncResult, withheld};
 
 use super::{Numbered, View};
 use crate::format::{microseconds, number};
@@ -11,7 +11,11 @@ use crate::view::table::{Column, Table};
 
 pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
     let all = &result.own.projections;
-    let others: Vec<&Projection> = all.iter().filter(|one| one.error.is_none()).collect();
+    let others = all.iter().filter(|one| one.error.is_none());
+    // Results of earlier versions hold them.
+    let others: Vec<&Projection> = others
+        .filter(|one| withheld(all, one.row).is_none())
+        .collect();
     if !others.is_empty() {
         page.heading(
             "projection",
@@ -33,6 +37,25 @@ pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
         let table = check(view, &checks).named("check of the projection");
         view.draw(page, "the check of the projections", table);
     }
+    if let Some(text) = missed(all) {
+        page.styled(0, &text, Tone::Quiet);
+    }
+}
+
+/// Rows that are not projected, and why.
+fn missed(all: &[Projection]) -> Option<String> {
+    let missed = all
+        .iter()
+        .filter(|one| one.error.is_some() && withheld(all, one.row).is_some());
+    let rows: Vec<String> = missed
+        .filter_map(|one| Some(format!("row {} ({:+.0} %)", one.row, one.error? * 100.0)))
+        .collect();
+    (!rows.is_empty()).then(|| {
+        format!(
+            "not projected to other devices, because this check misses by more than 30 %: {}",
+            rows.join(", ")
+        )
+    })
 }
 
 /// Devices one below the other, a column for each row that was projected.

@@ -1,0 +1,350 @@
+//! Which rows of a trace are shown, in which order, and how many of them.
+
+use glob::Pattern;
+
+use super::together::{FileGroup, Together, together};
+use super::{CallRow, FileCall, FileRow, TaskRow, TraceResult};
+
+/// What a reader asked for; by default everything, most time first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Selection {
+    /// Files whose path matches: the whole path, what is left of it below the working directory, or
+    /// the last name. `*` matches slashes too.
+    pub path: Option<Pattern>,
+    /// Files on which this call was made, with all that was done to them; of the calls only this one.
+    pub call: Option<String>,
+    /// By which column rows are sorted.
+    pub sort: Sort,
+    /// Rows of each table.
+    pub top: Option<usize>,
+}
+
+/// A column to sort by, the largest first; tables without it stay sorted by time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// In calls.
+    #[default]
+    Time,
+    /// Calls.
+    Count,
+    /// Calls that failed.
+    Errors,
+    /// Bytes read and written.
+    Bytes,
+    /// Time blocked in calls.
+    Blocked,
+    /// Bytes read.
+    Read,
+    /// Bytes written.
+    Written,
+    /// Calls that sync.
+    Syncs,
+    /// Calls that open.
+    Opens,
+    /// Bytes of the page cache that became dirty.
+    Dirtied,
+    /// Bytes that the device read.
+    DeviceRead,
+    /// Bytes that the device wrote.
+    DeviceWritten,
+    /// The name, in alphabetical order.
+    Name,
+}
+
+impl Sort {
+    /// All of them, by the names that users type.
+    pub const ALL: [(&'static str, Self); 13] = [
+        ("time", Self::Time),
+        ("count", Self::Count),
+        ("errors", Self::Errors),
+        ("bytes", Self::Bytes),
+        ("blocked", Self::Blocked),
+        ("read", Self::Read),
+        ("written", Self::Written),
+        ("syncs", Self::Syncs),
+        ("opens", Self::Opens),
+        ("dirtied", Self::Dirtied),
+        ("dev-read", Self::DeviceRead),
+        ("dev-written", Self::DeviceWritten),
+        ("name", Self::Name),
+    ];
+
+    fn of_file(self, file: &FileRow) -> Option<f64> {
+        let calls = || file.calls.iter().map(|call| &call.row);
+        let device = || file.evidence.device.as_ref();
+        Some(match self {
+            Self::Time => file.time_s(),
+            Self::Count => calls().map(|call| call.count as f64).sum(),
+            Self::Errors => calls().map(|call| call.errors as f64).sum(),
+            Self::Bytes => file.reads.bytes as f64 + file.writes.bytes as f64,
+            Self::Blocked => calls().filter_map(|call| call.blocked_s).sum(),
+            Self::Read => file.reads.bytes as f64,
+            Self::Written => file.writes.bytes as f64,
+            Self::Syncs => file.syncs.count as f64,
+            Self::Opens => file.opens as f64,
+            Self::Dirtied => file.evidence.cache.dirtied_bytes? as f64,
+            Self::DeviceRead => device()?.reads.bytes as f64,
+            Self::DeviceWritten => device()?.writes().bytes as f64,
+            Self::Name => return None,
+        })
+    }
+
+    fn of_call(self, call: &CallRow) -> Option<f64> {
+        Some(match self {
+            Self::Count => call.count as f64,
+            Self::Errors => call.errors as f64,
+            Self::Bytes => call.bytes as f64,
+            Self::Blocked => call.blocked_s?,
+            _ => call.time_s,
+        })
+    }
+
+    fn of_task(self, task: &TaskRow) -> Option<f64> {
+        Some(match self {
+            Self::Count => task.calls as f64,
+            Self::Bytes => task.read_bytes as f64 + task.written_bytes as f64,
+            Self::Blocked => task.blocked_s?,
+            Self::Read => task.read_bytes as f64,
+            Self::Written => task.written_bytes as f64,
+            _ => task.time_s,
+        })
+    }
+
+    /// Sorts rows; those that are equal, or have no figure, stay in their order behind the others.
+    fn sort<T>(self, rows: &mut [T], name: fn(&T) -> &str, figure: impl Fn(&T) -> Option<f64>) {
+        rows.sort_by(|one, other| match self {
+            Self::Name => name(one).cmp(name(other)),
+            _ => match (figure(one), figure(other)) {
+                (Some(one), Some(other)) => other.total_cmp(&one),
+                (one, other) => other.is_some().cmp(&one.is_some()),
+            },
+        });
+    }
+}
+
+impl Selection {
+    /// Whether some rows are left out for what they are.
+    pub fn is_filter(&self) -> bool {
+        self.path.is_some() || self.call.is_some()
+    }
+
+    /// As many rows as are wanted of `rows`.
+    pub fn limit(&self, rows: usize) -> usize {
+        self.top.map_or(rows, |top| top.min(rows))
+    }
+
+    /// The files that were asked for, drawn together and sorted.
+    pub fn files(&self, run: &TraceResult, by: Together) -> Vec<FileGroup> {
+        let mut groups = together(self.chosen(run), by);
+        let figure = |group: &FileGroup| self.sort.of_file(&group.row);
+        self.sort.sort(&mut groups, |group| &group.name, figure);
+        for group in &mut groups {
+            self.sort.sort(
+                &mut group.row.calls,
+                |call: &FileCall| &call.row.name,
+                |call| self.sort.of_call(&call.row),
+            );
+        }
+        groups
+    }
+
+    /// The calls that were asked for, sorted: of the whole run, or summed over the files that were.
+    pub fn calls(&self, run: &TraceResult) -> Vec<CallRow> {
+        let mut calls: Vec<CallRow> = Vec::new();
+        if self.path.is_none() {
+            calls.clone_from(&run.syscalls);
+        } else {
+            let of_files = self.chosen(run).flat_map(|file| &file.calls);
+            // A call between two files is counted at the one it writes to.
+            for call in of_files.filter(|call| !call.is_source) {
+                match calls.iter_mut().find(|known| known.name == call.row.name) {
+                    Some(known) => known.add(&call.row),
+                    None => calls.push(call.row.clone()),
+                }
+            }
+        }
+        calls.retain(|call| self.has_call(&call.name));
+        let figure = |call: &CallRow| self.sort.of_call(call);
+        self.sort.sort(&mut calls, |call| &call.name, figure);
+        calls
+    }
+
+    /// Sorts threads or processes.
+    pub fn sort_tasks(&self, tasks: &mut [TaskRow]) {
+        let figure = |task: &TaskRow| self.sort.of_task(task);
+        self.sort.sort(tasks, |task| &task.name, figure);
+    }
+
+    /// Whether a file was asked for.
+    pub fn has(&self, run: &TraceResult, file: &FileRow) -> bool {
+        let is_called = file.calls.iter().any(|call| self.has_call(&call.row.name));
+        (self.call.is_none() || is_called)
+            && (self.has_path(run, &file.path)
+                || file
+                    .renamed_to
+                    .as_ref()
+                    .is_some_and(|path| self.has_path(run, path)))
+    }
+
+    /// Whether a path was asked for.
+    pub fn has_path(&self, run: &TraceResult, path: &str) -> bool {
+        let Some(pattern) = &self.path else {
+            return true;
+        };
+        let name = path.rsplit('/').next().unwrap_or(path);
+        [path, run.below(path), name]
+            .iter()
+            .any(|text| pattern.matches(text))
+    }
+
+    /// Whether a call was asked for.
+    pub fn has_call(&self, name: &str) -> bool {
+        self.call.as_ref().is_none_or(|call| call == name)
+    }
+
+    fn chosen<'a>(&self, run: &'a TraceResult) -> impl Iterator<Item = &'a FileRow> {
+        run.files.iter().filter(move |file| self.has(run, file))
+    }
+}
+
+impl TraceResult {
+    /// A path from the working directory on, when it is below it.
+    pub fn below<'p>(&self, path: &'p str) -> &'p str {
+        let directory = self.environment.target.path.trim_end_matches('/');
+        let below = path
+            .strip_prefix(directory)
+            .and_then(|rest| rest.strip_prefix('/'));
+        // Of the root directory everything is below, and paths are best left as they are.
+        below
+            .filter(|rest| !rest.is_empty() && !directory.is_empty())
+            .unwrap_or(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, file, result};
+    use super::*;
+
+    fn used(path: &str, calls: &[(&str, u64, f64)]) -> FileRow {
+        let mut row = file(path);
+        let calls = calls.iter().map(|(name, count, time_s)| FileCall {
+            row: CallRow {
+                time_s: *time_s,
+                ..call(name, *count, None)
+            },
+            ..FileCall::default()
+        });
+        row.calls = calls.collect();
+        row
+    }
+
+    /// In `/srv`.
+    fn run() -> TraceResult {
+        let mut run = result();
+        run.files = vec![
+            used("/srv/data/o.db", &[("fsync", 3, 2.0), ("pwrite64", 9, 0.1)]),
+            used("/srv/app.log", &[("write", 50, 0.5)]),
+            used("/etc/passwd", &[("read", 2, 0.25), ("openat", 1, 0.125)]),
+        ];
+        run.syscalls = vec![call("fsync", 3, None), call("write", 50, None)];
+        run
+    }
+
+    fn paths(selection: &Selection) -> Vec<String> {
+        let files = selection.files(&run(), Together::Path);
+        files.into_iter().map(|group| group.name).collect()
+    }
+
+    fn matching(pattern: &str) -> Selection {
+        Selection {
+            path: Some(Pattern::new(pattern).unwrap()),
+            ..Selection::default()
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_for_the_path_the_shown_path_or_the_name() {
+        let all = ["/srv/data/o.db", "/srv/app.log", "/etc/passwd"];
+        for (pattern, expected) in [
+            ("*", &all[..]),
+            ("/srv/*", &all[..2]),
+            ("data/*", &all[..1]),
+            ("*.db", &all[..1]),
+            ("passwd", &all[2..]),
+            ("etc/passwd", &[]),
+            ("*.DB", &[]),
+        ] {
+            assert_eq!(paths(&matching(pattern)), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_found_by_the_name_that_it_got() {
+        let mut run = run();
+        run.files[1].renamed_to = Some("/srv/app.log.1".to_owned());
+        assert_eq!(matching("*.1").files(&run, Together::Path).len(), 1);
+    }
+
+    #[test]
+    fn a_call_chooses_files_and_calls() {
+        let wanted = Selection {
+            call: Some("fsync".to_owned()),
+            ..Selection::default()
+        };
+        let files = wanted.files(&run(), Together::Path);
+        assert_eq!(files.len(), 1);
+        assert_eq!(
+            files[0].row.calls.len(),
+            2,
+            "the row is that of the whole file"
+        );
+        let calls = wanted.calls(&run());
+        assert_eq!((calls.len(), calls[0].count), (1, 3));
+    }
+
+    #[test]
+    fn calls_of_chosen_files_are_theirs_alone() {
+        let names = |pattern: &str| -> Vec<(String, u64)> {
+            let calls = matching(pattern).calls(&run()).into_iter();
+            calls.map(|call| (call.name, call.count)).collect()
+        };
+        assert_eq!(names("/etc/*"), [("read".into(), 2), ("openat".into(), 1)]);
+        assert_eq!(names("nothing"), []);
+    }
+
+    #[test]
+    fn rows_are_sorted_by_any_column() {
+        let by = |sort| {
+            paths(&Selection {
+                sort,
+                ..Selection::default()
+            })
+        };
+        let [db, log, passwd] = ["/srv/data/o.db", "/srv/app.log", "/etc/passwd"];
+        assert_eq!(by(Sort::Time), [db, log, passwd]);
+        assert_eq!(by(Sort::Count), [log, db, passwd]);
+        assert_eq!(by(Sort::Name), [passwd, log, db]);
+        // Nobody saw the device.
+        assert_eq!(by(Sort::DeviceRead), [db, log, passwd]);
+    }
+
+    #[test]
+    fn a_limit_is_no_more_than_there_is() {
+        let top = |top| {
+            Selection {
+                top,
+                ..Selection::default()
+            }
+            .limit(7)
+        };
+        assert_eq!([top(None), top(Some(3)), top(Some(9))], [7, 3, 7]);
+    }
+
+    #[test]
+    fn names_of_columns_differ() {
+        let names: std::collections::BTreeSet<&str> =
+            Sort::ALL.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names.len(), Sort::ALL.len());
+    }
+}

@@ -1,0 +1,269 @@
+//! Files drawn together to one row: those of one path, one directory or one extension.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::{FileCall, FileRow, Moved, Synced};
+use crate::evidence::{Cache, DeviceCounts, Evidence, RequestCount};
+
+/// Files that share a name for what they are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileGroup {
+    /// Their path, directory or extension.
+    pub name: String,
+    /// Files, each life of an inode number being one.
+    pub files: u64,
+    /// Sums over them. What only one file can have (its inode, its history) is that of the first.
+    /// Percentiles are missing where calls of several files are one.
+    pub row: FileRow,
+}
+
+/// By what files are drawn together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Together {
+    /// Their path: a name that was used again is one row.
+    Path,
+    /// The directory that they are in.
+    Directory,
+    /// The end of their name, such as `.rs`.
+    Extension,
+}
+
+/// Draws files together; groups come in the order of their first file.
+pub fn together<'a>(files: impl IntoIterator<Item = &'a FileRow>, by: Together) -> Vec<FileGroup> {
+    let mut groups: Vec<FileGroup> = Vec::new();
+    let mut places: HashMap<(&str, bool), usize> = HashMap::new();
+    for file in files {
+        let (name, shown) = name(file, by);
+        match places.entry((name, file.kind.is_stored())) {
+            Entry::Vacant(place) => {
+                place.insert(groups.len());
+                groups.push(FileGroup {
+                    name: shown.to_owned(),
+                    files: 1,
+                    row: file.clone(),
+                });
+            }
+            Entry::Occupied(place) => {
+                let group = &mut groups[*place.get()];
+                group.files += 1;
+                add(&mut group.row, file);
+            }
+        }
+    }
+    groups
+}
+
+/// What tells a group from others, and how it is called.
+fn name(file: &FileRow, by: Together) -> (&str, &str) {
+    let path = file.path.as_str();
+    let name = match by {
+        // Of a path that is no text, only its bytes tell it from others.
+        Together::Path => return (file.path_hex.as_deref().unwrap_or(path), path),
+        _ if !file.kind.is_stored() => "pipes, sockets, terminals",
+        Together::Directory => directory(path),
+        Together::Extension => extension(path),
+    };
+    (name, name)
+}
+
+fn directory(path: &str) -> &str {
+    match path.rfind('/') {
+        Some(0) => "/",
+        Some(slash) => &path[..slash],
+        None => path,
+    }
+}
+
+/// `.so` of `/lib/libc.so.6`: numbers at the end are versions.
+fn extension(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let mut end = name.len();
+    while let Some(dot) = name[..end].rfind('.').filter(|dot| *dot > 0) {
+        if !is_number(&name[dot + 1..end]) {
+            return &name[dot..end];
+        }
+        end = dot;
+    }
+    "no extension"
+}
+
+fn add(sum: &mut FileRow, file: &FileRow) {
+    if sum.renamed_to != file.renamed_to {
+        sum.renamed_to = None;
+    }
+    sum.opens = sum.opens.saturating_add(file.opens);
+    moved(&mut sum.reads, file.reads);
+    moved(&mut sum.writes, file.writes);
+    let Synced { count, time_s } = file.syncs;
+    sum.syncs.count = sum.syncs.count.saturating_add(count);
+    sum.syncs.time_s += time_s;
+    for call in &file.calls {
+        let same = |known: &&mut FileCall| {
+            known.row.name == call.row.name && known.is_source == call.is_source
+        };
+        match sum.calls.iter_mut().find(same) {
+            Some(known) => called(known, call),
+            None => sum.calls.push(call.clone()),
+        }
+    }
+    evidence(&mut sum.evidence, &file.evidence);
+    let dirty = (sum.dirty_at_exit_bytes, file.dirty_at_exit_bytes);
+    sum.dirty_at_exit_bytes = both(dirty.0, dirty.1);
+    sum.residency = None;
+    sum.history = None;
+}
+
+fn moved(sum: &mut Moved, more: Moved) {
+    sum.count = sum.count.saturating_add(more.count);
+    sum.bytes = sum.bytes.saturating_add(more.bytes);
+    sum.time_s += more.time_s;
+}
+
+fn called(sum: &mut FileCall, more: &FileCall) {
+    sum.row.add(&more.row);
+    sum.shape = None;
+    sum.sites.clear();
+}
+
+fn evidence(sum: &mut Evidence, more: &Evidence) {
+    let cache = |of: fn(&Cache) -> Option<u64>| both(of(&sum.cache), of(&more.cache));
+    sum.cache = Cache {
+        lookups_pages: cache(|cache| cache.lookups_pages),
+        missed_pages: cache(|cache| cache.missed_pages),
+        prefetched_pages: cache(|cache| cache.prefetched_pages),
+        dirtied_bytes: cache(|cache| cache.dirtied_bytes),
+        resident_before_bytes: cache(|cache| cache.resident_before_bytes),
+        resident_after_bytes: cache(|cache| cache.resident_after_bytes),
+    };
+    sum.device = sum
+        .device
+        .zip(more.device)
+        .map(|(one, other)| devices(one, other));
+    let after = sum.device_after_exit.zip(more.device_after_exit);
+    sum.device_after_exit = after.map(|(one, other)| devices(one, other));
+}
+
+/// Of a part that is unknown the whole is unknown.
+fn both(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    Some(one?.saturating_add(other?))
+}
+
+fn devices(one: DeviceCounts, other: DeviceCounts) -> DeviceCounts {
+    let requests = |of: fn(&DeviceCounts) -> RequestCount| RequestCount {
+        count: of(&one).count.saturating_add(of(&other).count),
+        bytes: of(&one).bytes.saturating_add(of(&other).bytes),
+        time_s: of(&one).time_s + of(&other).time_s,
+    };
+    DeviceCounts {
+        reads: requests(|device| device.reads),
+        data: requests(|device| device.data),
+        journal: requests(|device| device.journal),
+        commit: requests(|device| device.commit),
+        metadata: requests(|device| device.metadata),
+        unknown: requests(|device| device.unknown),
+        flushes: one.flushes.saturating_add(other.flushes),
+        flush_time_s: one.flush_time_s + other.flush_time_s,
+        discards: one.discards.saturating_add(other.discards),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, file};
+    use super::*;
+    use crate::trace::{CallRow, FileKind};
+
+    fn used(path: &str, inode: u64, opens: u64, dirtied_bytes: Option<u64>) -> FileRow {
+        let mut row = FileRow {
+            inode,
+            opens,
+            ..file(path)
+        };
+        row.calls = vec![FileCall {
+            row: CallRow {
+                time_s: 0.5,
+                p50_s: Some(0.1),
+                ..call("openat", opens, Some(0.25))
+            },
+            ..FileCall::default()
+        }];
+        row.evidence.cache.dirtied_bytes = dirtied_bytes;
+        row
+    }
+
+    fn named(groups: &[FileGroup]) -> Vec<(&str, u64)> {
+        groups
+            .iter()
+            .map(|group| (group.name.as_str(), group.files))
+            .collect()
+    }
+
+    #[test]
+    fn files_of_one_path_are_one_row() {
+        let files = [
+            used("/srv/o.db-journal", 12, 1, Some(4096)),
+            used("/srv/o.db", 13, 2, Some(8192)),
+            used("/srv/o.db-journal", 14, 3, Some(4096)),
+            used("/srv/o.db-journal", 12, 4, None),
+        ];
+        let groups = together(&files, Together::Path);
+        assert_eq!(named(&groups), [("/srv/o.db-journal", 3), ("/srv/o.db", 1)]);
+        let row = &groups[0].row;
+        assert_eq!((row.opens, row.calls.len()), (8, 1));
+        let opens = &row.calls[0].row;
+        assert_eq!(
+            (opens.count, opens.blocked_s, opens.p50_s),
+            (8, Some(0.75), None)
+        );
+        assert!((row.time_s() - 1.5).abs() < 1e-9);
+        // One of them was not seen there.
+        assert_eq!(row.evidence.cache.dirtied_bytes, None);
+        assert_eq!(groups[1].row, files[1]);
+    }
+
+    #[test]
+    fn paths_that_are_no_text_are_told_by_their_bytes() {
+        let mut files = [
+            used("/d/\u{fffd}", 1, 1, None),
+            used("/d/\u{fffd}", 2, 1, None),
+        ];
+        files[0].path_hex = Some("2f642fff".to_owned());
+        files[1].path_hex = Some("2f642ffe".to_owned());
+        assert_eq!(together(&files, Together::Path).len(), 2);
+    }
+
+    #[test]
+    fn a_directory_and_an_extension_sum_their_files() {
+        let mut pipe = used("pipe:[7]", 3, 0, None);
+        pipe.kind = FileKind::Pipe;
+        let files = [
+            used("/srv/a.rs", 1, 1, Some(1)),
+            used("/srv/b.rs", 2, 1, Some(2)),
+            pipe,
+            used("/lib/libc.so.6", 4, 1, Some(4)),
+            used("/.profile", 5, 1, Some(8)),
+        ];
+        assert_eq!(
+            named(&together(&files, Together::Directory)),
+            [
+                ("/srv", 2),
+                ("pipes, sockets, terminals", 1),
+                ("/lib", 1),
+                ("/", 1)
+            ]
+        );
+        let by_extension = together(&files, Together::Extension);
+        assert_eq!(
+            named(&by_extension),
+            [
+                (".rs", 2),
+                ("pipes, sockets, terminals", 1),
+                (".so", 1),
+                ("no extension", 1)
+            ]
+        );
+        assert_eq!(by_extension[0].row.evidence.cache.dirtied_bytes, Some(3));
+    }
+}

@@ -1,0 +1,395 @@
+//! The sentence that a run comes down to, and what makes a reader distrust it.
+
+use iostrata_core::bytes::grouped;
+use iostrata_core::environment::Backend;
+use iostrata_core::rules;
+use iostrata_core::trace::{
+    Confidence, Costs, Finding, Headline, Part, Saving, Selection, Split, TraceResult, headline,
+};
+
+use super::View;
+use super::names::middle;
+use crate::format::{counted, time};
+use crate::view::page::{Page, Tone};
+
+/// Columns that a path may take in the sentence.
+const PATH: usize = 48;
+
+/// What a run comes down to.
+pub(crate) struct Summed {
+    /// What was lost or not seen whole, before all else.
+    pub(crate) warnings: Vec<String>,
+    /// One sentence, such as `76 % of 1.89 s was 1,200 fdatasync calls on orders.db; let several
+    /// records share one sync: saves about 1.40 s.`
+    pub(crate) sentence: String,
+}
+
+/// What a run comes down to.
+pub(crate) fn summed(result: &TraceResult) -> Summed {
+    let everything = Selection::default();
+    let view = View::new(result, &everything);
+    Summed {
+        warnings: warnings(result),
+        sentence: match headline(result) {
+            Headline::Costs(found) => costs(&view, &found),
+            Headline::Fault(finding) => fault(&view, finding),
+            Headline::Time(split) => spent(result, &split),
+            Headline::Unseen => format!(
+                "Its calls were not seen in {}: nothing can be said about its file I/O.",
+                time(result.wall_s)
+            ),
+        },
+    }
+}
+
+pub(super) fn draw(page: &mut Page, view: &View<'_>) {
+    let summed = summed(view.result);
+    for warning in &summed.warnings {
+        page.styled(0, warning, Tone::Warning);
+    }
+    page.styled(0, &summed.sentence, Tone::Strong);
+}
+
+fn warnings(result: &TraceResult) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if result.lost_events > 0 {
+        let plural = if result.lost_events == 1 { "" } else { "s" };
+        warnings.push(format!(
+            "{} event{plural} lost: counts may be too low by as many",
+            grouped(result.lost_events)
+        ));
+    }
+    let gaps = result.missing.iter().filter(|gap| gap.what == "findings");
+    warnings.extend(gaps.map(|gap| format!("incomplete: {}; no findings are given", gap.why)));
+    warnings
+}
+
+fn costs(view: &View<'_>, found: &Costs<'_>) -> String {
+    let finding = found.finding;
+    let wall = time(view.result.wall_s);
+    let file = finding.file.as_ref().map(|file| short(view, file));
+    let subject = match (&found.calls, &file) {
+        (Some((name, count)), Some(file)) => {
+            let plural = if *count == 1 { "" } else { "s" };
+            format!("{} {name} call{plural} on {file}", grouped(*count))
+        }
+        (_, Some(file)) => format!("{file} ({})", finding.title),
+        (_, None) => finding.title.clone(),
+    };
+    let verb = if found.calls.is_some() {
+        "was"
+    } else {
+        "went to"
+    };
+    let verb = if file.is_some() {
+        format!(" {verb}")
+    } else {
+        ":".to_owned()
+    };
+    let cost = match (found.share, found.syncs) {
+        (_, Some(all)) => format!(
+            "{} of {wall} was {} syncs of {}, {} of it {subject}",
+            percent(all.share),
+            grouped(all.count),
+            counted(usize::try_from(all.files).unwrap_or(usize::MAX), "file"),
+            time(found.cost_s),
+        ),
+        (Some(share), None) => format!("{} of {wall}{verb} {subject}", percent(share)),
+        (None, None) => format!(
+            "In a run of {wall}, all threads together spent {} on {subject}",
+            time(found.cost_s)
+        ),
+    };
+    let saves = match found.saving {
+        Some(Saving {
+            time_s,
+            is_measured: true,
+        }) => format!(": saves about {}", time(time_s)),
+        Some(Saving { time_s, .. }) => format!(": saves at most {}", time(time_s)),
+        None => String::new(),
+    };
+    let saves = match found.syncs.and(found.saving) {
+        Some(_) => format!("{saves} of that"),
+        None => saves,
+    };
+    format!(
+        "{cost}; {}{saves}{}.",
+        advice(finding),
+        doubt(view.result, finding)
+    )
+}
+
+fn fault(view: &View<'_>, finding: &Finding) -> String {
+    let file = finding.file.as_ref();
+    let file = file.map_or_else(String::new, |file| format!("{}: ", short(view, file)));
+    format!(
+        "A crash can lose data: {file}{}; {}{}.",
+        finding.title,
+        advice(finding),
+        doubt(view.result, finding)
+    )
+}
+
+/// A rule that is not known here has its advice in full.
+fn advice(finding: &Finding) -> &str {
+    rules::in_short(&finding.rule).unwrap_or(&finding.advice)
+}
+
+fn doubt(result: &TraceResult, finding: &Finding) -> &'static str {
+    match (result.backend, finding.confidence) {
+        (Backend::Ptrace, _) if finding.cost_s.is_some() => {
+            " (timed under ptrace, which slows every call)"
+        }
+        (_, Confidence::Likely) => " (likely)",
+        (_, Confidence::Certain) => "",
+    }
+}
+
+fn spent(result: &TraceResult, split: &Split<'_>) -> String {
+    let wall = time(result.wall_s);
+    let files = split.file_s.map(time);
+    let most = split.most.map(|(part, share)| (part, percent(share)));
+    let text = match (most, files) {
+        (Some((Part::Cpu, share)), None) => format!("No file I/O: {share} of {wall} was on CPU"),
+        (Some((Part::Waits, share)), None) => {
+            format!("No file I/O: {share} of {wall} was spent waiting ({WAITS})")
+        }
+        (_, None) => format!("No file I/O in {wall}"),
+        (Some((Part::Cpu, share)), Some(files)) if split.is_little_io => format!(
+            "{share} of {wall} was on CPU: file I/O, which took {files}, is not the bottleneck"
+        ),
+        (Some((Part::Cpu, share)), Some(files)) => {
+            format!("{share} of {wall} was on CPU outside file I/O, which took {files}")
+        }
+        (Some((Part::Waits, share)), Some(files)) => {
+            format!("{share} of {wall} was spent waiting ({WAITS}); file I/O took {files}")
+        }
+        (Some((Part::Files, share)), Some(_)) => {
+            return format!("{share} of {wall} was file I/O; {}.", best(split));
+        }
+        (None, Some(files)) => several(result, split, &wall, &files),
+    };
+    match split.best {
+        Some(_) => format!("{text}; {}.", best(split)),
+        None => format!("{text}."),
+    }
+}
+
+/// What is waited for that is no file.
+const WAITS: &str = "timers, locks, children, pipes or sockets";
+
+/// No part was most of it, or threads ran side by side.
+fn several(result: &TraceResult, split: &Split<'_>, wall: &str, files: &str) -> String {
+    let mut parts = vec![format!("{files} in file I/O")];
+    parts.extend(
+        split
+            .on_cpu_s
+            .filter(|cpu| *cpu > 0.0)
+            .map(|cpu| format!("{} on CPU outside it", time(cpu))),
+    );
+    if split.waiting_s > 0.0 {
+        parts.push(format!("{} waiting ({WAITS})", time(split.waiting_s)));
+    }
+    let last = parts.pop().unwrap_or_default();
+    let parts = if parts.is_empty() {
+        last
+    } else {
+        format!("{} and {last}", parts.join(", "))
+    };
+    if result.threads > 1 {
+        format!("In a run of {wall}, all threads together spent {parts}")
+    } else {
+        format!("No single cause in {wall}: {parts}")
+    }
+}
+
+fn best(split: &Split<'_>) -> String {
+    let found = split
+        .best
+        .and_then(|finding| Some((finding, finding.saving_s?)));
+    match found {
+        Some((finding, saving_s)) => format!(
+            "the best advice ({}: {}) saves {}",
+            finding.rule,
+            advice(finding),
+            time(saving_s)
+        ),
+        None => "no rule found a way to shorten it".to_owned(),
+    }
+}
+
+fn short(view: &View<'_>, file: &str) -> String {
+    middle(view.path(file), PATH)
+}
+
+/// `76 %`, whole, and never 0 or 100 of what is neither.
+fn percent(share: f64) -> String {
+    let share = share * 100.0;
+    let text = match share {
+        little if little > 0.0 && little < 0.5 => "<1".to_owned(),
+        nearly if (99.5..100.0).contains(&nearly) => ">99".to_owned(),
+        share => format!("{share:.0}"),
+    };
+    format!("{text}\u{a0}%")
+}
+
+#[cfg(test)]
+mod tests {
+    use iostrata_core::op::Gap;
+    use iostrata_core::trace::{Basis, FileKind, Severity, Synced};
+
+    use super::super::fixture::{by_ptrace, call, empty, finding, full, input};
+    use super::*;
+
+    fn said(result: &TraceResult) -> String {
+        let summed = summed(result);
+        assert_eq!(summed.warnings, Vec::<String>::new());
+        summed.sentence.replace('\u{a0}', " ")
+    }
+
+    /// One thread that spent 2.9 of 4.2 s in syncs of a journal.
+    fn syncing() -> TraceResult {
+        let mut result = full();
+        result.threads = 1;
+        result.findings[0].evidence[0].call = Some("fsync".to_owned());
+        result
+    }
+
+    #[test]
+    fn the_worst_finding_is_one_sentence() {
+        let mut result = syncing();
+        assert_eq!(
+            said(&result),
+            "69 % of 4.20 s was 903 fsync calls on data/orders.db-journal; let several records \
+             share one sync (SQLite: many statements in one transaction): saves about 2.50 s."
+        );
+        result.findings[0].saving_basis = Some(Basis::Computed);
+        result.findings[0].confidence = Confidence::Likely;
+        assert!(said(&result).ends_with(": saves at most 2.50 s (likely)."));
+        // It is about some of all syncs.
+        result.files[2].syncs = Synced {
+            count: 97,
+            time_s: 0.5,
+        };
+        assert!(said(&result).starts_with(
+            "81 % of 4.20 s was 1,000 syncs of 2 files, 2.90 s of it 903 fsync calls on \
+             data/orders.db-journal; let"
+        ));
+        assert!(said(&result).ends_with(": saves at most 2.50 s of that (likely)."));
+        result.files[2].syncs = Synced::default();
+        // The calls are not what it cost.
+        result.findings[0].evidence[0].call = Some("write".to_owned());
+        result.findings[0].cost_s = Some(2.1);
+        assert!(said(&result).starts_with(
+            "50 % of 4.20 s went to data/orders.db-journal (903 fsyncs, one for each write); let"
+        ));
+        result.findings[0].file = None;
+        assert!(said(&result).starts_with("50 % of 4.20 s: 903 fsyncs, one for each write; let"));
+        result.findings[0].saving_s = Some(4.3);
+        assert!(
+            !said(&result).contains("saves"),
+            "no more than the run took"
+        );
+    }
+
+    #[test]
+    fn threads_have_sums_and_no_share() {
+        assert_eq!(
+            said(&full()),
+            "In a run of 4.20 s, all threads together spent 2.90 s on data/orders.db-journal (903 \
+             fsyncs, one for each write); let several records share one sync (SQLite: many \
+             statements in one transaction): saves about 2.50 s."
+        );
+    }
+
+    #[test]
+    fn ptrace_is_named_where_times_are() {
+        assert!(said(&by_ptrace()).ends_with("(timed under ptrace, which slows every call)."));
+    }
+
+    #[test]
+    fn a_fault_says_what_a_crash_does() {
+        let mut result = full();
+        result.findings.remove(0);
+        assert_eq!(
+            said(&result),
+            "A crash can lose data: config.json: a crash can leave it empty; call fsync before \
+             rename (likely)."
+        );
+    }
+
+    #[test]
+    fn without_a_finding_it_is_where_the_time_went() {
+        let mut result = empty();
+        result.wall_s = 2.1;
+        assert_eq!(said(&result), "No file I/O in 2.10 s.");
+        result.evidence.on_cpu_s = Some(2.0);
+        result.syscalls = vec![call("read", 9, 4096, 0.0625, 0.03125)];
+        assert_eq!(said(&result), "No file I/O: 94 % of 2.10 s was on CPU.");
+        result.files = vec![input("/srv/app/in", 1 << 20)];
+        assert_eq!(
+            said(&result),
+            "94 % of 2.10 s was on CPU: file I/O, which took 62.5 ms, is not the bottleneck."
+        );
+        result.syscalls = vec![call("read", 9, 4096, 1.9, 1.8)];
+        result.evidence.on_cpu_s = Some(0.2);
+        assert_eq!(
+            said(&result),
+            "90 % of 2.10 s was file I/O; no rule found a way to shorten it."
+        );
+        let mut little = finding("small-reads", Severity::Low, "/srv/app/in");
+        little.saving_s = Some(0.1);
+        result.findings = vec![little];
+        assert_eq!(
+            said(&result),
+            "90 % of 2.10 s was file I/O; the best advice (small-reads: read through a buffer of 64 \
+             KiB) saves 100 ms."
+        );
+        // The same read, of a pipe.
+        result.findings.clear();
+        result.files[0].kind = FileKind::Pipe;
+        result.files[0].calls[0].row = call("read", 9, 4096, 1.9, 1.8);
+        assert_eq!(
+            said(&result),
+            "No file I/O: 86 % of 2.10 s was spent waiting (timers, locks, children, pipes or \
+             sockets)."
+        );
+        result.threads = 3;
+        result.files[0].kind = FileKind::Regular;
+        assert_eq!(
+            said(&result),
+            "In a run of 2.10 s, all threads together spent 1.90 s in file I/O and 100 ms on CPU \
+             outside it."
+        );
+    }
+
+    #[test]
+    fn losses_and_parts_of_runs_are_warnings() {
+        let mut result = full();
+        result.lost_events = 1;
+        result.missing = vec![Gap::new("findings", "the run was not seen whole")];
+        assert_eq!(
+            summed(&result).warnings,
+            [
+                "1 event lost: counts may be too low by as many",
+                "incomplete: the run was not seen whole; no findings are given"
+            ]
+        );
+        result.evidence.syscalls = None;
+        result.syscalls.clear();
+        result.findings.clear();
+        assert_eq!(
+            summed(&result).sentence.replace('\u{a0}', " "),
+            "Its calls were not seen in 4.20 s: nothing can be said about its file I/O."
+        );
+    }
+
+    #[test]
+    fn shares_of_what_is_neither_are_neither_0_nor_100() {
+        let shown = [0.0, 0.004, 0.5, 0.9951, 1.0].map(percent);
+        assert_eq!(
+            shown,
+            ["0", "<1", "50", ">99", "100"].map(|it| format!("{it}\u{a0}%"))
+        );
+    }
+}
