@@ -6,7 +6,8 @@ use iostrata_core::bytes::{exact, grouped};
 use iostrata_core::copy::CopyRow;
 use iostrata_core::evidence::Evidence;
 use iostrata_core::lab::{
-    Case, Experiment, ExperimentResult, Interference, MeasuredTarget, OwnCost, Row,
+    Case, Experiment, ExperimentResult, Interference, MeasuredTarget, OwnCost, Row, machine_of,
+    target_of,
 };
 use iostrata_core::page_cache::{PageCacheRow, Parse};
 use iostrata_core::sync::SyncRow;
@@ -86,7 +87,10 @@ impl<'a> Whole<'a> {
 pub(crate) struct Facts<'a> {
     pub(crate) number: usize,
     case: &'a dyn Cased,
+    /// The target as its machine's own result names it.
     pub(crate) target: &'a str,
+    /// The machine, in a result of several.
+    pub(crate) machine: Option<&'a str>,
     pub(crate) timing: Option<&'a Timing>,
     pub(crate) evidence: &'a Evidence,
     pub(crate) interference: &'a Interference,
@@ -118,7 +122,8 @@ impl<'a> Facts<'a> {
         Self {
             number,
             case: row,
-            target: &row.target,
+            target: target_of(&row.target),
+            machine: machine_of(&row.target),
             timing: row.timing.as_ref(),
             evidence: &row.evidence,
             interference: &row.interference,

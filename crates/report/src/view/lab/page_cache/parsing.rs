@@ -1,12 +1,14 @@
 //! Parser against cache.
 
 use iostrata_core::bytes::exact;
+use iostrata_core::lab::{machine_of, target_of};
 use iostrata_core::page_cache::{MATTERS_SHARE, PageCacheResult, ParseLine};
 
 use super::View;
 use crate::fields::{Fields, Quantity};
 use crate::format::{self, number, rate};
 use crate::view::cell::Cell;
+use crate::view::lab::view::machines;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
 
@@ -44,7 +46,7 @@ pub(super) fn draw(
 ) {
     let lines = result.own.parsing.iter();
     let lines: Vec<&ParseLine> = lines
-        .filter(|line| targets.contains(&line.target.as_str()))
+        .filter(|line| targets.contains(&target_of(&line.target)))
         .collect();
     if lines.is_empty() {
         return;
@@ -56,9 +58,10 @@ pub(super) fn draw(
     if targets.len() > 1 {
         columns.push(Column::label(
             "on",
-            lines.iter().map(|line| line.target.as_str()),
+            lines.iter().map(|line| target_of(&line.target)),
         ));
     }
+    columns.extend(machines(lines.iter().map(|line| machine_of(&line.target))));
     columns.extend(fields().columns(&[PARSING], &lines));
     let table = Table::new(0, columns).named("parser against cache");
     view.draw(page, "reading and parsing", table);
