@@ -7,7 +7,7 @@ use iostrata_core::lab::target_of;
 use iostrata_core::timing::Timing;
 
 use super::Extent;
-use crate::fields::{Fields, lab as tables};
+use crate::fields::{Fields, Group};
 use crate::lab::{Facts, Named, Whole};
 use crate::view::cell::Cell;
 use crate::view::page::Page;
@@ -177,11 +177,11 @@ impl<'a, R: Named> View<'a, R> {
         self.all.len() - self.shown.len()
     }
 
-    /// What the fields of rows show in some tables, one after the other.
-    pub(super) fn columns(&self, tables: &[&str], rows: &[Numbered<'a, R>]) -> Vec<Column> {
+    /// Some groups of the fields' columns, one after the other.
+    pub(super) fn columns(&self, groups: &[Group], rows: &[Numbered<'a, R>]) -> Vec<Column> {
         let rows: Vec<&R> = rows.iter().map(|row| row.row).collect();
-        let columns = tables.iter();
-        let columns = columns.flat_map(|table| self.fields.columns(&[*table], &rows));
+        let columns = groups.iter();
+        let columns = columns.flat_map(|group| self.fields.columns(&[*group], &rows));
         columns.collect()
     }
 
@@ -191,17 +191,17 @@ impl<'a, R: Named> View<'a, R> {
         head: &str,
         rows: &[Numbered<'a, R>],
         own: impl IntoIterator<Item = Column>,
-        tables: &[&str],
+        groups: &[Group],
     ) -> Table {
         let mut columns = names(head, rows);
         columns.extend(own);
-        columns.extend(self.columns(tables, rows));
+        columns.extend(self.columns(groups, rows));
         Table::new(0, columns)
     }
 
     /// The table of what the kernel and the device did.
     pub(super) fn counts(&self, head: &str, rows: &[Numbered<'a, R>]) -> Table {
-        let parts = [tables::COUNTS, tables::SHARED, tables::UNPAID];
+        let parts = [Group::Counts, Group::Shared, Group::Unpaid];
         self.table(head, rows, [], &parts)
     }
 

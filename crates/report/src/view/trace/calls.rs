@@ -4,7 +4,8 @@ use iostrata_core::bytes::grouped;
 use iostrata_core::trace::CallRow;
 
 use super::{View, sites};
-use crate::fields::trace::{CALLS, call};
+use crate::fields::Group;
+use crate::fields::trace::call;
 use crate::view::cell::Cell;
 use crate::view::page::Page;
 use crate::view::table::{Column, LeftOut, Table};
@@ -63,6 +64,6 @@ fn table(head: &str, indent: usize, calls: &[&CallRow]) -> Table {
         head,
         calls.iter().map(|call| call.name.as_str()),
     )];
-    columns.extend(call().columns(&[CALLS], calls));
+    columns.extend(call().columns(&[Group::Calls], calls));
     Table::new(indent, columns)
 }

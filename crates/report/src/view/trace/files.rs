@@ -4,7 +4,8 @@ use iostrata_core::bytes::grouped;
 use iostrata_core::trace::{FileRow, NotFound, TraceResult};
 
 use super::View;
-use crate::fields::trace::{ABOVE, ABOVE_IN_FULL, BELOW, BELOW_IN_FULL, PAGES, file};
+use crate::fields::Group;
+use crate::fields::trace::{PAGES, file};
 use crate::format::ending;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, LeftOut, Table};
@@ -29,7 +30,7 @@ pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
         let room = page.width() / SHARE;
         let paths = shown.iter().map(|file| ending(view.path(&file.path), room));
         let mut columns = vec![Column::label("files", paths)];
-        columns.extend(file().columns(&[ABOVE, BELOW], &shown));
+        columns.extend(file().columns(&[Group::Above, Group::Below], &shown));
         let left_out = Table::new(0, columns).draw(page);
         let hidden = result.files.len() - shown.len();
         page.and_more(0, hidden, "", "--files shows all");
@@ -75,7 +76,15 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     let text = format!("all files: {}", grouped(files.len() as u64));
     page.heading("files", &text);
     let mut columns = vec![paths(view, &files, page.width() / WIDE_SHARE)];
-    columns.extend(file().columns(&[ABOVE, ABOVE_IN_FULL, BELOW, BELOW_IN_FULL], &files));
+    columns.extend(file().columns(
+        &[
+            Group::Above,
+            Group::AboveInFull,
+            Group::Below,
+            Group::BelowInFull,
+        ],
+        &files,
+    ));
     let whole = Table::new(0, columns).named("every file");
     let mut left_out = if whole.fits(page.width()) {
         vec![whole.draw(page)]
@@ -94,7 +103,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
 fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileRow>) -> Vec<LeftOut> {
     let room = page.width() / SHARE;
     let mut columns = vec![paths(view, &files, room)];
-    columns.extend(file().columns(&[ABOVE, ABOVE_IN_FULL], &files));
+    columns.extend(file().columns(&[Group::Above, Group::AboveInFull], &files));
     let mut left_out = vec![Table::new(0, columns).draw(page)];
     let files: Vec<&FileRow> = files.into_iter().filter(|file| moved(file)).collect();
     if !files.is_empty() {
@@ -103,7 +112,7 @@ fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileRow>) -> Vec<LeftOut
             "below the calls: pages of the cache, bytes of the device",
         );
         let mut columns = vec![paths(view, &files, room)];
-        columns.extend(file().columns(&[BELOW, BELOW_IN_FULL], &files));
+        columns.extend(file().columns(&[Group::Below, Group::BelowInFull], &files));
         left_out.push(Table::new(0, columns).draw(page));
     }
     left_out

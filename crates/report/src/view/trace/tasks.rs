@@ -4,7 +4,8 @@ use iostrata_core::bytes::grouped;
 use iostrata_core::trace::{TaskRow, by_process};
 
 use super::{By, View};
-use crate::fields::trace::{NAME, PROCESS, TASK, THREAD, task};
+use crate::fields::Group;
+use crate::fields::trace::task;
 use crate::view::page::Page;
 use crate::view::table::{LeftOut, Table};
 
@@ -22,9 +23,9 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>, by: By) -> LeftOut {
         format!("all {noun}: {}", grouped(listed))
     };
     page.heading(noun, &text);
-    let parts: &[&str] = match by {
-        By::Process => &[PROCESS, NAME, TASK],
-        By::Thread => &[PROCESS, THREAD, NAME, TASK],
+    let parts: &[Group] = match by {
+        By::Process => &[Group::Process, Group::Name, Group::Task],
+        By::Thread => &[Group::Process, Group::Thread, Group::Name, Group::Task],
     };
     let (rows, fields): (Vec<&TaskRow>, _) = (rows.iter().collect(), task());
     let columns = parts
