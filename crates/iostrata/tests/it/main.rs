@@ -12,6 +12,7 @@ mod granted;
 mod html;
 mod interruption;
 mod kernels;
+mod merge;
 mod names;
 mod output;
 mod page_cache;
