@@ -1,6 +1,8 @@
 //! Results of several machines, merged: every row knows its machine and is judged among the rows
 //! of that machine alone.
 
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -31,9 +33,9 @@ fn other() -> LabResult {
             }
             Experiment::Sync(one) => {
                 slow_down(one.rows.iter_mut().map(|row| &mut row.row.timing));
-                one.own.projections.iter_mut().for_each(|projection| {
+                for projection in &mut one.own.projections {
                     projection.error = projection.error.map(|error| error + 2.0);
-                });
+                }
             }
             Experiment::Atime(one) => {
                 for probe in &mut one.own.relatime {

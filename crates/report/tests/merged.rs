@@ -75,7 +75,6 @@ fn each_machine_is_described_and_answers_for_itself() {
     assert!(cited.contains("[rows 41–43]"), "{cited:.400}");
 }
 
-/// A line of a page names no row of another machine, whatever it shows.
 #[test]
 fn all_tables_of_a_page_are_drawn() {
     let (text, result) = (drawn(true), merged());
@@ -84,7 +83,7 @@ fn all_tables_of_a_page_are_drawn() {
         result: Drawn::Lab(&result),
     };
     let html = page(&[titled]);
-    assert!(html.contains("<th scope=\"col\">machine</th>") || html.contains(">machine<"));
+    assert!(html.contains(">machine<"));
     for id in ["web1", "web2"] {
         assert!(html.matches(id).count() > 200);
         assert!(text.matches(id).count() > 200);
@@ -112,10 +111,9 @@ fn csv(table: export::Table<'_>) -> Vec<Vec<String>> {
 fn exported_rows_have_their_machine() {
     let result = merged();
     let results = [(1, &result)];
-    let tables = export::lab::tables(&results);
     for name in ["rows", "targets", "sync_seconds"] {
-        let tables = export::lab::tables(&results).into_iter();
-        let table = tables.filter(|table| table.name() == name).next().unwrap();
+        let mut tables = export::lab::tables(&results).into_iter();
+        let table = tables.find(|table| table.name() == name).unwrap();
         let rows = csv(table);
         let of = |machine: &str| rows.iter().filter(|row| row[2] == machine).count();
         assert!(of("web1") > 0, "{name}: {rows:?}");
@@ -125,7 +123,6 @@ fn exported_rows_have_their_machine() {
         );
         assert!(rows.iter().all(|row| !row[1].contains('@')), "{name}");
     }
-    drop(tables);
     let source = Source {
         number: 1,
         path: Path::new("both.json"),

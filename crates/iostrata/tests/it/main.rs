@@ -7,6 +7,7 @@ mod cache;
 mod compare;
 mod copying;
 mod directories;
+mod emptied;
 mod exports;
 mod granted;
 mod html;

@@ -87,18 +87,18 @@ impl<'a> Found<'a> {
         ];
         claims
             .chain(rules)
-            .map(|answer| self.cited(answer?))
+            .map(|answer| Some(self.cited(answer?)))
             .collect()
     }
 
     /// With the ids of its rows, and its machine.
-    fn cited(&self, mut answer: Answer) -> Option<Answer> {
+    fn cited(&self, mut answer: Answer) -> Answer {
         answer.cite(|cited| {
             let mut touches = self.touches.iter();
             Some(touches.find(|(number, _)| *number == cited)?.1.row.id())
         });
         answer.machine = self.machine.map(str::to_owned);
-        Some(answer)
+        answer
     }
 }
 

@@ -70,7 +70,9 @@ impl Stamped for Parsing {
     fn put_on(&mut self, stamp: &Stamp<'_>) {
         for line in &mut self.parsing {
             stamp.target(&mut line.target);
-            line.rows.iter_mut().for_each(|row| stamp.number(row));
+            for row in &mut line.rows {
+                stamp.number(row);
+            }
         }
     }
 }
@@ -108,7 +110,9 @@ impl Stamped for Rules {
         }
         for comparison in &mut self.comparisons {
             stamp.target(&mut comparison.target);
-            comparison.rows.iter_mut().for_each(|row| stamp.number(row));
+            for row in &mut comparison.rows {
+                stamp.number(row);
+            }
         }
     }
 }
