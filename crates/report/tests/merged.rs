@@ -13,7 +13,7 @@ fn merged() -> LabResult {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/quick.json");
     let ours: LabResult = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let mut theirs = ours.clone();
-    theirs.environment.kernel = "6.12.0".to_owned();
+    "6.12.0".clone_into(&mut theirs.environment.kernel);
     theirs.environment.cpus = 64;
     let inputs = [("a.json", "web1", &ours), ("b.json", "web2", &theirs)];
     let inputs = inputs.map(|(file, machine, result)| Input {
