@@ -22,7 +22,7 @@ fn quick() -> LabResult {
 /// row, and whatever moved an access time does not.
 fn other() -> LabResult {
     let mut result = quick();
-    result.environment.kernel = "6.12.0".to_owned();
+    "6.12.0".clone_into(&mut result.environment.kernel);
     for experiment in &mut result.experiments {
         match experiment {
             Experiment::Buffering(one) => {
