@@ -290,6 +290,17 @@ static __always_inline bool is_changing(__u32 command)
 	return command == F_SETFL || command == FS_IOC_SETFLAGS || command == FS_IOC_FSSETXATTR;
 }
 
+/* Whether a call that opened a file has cut its contents off: fs/open.c (do_dentry_open) keeps no
+ * O_TRUNC in the flags of the open file. Those of openat2 are in the place of their address. */
+static __always_inline bool empties(struct task_state *state)
+{
+	__u32 nr = state->nr;
+	__u32 style = nr < SYSCALLS ? PATHS[nr] : 0;
+
+	return (state->call & CALL_FD_RETURNED) &&
+	       (state->argument[style == PATH_FIRST ? 1 : 2] & O_TRUNC);
+}
+
 /* Whether the call that ends is a step; most are not. */
 static __always_inline bool is_step(struct task_state *state, __u32 style, __s64 result)
 {
@@ -305,7 +316,8 @@ static __always_inline bool is_step(struct task_state *state, __u32 style, __s64
 		       (state->argument[3] & MAP_SHARED);
 	if (state->call & CALL_COMMAND)
 		return is_changing(state->argument[1]);
-	if (state->call & (CALL_FD_RETURNED | CALL_CLOSES)) /* to read changes nothing */
-		return regular && (state->file_mode & (FMODE_WRITE | FMODE_CREATED));
+	if (state->call & (CALL_FD_RETURNED | CALL_CLOSES)) /* only to read changes nothing */
+		return regular &&
+		       ((state->file_mode & (FMODE_WRITE | FMODE_CREATED)) || empties(state));
 	return 1;
 }

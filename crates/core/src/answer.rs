@@ -64,6 +64,9 @@ pub struct Answer {
     /// The same rows by their ids ([`crate::lab::Row::id`]), which other results have as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub row_ids: Vec<String>,
+    /// The machine whose rows were judged, in a result of several machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
 }
 
 impl Answer {

@@ -149,8 +149,10 @@ fn result() -> LabResult {
     LabResult {
         schema: SCHEMA.into(),
         environment: Environment {
+            machine: None,
             kernel: "6.18.0".into(),
             cpus: 2,
+            cpu_model: None,
             memory_bytes: 8 << 30,
             virtualization: None,
             target: target(),
@@ -158,6 +160,7 @@ fn result() -> LabResult {
             iostrata_version: "0.1.0".into(),
             ways: Vec::new(),
         },
+        parts: Vec::new(),
         experiments: vec![Experiment::Buffering(BufferingResult {
             question: QUESTION.into(),
             targets: vec![MeasuredTarget {
@@ -181,6 +184,7 @@ fn result() -> LabResult {
                 because: "a reason".into(),
                 rows: vec![1, 2],
                 row_ids: vec!["buffering/flush/1/10/host".into(), "another".into()],
+                machine: Some("web1".into()),
             }],
             settings: None,
             caveats: vec!["a caveat".into()],

@@ -39,8 +39,10 @@ pub(crate) fn measured(name: &str, image: bool, storage: Target) -> MeasuredTarg
 /// A machine of two CPUs whose kernel is observed.
 pub(crate) fn environment(kernel: &str, memory_gib: u64, target: Target) -> Environment {
     Environment {
+        machine: None,
         kernel: kernel.to_owned(),
         cpus: 2,
+        cpu_model: None,
         memory_bytes: memory_gib << 30,
         virtualization: None,
         target,
@@ -104,6 +106,7 @@ pub(crate) fn lab(environment: Environment, experiment: Experiment) -> LabResult
     LabResult {
         schema: SCHEMA.to_owned(),
         environment,
+        parts: Vec::new(),
         experiments: vec![experiment],
     }
 }

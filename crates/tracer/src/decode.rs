@@ -12,7 +12,7 @@ use crate::record::attributes;
 /// include/uapi/asm-generic/mman-common.h
 const O_WRONLY: u64 = 0o1;
 const O_CREAT: u64 = 0o100;
-const O_TRUNC: u64 = 0o1000;
+pub(crate) const O_TRUNC: u64 = 0o1000;
 pub(crate) const O_APPEND: u32 = 0o2_000;
 pub(crate) const O_DSYNC: u32 = 0o10_000;
 /// `__O_TMPFILE`

@@ -256,6 +256,9 @@ pub struct RelatimeProbe {
     pub probe: Probe,
     /// Whether the read moved the access time.
     pub atime_changed: bool,
+    /// The machine it was found on, in a result of several machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
 }
 
 /// The result of the experiment. Its rows tell first whether each operation moves an access

@@ -128,6 +128,7 @@ fn relatimes_rule_is_judged_by_its_probes() {
                 filesystem: "ext4".to_owned(),
                 probe,
                 atime_changed: moved != (wrong == Some(probe)),
+                machine: None,
             });
         }
         made.answers = answers(&made);

@@ -45,6 +45,9 @@ pub struct RuntimeBuffer {
     pub overflow_call: Option<String>,
     /// What must be said about the row, such as why the buffer size is unknown.
     pub note: Option<String>,
+    /// The machine it was found on, in a result of several machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
 }
 
 /// The user-space buffer that a runtime's calls show.
@@ -88,6 +91,7 @@ impl RuntimeBuffer {
             buffer_bytes,
             overflow_call,
             note: note.map(str::to_owned),
+            machine: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Sides;
 use crate::bytes;
 use crate::environment::{Backend, Device, Environment, Target};
+use crate::lab::LabResult;
 
 /// Memory that is the same: what the kernel keeps for itself changes with its version.
 const SAME_MEMORY: f64 = 0.02;
@@ -63,11 +64,32 @@ impl Conditions {
         }
     }
 
+    /// Holds the machines of two results against each other, by their names where there are
+    /// several.
+    pub(super) fn results(&mut self, base: &LabResult, new: &LabResult) {
+        let named = |result: &LabResult| {
+            let names = result.parts.iter().map(|part| part.machine.as_str());
+            names.collect::<Vec<_>>().join(", ")
+        };
+        self.hold(Weight::Machine, "machines", named(base), named(new));
+        self.machines(&base.environment, &new.environment);
+        for ours in &base.parts {
+            let mut parts = new.parts.iter();
+            if let Some(theirs) = parts.find(|part| part.machine == ours.machine) {
+                self.machines(&ours.environment, &theirs.environment);
+            }
+        }
+    }
+
     /// Holds the machines against each other, not their storage.
     pub(super) fn machines(&mut self, base: &Environment, new: &Environment) {
         use Weight::{Machine, Note, Settings};
         self.hold(Machine, "kernel", &base.kernel, &new.kernel);
         self.hold(Machine, "CPUs", base.cpus.to_string(), new.cpus.to_string());
+        // Older results do not have it.
+        if let (Some(ours), Some(theirs)) = (&base.cpu_model, &new.cpu_model) {
+            self.hold(Machine, "CPU model", ours, theirs);
+        }
         let (ours, theirs) = (base.memory_bytes as f64, new.memory_bytes as f64);
         if (ours - theirs).abs() > SAME_MEMORY * ours.max(theirs) {
             let (base, new) = (base.memory_bytes, new.memory_bytes);
@@ -131,7 +153,7 @@ fn devices(target: &Target) -> String {
 }
 
 fn device(device: &Device) -> String {
-    let mut words = vec![kind(&device.name).to_owned()];
+    let mut words = vec![device.kind().to_owned()];
     words.extend(device.model.clone());
     let rotational = device.rotational.map(|rotates| {
         if rotates {
@@ -146,12 +168,4 @@ fn device(device: &Device) -> String {
     words.extend(fua.map(str::to_owned));
     words.extend(device.scheduler.clone());
     words.join(", ")
-}
-
-/// Its name; of a loop device without its number, which is the next free one.
-fn kind(name: &str) -> &str {
-    match name.strip_prefix("loop") {
-        Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => "loop",
-        _ => name,
-    }
 }

@@ -302,6 +302,9 @@ pub struct Yardstick {
     pub timing: Timing,
     /// Bytes per second, from the median time; `None` where no bytes are moved.
     pub bytes_per_s: Option<f64>,
+    /// The machine it was found on, in a result of several machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
 }
 
 impl Yardstick {
@@ -314,6 +317,7 @@ impl Yardstick {
             size_bytes,
             bytes_per_s: (size_bytes > 0 && timing.median_s > 0.0).then_some(rate),
             timing,
+            machine: None,
         }
     }
 }

@@ -15,6 +15,7 @@ mod requests;
 mod rows;
 
 use crate::answer::{Answer, Verdict};
+use crate::lab::machines;
 pub(crate) use claim::{Also, By, Claim, Pair, Pick, Times};
 pub(crate) use compared::{Compared, Relation, SAME_WITHIN};
 pub(crate) use requests::{Requests, longer_by_requests};
@@ -53,25 +54,37 @@ impl Missing {
     }
 }
 
-/// Judges claims on every target: the host first, then in their order.
+/// Judges claims on every target: the host first, then in their order. In a result of several
+/// machines each claim is judged on each machine by itself.
 pub(crate) fn answers<R: Judged, X>(
     claims: &[Claim<R, X>],
     mut targets: Vec<TargetRows<'_, R, X>>,
 ) -> Vec<Answer> {
+    let machines = machines(targets.iter().map(TargetRows::machine));
     // Stable: the others keep their order.
     targets.sort_by_key(|target| target.name != HOST);
-    let judged = claims.iter().filter_map(|claim| {
-        let each = targets
-            .iter()
-            .map(|target| (target.name, claim.judge(target)));
-        let mut answer = answer(claim.text, &each.collect::<Vec<_>>())?;
-        answer.cite(|number| {
-            let mut rows = targets.iter().flat_map(|target| &target.rows);
-            Some(rows.find(|row| row.number == number)?.row.row().id())
-        });
-        Some(answer)
+    let judged = claims.iter().flat_map(|claim| {
+        let answers = machines.iter().map(|machine| on(*machine, claim, &targets));
+        answers.collect::<Vec<_>>()
     });
-    judged.collect()
+    judged.flatten().collect()
+}
+
+/// The answer of a machine's targets; `None` when it measured nothing that the claim is about.
+fn on<R: Judged, X>(
+    machine: Option<&str>,
+    claim: &Claim<R, X>,
+    targets: &[TargetRows<'_, R, X>],
+) -> Option<Answer> {
+    let own = || targets.iter().filter(|one| one.machine() == machine);
+    let each = own().map(|target| (target.name, claim.judge(target)));
+    let mut answer = answer(claim.text, &each.collect::<Vec<_>>())?;
+    answer.cite(|number| {
+        let mut rows = own().flat_map(|target| &target.rows);
+        Some(rows.find(|row| row.number == number)?.row.row().id())
+    });
+    answer.machine = machine.map(str::to_owned);
+    Some(answer)
 }
 
 /// Joins what each target, by name, says about a claim. `None` when no target was
@@ -113,6 +126,7 @@ fn answer(claim: &str, judged: &[(&str, Result<Finding, Missing>)]) -> Option<An
         because: parts.join("; "),
         rows,
         row_ids: Vec::new(),
+        machine: None,
     })
 }
 

@@ -4,7 +4,7 @@ use super::{Compared, Missing, Requests};
 use crate::bytes;
 use crate::environment::Device;
 use crate::evidence::{DeviceCounts, Evidence};
-use crate::lab::{Case, MeasuredTarget, Row};
+use crate::lab::{Case, MeasuredTarget, Row, machine_of, target_of};
 
 /// A row that claims can be judged on.
 pub(crate) trait Judged {
@@ -47,6 +47,9 @@ pub(crate) trait Judged {
 
 /// Rows of one target of a result.
 pub(crate) struct TargetRows<'a, R, X> {
+    /// Its name, which in a result of several machines has the machine behind it.
+    pub(crate) key: &'a str,
+    /// Its name on its machine.
     pub(crate) name: &'a str,
     pub(crate) rows: Vec<Numbered<'a, R>>,
     pub(crate) result: &'a X,
@@ -77,31 +80,37 @@ impl<'a, R: Judged, X> TargetRows<'a, R, X> {
     ) -> Vec<Self> {
         let mut targets: Vec<Self> = Vec::new();
         for (number, row) in rows {
-            let name = row.row().target.as_str();
+            let key = row.row().target.as_str();
             let numbered = Numbered {
                 number,
                 row,
-                target: measured.iter().find(|target| target.name == name),
+                target: measured.iter().find(|target| target.name == key),
             };
-            Self::named(&mut targets, name, result).rows.push(numbered);
+            Self::keyed(&mut targets, key, result).rows.push(numbered);
         }
-        for name in names {
-            Self::named(&mut targets, name, result);
+        for key in names {
+            Self::keyed(&mut targets, key, result);
         }
         targets
     }
 
-    fn named<'b>(targets: &'b mut Vec<Self>, name: &'a str, result: &'a X) -> &'b mut Self {
-        let known = targets.iter().position(|target| target.name == name);
+    fn keyed<'b>(targets: &'b mut Vec<Self>, key: &'a str, result: &'a X) -> &'b mut Self {
+        let known = targets.iter().position(|target| target.key == key);
         let place = known.unwrap_or(targets.len());
         if known.is_none() {
             targets.push(Self {
-                name,
+                key,
+                name: target_of(key),
                 rows: Vec::new(),
                 result,
             });
         }
         &mut targets[place]
+    }
+
+    /// The machine, in a result of several.
+    pub(crate) fn machine(&self) -> Option<&'a str> {
+        machine_of(self.key)
     }
 
     /// The row of a kind, whatever its size.

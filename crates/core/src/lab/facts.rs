@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Case, Interference, Row};
+use super::{Case, Interference, Row, machine_of, target_of};
 use crate::evidence::Evidence;
 use crate::timing::Timing;
 
@@ -12,8 +12,10 @@ pub struct Facts<'a> {
     /// 1-based number in its experiment.
     pub number: usize,
     case: &'a dyn Cased,
-    /// Name of the target.
+    /// The target as its machine's own result names it.
     pub target: &'a str,
+    /// The machine, in a result of several.
+    pub machine: Option<&'a str>,
     /// Times; `None` when no run finished.
     pub timing: Option<&'a Timing>,
     /// Counts of the observed run.
@@ -57,7 +59,8 @@ impl<'a> Facts<'a> {
         Self {
             number,
             case: row,
-            target: &row.target,
+            target: target_of(&row.target),
+            machine: machine_of(&row.target),
             timing: row.timing.as_ref(),
             evidence: &row.evidence,
             interference: &row.interference,

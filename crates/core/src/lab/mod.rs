@@ -2,6 +2,8 @@
 
 mod case;
 mod facts;
+mod merge;
+mod place;
 
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
@@ -20,6 +22,9 @@ use crate::sync::SyncResult;
 use crate::timing::Timing;
 pub use case::Case;
 pub use facts::Facts;
+pub use merge::{Input, MergeError, merge};
+pub(crate) use place::machines;
+pub use place::{machine_of, target_of};
 
 /// The schema name written into every lab result.
 pub const SCHEMA: &str = "iostrata.lab/1";
@@ -30,10 +35,33 @@ pub const SCHEMA: &str = "iostrata.lab/1";
 pub struct LabResult {
     /// [`SCHEMA`].
     pub schema: String,
-    /// Machine and storage.
+    /// Machine and storage; those of the first machine where there are several.
     pub environment: Environment,
+    /// The machines whose results were merged into this one; empty in a result of one machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// Experiments in the order they ran.
     pub experiments: Vec<Experiment>,
+}
+
+impl LabResult {
+    /// Machine and storage of each part by its name; without a name of a result of one machine.
+    pub fn environments(&self) -> impl Iterator<Item = (Option<&str>, &Environment)> {
+        let whole = self.parts.is_empty().then_some((None, &self.environment));
+        let parts = self.parts.iter();
+        let parts = parts.map(|part| (Some(part.machine.as_str()), &part.environment));
+        whole.into_iter().chain(parts)
+    }
+}
+
+/// One machine of a merged result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Part {
+    /// What its rows, targets and answers name it by.
+    pub machine: String,
+    /// Machine and storage.
+    pub environment: Environment,
 }
 
 /// One experiment's result, told apart by `id`.
@@ -212,7 +240,8 @@ impl<R, O, M> ExperimentResult<R, O, M> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct MeasuredTarget {
-    /// Name used in rows: `host`, `ext4`, `xfs` ...
+    /// Name used in rows: `host`, `ext4`, `xfs` ..., and `host@web1` in a result of several
+    /// machines.
     pub name: String,
     /// Whether iostrata made it, on a loop device that nobody else uses.
     pub image: bool,
@@ -248,8 +277,9 @@ pub struct Row<C> {
 
 impl<C: Case> Row<C> {
     /// `sync/fsync/append/1024/1/ext4`: the experiment, the values of the case in their order,
-    /// and the target. It is the same in every run and on every machine. Rows that were found in
-    /// another state than they were asked for may share it with others.
+    /// and the target. It is the same in every run and on every machine; in a result of several
+    /// machines the machine stands behind it, `sync/fsync/append/1024/1/ext4@web1`. Rows that were
+    /// found in another state than they were asked for may share it with others.
     pub fn id(&self) -> String {
         let mut parts = vec![C::EXPERIMENT.to_owned()];
         // Cases are structures of names and numbers, which all can be written as JSON.
@@ -264,13 +294,17 @@ impl<C: Case> Row<C> {
     }
 }
 
-/// With its id, which follows from the rest and is not read back.
+/// With its id and machine, which follow from the rest and are not read back.
 impl<C: Case> Serialize for Row<C> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut row = serializer.serialize_struct("Row", 7)?;
+        let mut row = serializer.serialize_struct("Row", 8)?;
         row.serialize_field("id", &self.id())?;
         row.serialize_field("case", &self.case)?;
         row.serialize_field("target", &self.target)?;
+        match machine_of(&self.target) {
+            Some(machine) => row.serialize_field("machine", machine)?,
+            None => row.skip_field("machine")?,
+        }
         row.serialize_field("timing", &self.timing)?;
         row.serialize_field("evidence", &self.evidence)?;
         row.serialize_field("interference", &self.interference)?;

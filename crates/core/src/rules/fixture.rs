@@ -120,8 +120,10 @@ pub(super) fn the_only(drafts: Vec<Draft>) -> Draft {
 
 fn environment() -> Environment {
     Environment {
+        machine: None,
         kernel: "6.18.0".to_owned(),
         cpus: 2,
+        cpu_model: None,
         memory_bytes: 4 << 30,
         virtualization: None,
         target: Target {

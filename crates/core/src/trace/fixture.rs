@@ -9,8 +9,10 @@ pub(crate) fn result() -> TraceResult {
     TraceResult {
         schema: SCHEMA.to_owned(),
         environment: Environment {
+            machine: None,
             kernel: "6.18.0".to_owned(),
             cpus: 2,
+            cpu_model: None,
             memory_bytes: 24 << 30,
             virtualization: None,
             target: Target {

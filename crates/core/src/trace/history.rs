@@ -131,7 +131,7 @@ pub enum Naming {
 pub struct FileHistory {
     /// Whether the run created it.
     pub created: bool,
-    /// Opened for writing.
+    /// Opened for writing, or to be emptied.
     pub opened_to_write: u64,
     /// Opened with `O_TRUNC`, or cut to zero, though it existed before this and may have
     /// had contents on disk.

@@ -9,6 +9,7 @@ mod exports;
 mod html;
 mod lab;
 mod limits;
+mod merge;
 mod rebuild;
 mod report;
 mod shell;
@@ -28,6 +29,7 @@ pub(crate) use exports::Exports;
 pub(crate) use html::Html;
 pub(crate) use lab::{ExperimentName, Lab, TargetName};
 pub(crate) use limits::LogLimits;
+pub(crate) use merge::Merge;
 pub(crate) use rebuild::Rebuild;
 pub(crate) use report::Report;
 pub(crate) use shell::{Completions, ManPages, Shell};
@@ -95,6 +97,8 @@ pub(crate) enum Command {
     Rebuild(Rebuild),
     /// Compare two saved results, and say "no difference" where there is none
     Compare(Compare),
+    /// Merge lab results of several machines into one, and judge them again
+    Merge(Merge),
     /// Print the page of an experiment, a rule or a term; without a name, list them
     Explain(Explain),
     /// Print what makes a shell complete commands, options and names
@@ -112,6 +116,7 @@ impl Command {
             Self::Doctor(_)
             | Self::Report(_)
             | Self::Compare(_)
+            | Self::Merge(_)
             | Self::Explain(_)
             | Self::Completions(_)
             | Self::Man(_) => true,

@@ -9,6 +9,7 @@ mod glossary;
 mod html;
 mod lab;
 mod man;
+mod merge;
 mod rebuild;
 mod report;
 mod trace;
@@ -36,6 +37,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Report(options) => report::run(&options),
         Command::Rebuild(options) => rebuild::run(&options),
         Command::Compare(options) => return compare::run(&options),
+        Command::Merge(options) => merge::run(&options),
         Command::Explain(options) => explain::run(&options),
         Command::Completions(options) => completions::run(&options),
         Command::Man(options) => man::run(&options),

@@ -53,6 +53,7 @@ fn help_of_the_program() {
       report       Draw saved results again, or export them as tables and metrics
       rebuild      Make the files of an operation log again, beneath a directory
       compare      Compare two saved results, and say "no difference" where there is none
+      merge        Merge lab results of several machines into one, and judge them again
       explain      Print the page of an experiment, a rule or a term; without a name, list them
       completions  Print what makes a shell complete commands, options and names
       man          Print the manual page, or write those of all commands

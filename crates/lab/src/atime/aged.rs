@@ -51,6 +51,7 @@ pub(super) fn probes(
         probes.push(RelatimeProbe {
             filesystem: "ext4".to_owned(),
             probe,
+            machine: None,
             atime_changed: after.accessed != before.accessed,
         });
     }

@@ -137,6 +137,7 @@ fn probes(target: &Target, tree: &Tree) -> Result<Vec<RelatimeProbe>, LabError> 
             Ok(RelatimeProbe {
                 filesystem: target.storage.filesystem.clone(),
                 probe,
+                machine: None,
                 atime_changed,
             })
         })

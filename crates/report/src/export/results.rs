@@ -74,8 +74,10 @@ fn environment<'a>() -> Fields<'a, &'a Environment> {
         .text("iostrata_version", |environment| {
             &environment.iostrata_version
         })
+        .made_text("machine", |environment| Some(environment.machine_label()))
         .text("kernel", |environment| &environment.kernel)
         .count("cpus", |environment| u64::from(environment.cpus))
+        .maybe_text("cpu_model", |environment| environment.cpu_model.as_deref())
         .count("memory_bytes", |environment| environment.memory_bytes)
         .maybe_text("virtualization", |environment| {
             environment.virtualization.as_deref()

@@ -10,30 +10,15 @@ use iostrata_core::evidence::CallCount;
 use iostrata_core::page_cache::{PageCacheRow, Percentiles};
 use iostrata_core::sync::{Bucket, Latency, PerSync, Second, SyncRow};
 
-use super::{Fields, Quantity};
+use super::{Fields, Group, Quantity};
 use crate::format::{number, rate};
 use crate::view::cell::Cell;
 use crate::view::page::GLUE;
 
-/// The first table of each row's figures: times and rates.
-pub(crate) const TIMES: &str = "times";
-/// The second: what the kernel and the device did.
-pub(crate) const COUNTS: &str = "counts";
-/// The same case on every file system: what stands before [`SHARED`] ...
-pub(crate) const COMPARED: &str = "compared";
-/// ... what stands there as well as in the second table ...
-pub(crate) const SHARED: &str = "shared";
-/// ... and what stands behind it.
-pub(crate) const COST: &str = "cost";
-/// Percentiles of the single operations.
-pub(crate) const LATENCIES: &str = "latencies";
-/// What stands behind [`SHARED`] in the second table.
-pub(crate) const UNPAID: &str = "unpaid";
-
 pub(crate) fn buffering<'a>() -> Fields<'a, &'a BufferingRow> {
     Fields::<&'a BufferingRow>::new()
         .within("per_write_", per_write(), |row| Some(&row.per_write))
-        .words(TIMES, "system calls", |row| {
+        .words(Group::Times, "system calls", |row| {
             Cell::seen(row.row.evidence.syscalls.as_ref(), calls)
         })
         .within("memory_before_", memory(), |row| {
@@ -48,15 +33,15 @@ fn per_write<'a>() -> Fields<'a, &'a PerWrite> {
     use Quantity::{Figure, Microseconds, Rate, Times};
     let before = Fields::<&'a PerWrite>::new()
         .real("real_s", |each| each.real_s)
-        .shown(COST, "real µs", Microseconds)
+        .shown(Group::Cost, "real µs", Microseconds)
         .real("writes_per_s", |each| each.writes_per_s)
-        .shown(TIMES, "writes/s", Figure)
+        .shown(Group::Times, "writes/s", Figure)
         .rank(2)
         .real("bytes_per_syscall", |each| each.bytes_per_syscall)
-        .shown(TIMES, "B/call", Rate)
+        .shown(Group::Times, "B/call", Rate)
         .rank(3)
         .real("dirtied_pages", |each| each.dirtied_pages)
-        .shown(COUNTS, "pages", Rate)
+        .shown(Group::Counts, "pages", Rate)
         .rank(2);
     by_cause(
         before,
@@ -70,12 +55,12 @@ fn per_write<'a>() -> Fields<'a, &'a PerWrite> {
         ],
     )
     .real("device_bytes", |each| each.device_bytes)
-    .shown(SHARED, "device B", Figure)
+    .shown(Group::Shared, "device B", Figure)
     .rank(3)
     .real("amplification", |each| each.amplification)
-    .shown(SHARED, "bytes ×", Times)
+    .shown(Group::Shared, "bytes ×", Times)
     .real("unpaid_bytes", |each| each.unpaid_bytes)
-    .shown(UNPAID, "unpaid B", Figure)
+    .shown(Group::Unpaid, "unpaid B", Figure)
     .rank(1)
 }
 
@@ -92,12 +77,7 @@ fn by_cause<'a, T>(
         .zip(each)
         .fold(before, |fields, (cause, pick)| {
             let fields = fields.real(cause, move |row| pick(row));
-            let fields = fields.shown(SHARED, cause, Quantity::Rate);
-            match cause {
-                // The usual case is that every cause is known.
-                "unknown" => fields.unusual(),
-                _ => fields,
-            }
+            usual_unless_unknown(fields.shown(Group::Shared, cause, Quantity::Rate), cause)
         })
 }
 
@@ -143,7 +123,7 @@ pub(crate) fn page_cache<'a>() -> Fields<'a, &'a PageCacheRow> {
         .count("read_bytes", |row| row.read_bytes)
         .count("storage_read_bytes", |row| row.storage_read_bytes)
         .real("bytes_per_s", |row| row.figures.bytes_per_s)
-        .shown(TIMES, "MiB/s", MebibytesPerSecond)
+        .shown(Group::Times, "MiB/s", MebibytesPerSecond)
         .rank(3)
         .real("resident_before_share", |row| {
             row.figures.resident_before_share
@@ -151,41 +131,41 @@ pub(crate) fn page_cache<'a>() -> Fields<'a, &'a PageCacheRow> {
         .real("resident_after_share", |row| {
             row.figures.resident_after_share
         })
-        .words(TIMES, "cached %", |row| {
+        .words(Group::Times, "cached %", |row| {
             Cell::seen(cached(row), |text| text)
         })
         .count("", |row| {
             Some(row.row.evidence.device.as_ref()?.reads.count)
         })
-        .shown(TIMES, "device", Count)
+        .shown(Group::Times, "device", Count)
         .count("", |row| row.device_read_bytes())
-        .shown(TIMES, "MiB", Mebibytes)
+        .shown(Group::Times, "MiB", Mebibytes)
         .count("", |row| row.row.evidence.cache.missed_pages)
-        .shown(TIMES, "waited", Count)
+        .shown(Group::Times, "waited", Count)
         .rank(2)
         .count("", |row| row.row.evidence.cache.prefetched_pages)
-        .shown(TIMES, "ahead", Count)
+        .shown(Group::Times, "ahead", Count)
         .rank(2)
         .real("copy_estimate_s", |row| row.figures.spent.copy_estimate_s)
-        .shown(COUNTS, "≈ copy", Microseconds)
+        .shown(Group::Counts, "≈ copy", Microseconds)
         .real("faults_estimate_s", |row| {
             row.figures.spent.faults_estimate_s
         })
-        .shown(COUNTS, "≈ faults", Microseconds)
+        .shown(Group::Counts, "≈ faults", Microseconds)
         .real("fault_s", |row| row.figures.spent.fault_s)
         .real("spent_blocked_s", |row| row.figures.spent.blocked_s)
-        .shown(COUNTS, "blocked", Microseconds)
+        .shown(Group::Counts, "blocked", Microseconds)
         .real("", |row| row.row.evidence.on_cpu_s)
-        .shown(COUNTS, "on CPU", Microseconds)
+        .shown(Group::Counts, "on CPU", Microseconds)
         .real("", |row| Some(row.memory_copy.as_ref()?.median_s))
-        .shown(COUNTS, "memory copy", Microseconds)
+        .shown(Group::Counts, "memory copy", Microseconds)
         .rank(1)
         .count("", |row| row.row.evidence.faults.minor)
-        .shown(COUNTS, "minor faults", Count)
+        .shown(Group::Counts, "minor faults", Count)
         .count("", |row| row.row.evidence.faults.major)
-        .shown(COUNTS, "major", Count)
+        .shown(Group::Counts, "major", Count)
         .count("", |row| Some(row.latency_s?.count))
-        .shown(LATENCIES, "reads", Count)
+        .shown(Group::Latencies, "reads", Count)
         .within("latency_", percentiles(), |row| row.latency_s.as_ref())
 }
 
@@ -202,15 +182,15 @@ fn percentiles<'a>() -> Fields<'a, &'a Percentiles> {
     use Quantity::Microseconds;
     Fields::<&'a Percentiles>::new()
         .real("p50_s", |latency| latency.p50)
-        .shown(LATENCIES, "p50", Microseconds)
+        .shown(Group::Latencies, "p50", Microseconds)
         .real("p90_s", |latency| latency.p90)
-        .shown(LATENCIES, "p90", Microseconds)
+        .shown(Group::Latencies, "p90", Microseconds)
         .real("p99_s", |latency| latency.p99)
-        .shown(LATENCIES, "p99", Microseconds)
+        .shown(Group::Latencies, "p99", Microseconds)
         .real("p999_s", |latency| latency.p999)
-        .shown(LATENCIES, "p99.9", Microseconds)
+        .shown(Group::Latencies, "p99.9", Microseconds)
         .real("max_s", |latency| latency.max)
-        .shown(LATENCIES, "max", Microseconds)
+        .shown(Group::Latencies, "max", Microseconds)
         .count("count", |latency| latency.count)
 }
 
@@ -219,9 +199,9 @@ pub(crate) fn sync<'a>() -> Fields<'a, &'a SyncRow> {
     Fields::<&'a SyncRow>::new()
         .count("syncs_per_run", |row| row.syncs_per_run)
         .real("syncs_per_s", |row| row.syncs_per_s)
-        .shown(TIMES, "syncs/s", Figure)
-        .shown(COMPARED, "syncs/s", Figure)
-        .words(TIMES, "95 %", |row| rates(row))
+        .shown(Group::Times, "syncs/s", Figure)
+        .shown(Group::Compared, "syncs/s", Figure)
+        .words(Group::Times, "95 %", |row| rates(row))
         .rank(1)
         .real("syncs_low_per_s", |row| Some(row.syncs_per_s_interval?.0))
         .real("syncs_high_per_s", |row| Some(row.syncs_per_s_interval?.1))
@@ -252,20 +232,20 @@ fn latency<'a>() -> Fields<'a, &'a Latency> {
     use Quantity::Microseconds;
     Fields::<&'a Latency>::new()
         .real("p50_s", |latency| latency.p50)
-        .shown(TIMES, "p50 µs", Microseconds)
-        .shown(COMPARED, "p50 µs", Microseconds)
+        .shown(Group::Times, "p50 µs", Microseconds)
+        .shown(Group::Compared, "p50 µs", Microseconds)
         .rank(2)
         .real("p90_s", |latency| latency.p90)
-        .shown(TIMES, "p90", Microseconds)
+        .shown(Group::Times, "p90", Microseconds)
         .rank(2)
         .real("p99_s", |latency| latency.p99)
-        .shown(TIMES, "p99", Microseconds)
-        .shown(COMPARED, "p99", Microseconds)
+        .shown(Group::Times, "p99", Microseconds)
+        .shown(Group::Compared, "p99", Microseconds)
         .rank(5)
         .real("p999_s", |latency| latency.p999)
-        .shown(TIMES, "p99.9", Microseconds)
+        .shown(Group::Times, "p99.9", Microseconds)
         .real("max_s", |latency| latency.max)
-        .shown(TIMES, "max", Microseconds)
+        .shown(Group::Times, "max", Microseconds)
         .count("count", |latency| latency.samples)
 }
 
@@ -283,10 +263,10 @@ fn per_sync<'a>() -> Fields<'a, &'a PerSync> {
         ],
     )
     .real("bytes", |each| each.bytes)
-    .shown(SHARED, "bytes", Figure)
+    .shown(Group::Shared, "bytes", Figure)
     .rank(3)
     .real("reads", |each| each.reads)
-    .shown(SHARED, "reads", Rate)
+    .shown(Group::Shared, "reads", Rate)
     .rank(4)
     .unusual()
 }
@@ -298,36 +278,37 @@ pub(crate) fn bucket<'a>() -> Fields<'a, &'a Bucket> {
         .count("syncs", |bucket| bucket.count)
 }
 
-/// A second of an observed run.
+/// A second of an observed run: syncs, and the requests of the device.
 pub(crate) fn second<'a>() -> Fields<'a, &'a Second> {
+    type Counted = fn(&Second) -> Option<u64>;
+    let counted: [(&str, &str, Counted); 7] = [
+        ("syncs", "syncs/s", |second| Some(second.syncs)),
+        ("data", "data/s", |second| second.data),
+        ("journal", "journal/s", |second| second.journal),
+        ("commit", "commit/s", |second| second.commit),
+        ("metadata", "metadata/s", |second| second.metadata),
+        ("unknown", "unknown/s", |second| second.unknown),
+        ("flushes", "flushes/s", |second| second.flushes),
+    ];
     let lasted = Fields::<&'a Second>::new().real("lasted_s", |second| second.lasted_s);
-    IN_A_SECOND
+    counted
         .into_iter()
-        .fold(lasted, |fields, (name, pick)| {
-            fields.count(name, move |second| pick(second))
+        .fold(lasted, |fields, (name, head, pick)| {
+            let fields = fields.count(name, move |second| pick(second)).shown_as(
+                Group::Seconds,
+                head,
+                move |second| Cell::seen(pick(second), |count| number(second.per_s(count))),
+            );
+            usual_unless_unknown(fields, name)
         })
 }
 
-/// What is counted in a second.
-type Counted = fn(&Second) -> Option<u64>;
-
-/// Syncs, and the requests of the device.
-const IN_A_SECOND: [(&str, Counted); 7] = [
-    ("syncs", |second| Some(second.syncs)),
-    ("data", |second| second.data),
-    ("journal", |second| second.journal),
-    ("commit", |second| second.commit),
-    ("metadata", |second| second.metadata),
-    ("unknown", |second| second.unknown),
-    ("flushes", |second| second.flushes),
-];
-
-/// What is drawn of seconds: writes of unknown cause where there were any.
-pub(crate) fn drawn(seconds: &[Second]) -> Vec<(&'static str, Counted)> {
-    let is_drawn = |(what, pick): &(&str, Counted)| {
-        *what != "unknown" || seconds.iter().any(|second| pick(second) > Some(0))
-    };
-    IN_A_SECOND.into_iter().filter(is_drawn).collect()
+/// The usual case is that every cause is known.
+fn usual_unless_unknown<'a, T>(fields: Fields<'a, &'a T>, cause: &str) -> Fields<'a, &'a T> {
+    match cause {
+        "unknown" => fields.unusual(),
+        _ => fields,
+    }
 }
 
 pub(crate) fn atime<'a>() -> Fields<'a, &'a AtimeRow> {
@@ -369,27 +350,27 @@ pub(crate) fn copy<'a>() -> Fields<'a, &'a CopyRow> {
     Fields::<&'a CopyRow>::new()
         .flag("verified", |row| row.verified)
         .real("bytes_per_s", |row| row.figures.bytes_per_s)
-        .shown(TIMES, "MiB/s", MebibytesPerSecond)
-        .words(TIMES, "of limit", |row| limit(row))
+        .shown(Group::Times, "MiB/s", MebibytesPerSecond)
+        .words(Group::Times, "of limit", |row| limit(row))
         .count("calls", |row| row.figures.calls)
-        .shown(COUNTS, "calls", Count)
+        .shown(Group::Counts, "calls", Count)
         .count("errors", |row| row.figures.errors)
-        .shown(COUNTS, "errors", Count)
+        .shown(Group::Counts, "errors", Count)
         .rank(2)
         .real("in_calls_s", |row| row.figures.in_calls_s)
-        .shown(COUNTS, "in calls ms", Milliseconds)
+        .shown(Group::Counts, "in calls ms", Milliseconds)
         .rank(1)
         .count("faults", |row| row.figures.faults)
-        .shown(COUNTS, "faults", Count)
+        .shown(Group::Counts, "faults", Count)
         .count("user_bytes", |row| row.figures.user_bytes)
         .real("", |row| {
             Some(row.figures.user_bytes? as f64 / row.row.case.size_bytes as f64)
         })
-        .shown(COUNTS, "user ×", Rate)
+        .shown(Group::Counts, "user ×", Rate)
         .count("device_bytes", |row| row.figures.device_bytes)
-        .shown(COUNTS, "device MiB", Mebibytes)
+        .shown(Group::Counts, "device MiB", Mebibytes)
         .count("unpaid_bytes", |row| row.figures.unpaid_bytes)
-        .shown(COUNTS, "unpaid MiB", Mebibytes)
+        .shown(Group::Counts, "unpaid MiB", Mebibytes)
         .count("data_bytes", |row| row.figures.data_bytes)
         .flag("is_shared", |row| row.figures.is_shared)
         .named("limit_measure", |row| Some(row.figures.limit?.measure))

@@ -4,6 +4,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod evidence;
+mod group;
 pub(crate) mod lab;
 mod quantity;
 pub(crate) mod trace;
@@ -14,6 +15,7 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+pub(crate) use self::group::Group;
 pub(crate) use self::quantity::Quantity;
 pub(crate) use self::value::{Kind, Value, json_name};
 use crate::view::cell::Cell;
@@ -38,7 +40,7 @@ pub(crate) type Metric = (&'static str, &'static str);
 
 /// A column of a table that a reader sees.
 struct Shown<'a, R> {
-    table: &'static str,
+    group: Group,
     head: &'static str,
     rank: u8,
     kind: table::Kind,
@@ -58,15 +60,20 @@ impl<'a, R> Field<'a, R> {
         (self.value)(row)
     }
 
-    fn column(&self, shown: &Shown<'a, R>, rows: &[R]) -> Option<Column> {
-        if shown.unusual && !rows.iter().any(|row| self.of(row).is_something()) {
-            return None;
-        }
+    /// Where it is shown of some rows, in any of the groups.
+    fn shown_of(&self, groups: &[Group], rows: &[R]) -> impl Iterator<Item = &Shown<'a, R>> {
+        let is_there = || rows.iter().any(|row| self.of(row).is_something());
+        let shown = self.shown.iter();
+        let shown = shown.filter(|shown| groups.contains(&shown.group));
+        shown.filter(move |shown| !shown.unusual || is_there())
+    }
+
+    fn column(&self, shown: &Shown<'a, R>, rows: &[R]) -> Column {
         let cells = rows.iter().map(|row| match &shown.text {
             Text::Of(quantity) => quantity.cell(self.of(row)),
             Text::Made(make) => make(row),
         });
-        Some(Column::new(shown.head, shown.kind, cells).rank(shown.rank))
+        Column::new(shown.head, shown.kind, cells).rank(shown.rank)
     }
 }
 
@@ -89,15 +96,20 @@ impl<'a, R> Fields<'a, R> {
         fields.filter_map(|field| Some((field.metric?, field.of(row))))
     }
 
-    /// What tables show of some rows, as one table in the order of the fields.
-    pub(crate) fn columns(&self, tables: &[&str], rows: &[R]) -> Vec<Column> {
+    /// What some groups show of some rows, as one table in the order of the fields.
+    pub(crate) fn columns(&self, groups: &[Group], rows: &[R]) -> Vec<Column> {
         let fields = self.0.iter();
         let columns = fields.flat_map(|field| {
-            let shown = field.shown.iter();
-            let shown = shown.filter(|shown| tables.contains(&shown.table));
-            shown.filter_map(|shown| field.column(shown, rows))
+            let shown = field.shown_of(groups, rows);
+            shown.map(|shown| field.column(shown, rows))
         });
         columns.collect()
+    }
+
+    /// The fields that a group shows of some rows.
+    pub(crate) fn shown_in(&self, group: Group, rows: &[R]) -> impl Iterator<Item = &Field<'a, R>> {
+        let fields = self.0.iter();
+        fields.filter(move |field| field.shown_of(&[group], rows).next().is_some())
     }
 
     fn add(mut self, name: &'static str, kind: Kind, value: impl Fn(&R) -> Value<'a> + 'a) -> Self {
@@ -220,52 +232,62 @@ impl<'a, R> Fields<'a, R> {
     }
 
     /// Shows the last field in a table: under which head, and how its value is read.
-    pub(crate) fn shown(self, table: &'static str, head: &'static str, quantity: Quantity) -> Self {
-        self.show(table, head, table::Kind::Number, Text::Of(quantity))
+    pub(crate) fn shown(self, group: Group, head: &'static str, quantity: Quantity) -> Self {
+        self.show(group, head, table::Kind::Number, Text::Of(quantity))
+    }
+
+    /// The same with cells that are made of the row.
+    pub(crate) fn shown_as(
+        self,
+        group: Group,
+        head: &'static str,
+        make: impl Fn(&R) -> Cell + 'a,
+    ) -> Self {
+        self.show(group, head, table::Kind::Number, Text::Made(Box::new(make)))
     }
 
     /// A column of cells that are made, beside those of the fields. It stands at the right.
     pub(crate) fn cell(
         self,
-        table: &'static str,
+        group: Group,
         head: &'static str,
         make: impl Fn(&R) -> Cell + 'a,
     ) -> Self {
         let made = Text::Made(Box::new(make));
         let field = self.add("", Kind::Text, |_| Value::Text(None));
-        field.show(table, head, table::Kind::Number, made)
+        field.show(group, head, table::Kind::Number, made)
     }
 
     /// The same of words, which stand at the left and wrap.
     pub(crate) fn words(
         self,
-        table: &'static str,
+        group: Group,
         head: &'static str,
         make: impl Fn(&R) -> Cell + 'a,
     ) -> Self {
-        self.cell(table, head, make).of_kind(table::Kind::Text)
+        self.cell(group, head, make).of_kind(table::Kind::Text)
     }
 
     /// The same of words that say what a row is.
     pub(crate) fn label<C: Into<Cell>>(
         self,
-        table: &'static str,
+        group: Group,
         head: &'static str,
         make: impl Fn(&R) -> C + 'a,
     ) -> Self {
-        let made = self.cell(table, head, move |row| make(row).into());
+        let made = self.cell(group, head, move |row| make(row).into());
         made.of_kind(table::Kind::Label)
     }
 
     fn show(
         mut self,
-        table: &'static str,
+        group: Group,
         head: &'static str,
         kind: table::Kind,
         text: Text<'a, R>,
     ) -> Self {
         let shown = Shown {
-            table,
+            group,
             head,
             rank: 0,
             kind,
@@ -316,7 +338,7 @@ impl<'a, S: 'a> Shown<'a, S> {
     fn of_part<R>(self, part: &Rc<impl Fn(&R) -> Option<S> + 'a>) -> Shown<'a, R> {
         let part = Rc::clone(part);
         Shown {
-            table: self.table,
+            group: self.group,
             head: self.head,
             rank: self.rank,
             kind: self.kind,
@@ -335,8 +357,8 @@ impl<'a, S: 'a> Shown<'a, S> {
 mod tests {
     use super::*;
 
-    const TABLE: &str = "table";
-    const OTHER: &str = "other";
+    const TABLE: Group = Group::Times;
+    const OTHER: Group = Group::Counts;
 
     struct Part(Option<u64>);
     struct Whole(&'static str, Option<Part>);

@@ -8,28 +8,12 @@ use iostrata_core::trace::{
 };
 
 use super::evidence::{evidence, shared};
-use super::{Fields, Quantity, json_name};
+use super::{Fields, Group, Quantity, json_name};
 use crate::format::{size, time};
 use crate::view::cell::Cell;
 
-/// The table of calls.
-pub(crate) const CALLS: &str = "calls";
-/// What a program asked of a file, in short ...
-pub(crate) const ABOVE: &str = "above";
-/// ... and besides.
-pub(crate) const ABOVE_IN_FULL: &str = "above, in full";
-/// What page cache and device did for a file, in short ...
-pub(crate) const BELOW: &str = "below";
-/// ... and besides.
-pub(crate) const BELOW_IN_FULL: &str = "below, in full";
 /// Three figures in one column, which apart would leave no room for others.
 pub(crate) const PAGES: &str = "cache r/p/m";
-/// What names a process, a thread ...
-pub(crate) const PROCESS: &str = "process";
-pub(crate) const THREAD: &str = "thread";
-pub(crate) const NAME: &str = "name";
-/// ... and what it did.
-pub(crate) const TASK: &str = "task";
 
 pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
     Fields::<&'a TraceResult>::new()
@@ -140,26 +124,26 @@ pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
     Fields::<&'a CallRow>::new()
         .text("name", |call| &call.name)
         .count("count", |call| call.count)
-        .shown(CALLS, "count", Count)
+        .shown(Group::Calls, "count", Count)
         .metric("trace_calls", "Calls")
         .count("errors", |call| call.errors)
-        .shown(CALLS, "errors", Count)
+        .shown(Group::Calls, "errors", Count)
         .rank(2)
         .metric("trace_call_errors", "Calls that failed")
         .count("bytes", |call| call.bytes)
         .metric("trace_call_bytes", "Bytes moved by calls")
-        .cell(CALLS, "bytes", |call| moves(call))
+        .cell(Group::Calls, "bytes", |call| moves(call))
         .real("time_s", |call| call.time_s)
-        .shown(CALLS, "time", Time)
+        .shown(Group::Calls, "time", Time)
         .metric("trace_call_seconds", "Time in calls")
         .real("blocked_s", |call| call.blocked_s)
-        .shown(CALLS, "blocked", Time)
+        .shown(Group::Calls, "blocked", Time)
         .metric("trace_call_blocked_seconds", "Time blocked in calls")
         .real("p50_s", |call| call.p50_s)
-        .shown(CALLS, "p50", Time)
+        .shown(Group::Calls, "p50", Time)
         .rank(3)
         .real("p99_s", |call| call.p99_s)
-        .shown(CALLS, "p99", Time)
+        .shown(Group::Calls, "p99", Time)
         .rank(1)
 }
 
@@ -173,37 +157,37 @@ pub(crate) fn task<'a>() -> Fields<'a, &'a TaskRow> {
     use Quantity::{Count, Number, Size, Time};
     Fields::<&'a TaskRow>::new()
         .count("thread", |task| u64::from(task.thread))
-        .shown(THREAD, "thread", Number)
+        .shown(Group::Thread, "thread", Number)
         .count("process", |task| u64::from(task.process))
-        .shown(PROCESS, "process", Number)
+        .shown(Group::Process, "process", Number)
         .count("parent", |task| u64::from(task.parent))
-        .shown(TASK, "parent", Number)
+        .shown(Group::Task, "parent", Number)
         .rank(3)
         .text("name", |task| &task.name)
-        .label(NAME, "name", |task| task.name.as_str())
+        .label(Group::Name, "name", |task| task.name.as_str())
         .real("started_s", |task| task.started_s)
-        .shown(TASK, "start", Time)
+        .shown(Group::Task, "start", Time)
         .rank(4)
         .real("ended_s", |task| task.ended_s)
-        .cell(TASK, "end", |task| {
+        .cell(Group::Task, "end", |task| {
             let ended = task.ended_s.map(time);
             ended.map_or_else(|| "goes on".into(), Cell::from)
         })
         .rank(4)
         .real("on_cpu_s", |task| task.on_cpu_s)
-        .shown(TASK, "on CPU", Time)
+        .shown(Group::Task, "on CPU", Time)
         .count("calls", |task| task.calls)
-        .shown(TASK, "calls", Count)
+        .shown(Group::Task, "calls", Count)
         .real("time_s", |task| task.time_s)
-        .shown(TASK, "in calls", Time)
+        .shown(Group::Task, "in calls", Time)
         .real("blocked_s", |task| task.blocked_s)
-        .shown(TASK, "blocked", Time)
+        .shown(Group::Task, "blocked", Time)
         .rank(2)
         .count("read_bytes", |task| task.read_bytes)
-        .shown(TASK, "read", Size)
+        .shown(Group::Task, "read", Size)
         .rank(1)
         .count("written_bytes", |task| task.written_bytes)
-        .shown(TASK, "written", Size)
+        .shown(Group::Task, "written", Size)
         .rank(1)
 }
 
@@ -220,33 +204,33 @@ pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
         .text("filesystem", |file| &file.filesystem)
         .count("size_before_bytes", |file| file.size_before_bytes)
         .real("", |file| file.time_s())
-        .shown(ABOVE, "time", Time)
+        .shown(Group::Above, "time", Time)
         .metric(
             "trace_file_seconds",
             "Time in calls on the files with the most of it",
         )
         .count("opens", |file| file.opens)
-        .shown(ABOVE, "opens", Count)
+        .shown(Group::Above, "opens", Count)
         .rank(5)
         .metric("trace_file_opens", "Calls that opened the file")
         .count("", |file| file.reads.count)
-        .shown(ABOVE_IN_FULL, "reads", Count)
+        .shown(Group::AboveInFull, "reads", Count)
         .count("", |file| file.reads.bytes)
-        .shown(ABOVE, "read", Size)
+        .shown(Group::Above, "read", Size)
         .metric(
             "trace_file_read_bytes",
             "Bytes that calls read from the file",
         )
         .count("", |file| file.writes.count)
-        .shown(ABOVE_IN_FULL, "writes", Count)
+        .shown(Group::AboveInFull, "writes", Count)
         .count("", |file| file.writes.bytes)
-        .shown(ABOVE, "written", Size)
+        .shown(Group::Above, "written", Size)
         .metric(
             "trace_file_written_bytes",
             "Bytes that calls wrote to the file",
         )
         .count("", |file| file.syncs.count)
-        .shown(ABOVE, "syncs", Count)
+        .shown(Group::Above, "syncs", Count)
         .metric("trace_file_syncs", "Syncs of the file")
         .within("reads_", moved(), |file| Some(&file.reads))
         .within("writes_", moved(), |file| Some(&file.writes))
@@ -259,11 +243,11 @@ pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
 /// What page cache and device did for a file.
 fn below_calls<'a>() -> Fields<'a, &'a FileRow> {
     Fields::<&'a FileRow>::new()
-        .cell(BELOW, PAGES, |file| {
+        .cell(Group::Below, PAGES, |file| {
             below(file, pages(&file.evidence.cache))
         })
         .rank(4)
-        .cell(BELOW_IN_FULL, "dirtied", |file| {
+        .cell(Group::BelowInFull, "dirtied", |file| {
             below(file, bytes(file.evidence.cache.dirtied_bytes))
         })
         .rank(3)
@@ -272,16 +256,16 @@ fn below_calls<'a>() -> Fields<'a, &'a FileRow> {
             "trace_file_dirty_at_exit_bytes",
             "Bytes of the file left to write-back",
         )
-        .cell(BELOW_IN_FULL, "left dirty", |file| {
+        .cell(Group::BelowInFull, "left dirty", |file| {
             below(file, bytes(file.dirty_at_exit_bytes))
         })
         .rank(2)
-        .cell(BELOW, "dev read", |file| {
+        .cell(Group::Below, "dev read", |file| {
             let device = file.evidence.device.as_ref();
             below(file, bytes(device.map(|device| device.reads.bytes)))
         })
         .rank(2)
-        .cell(BELOW, "dev written", |file| {
+        .cell(Group::Below, "dev written", |file| {
             let device = file.evidence.device.as_ref();
             below(file, bytes(device.map(|device| device.writes().bytes)))
         })

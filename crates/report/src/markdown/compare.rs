@@ -6,7 +6,7 @@ use super::text::{code, table};
 use crate::compared::{
     Listed, because, by_how_much, headline, limit, more_pairs, row_counts, row_name, rows,
 };
-use crate::fields::compare::{self, BOTH, COMMENT, SIDES};
+use crate::fields::{Group, compare};
 use crate::format::{counted, time};
 use crate::view::table::Column;
 
@@ -90,7 +90,7 @@ fn lab(parts: &mut Vec<String>, comparison: &Comparison, all: bool) {
     let listed = Listed::of(rows(comparison, all), all);
     if !listed.shown.is_empty() {
         parts.push(table(
-            &compare::row().columns(&[BOTH, COMMENT], &listed.shown),
+            &compare::row().columns(&[Group::Both, Group::Comment], &listed.shown),
         ));
         parts.extend(more(listed.more));
     }
@@ -129,7 +129,7 @@ fn trace(parts: &mut Vec<String>, runs: &Runs, all: bool) {
 fn counts<'a>(of: Column, counts: impl Iterator<Item = &'a Count>) -> String {
     let counts: Vec<&Count> = counts.collect();
     let mut columns = vec![of];
-    columns.extend(compare::counts().columns(&[BOTH, SIDES], &counts));
+    columns.extend(compare::counts().columns(&[Group::Both, Group::Sides], &counts));
     table(&columns)
 }
 

@@ -58,19 +58,34 @@ pub fn doctor(
 
 fn describe(path: &Path, backend: Backend, stack: &Stack, roots: &Roots) -> Environment {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    Environment {
+    let mut environment = Environment {
+        machine: None,
         kernel: rustix::system::uname()
             .release()
             .to_string_lossy()
             .into_owned(),
         cpus: cpus(),
+        cpu_model: cpu_model(roots),
         memory_bytes: memory(roots, "MemTotal").unwrap_or_default(),
         virtualization: virtualization(roots).in_words(),
         target: stack.target(path.to_string_lossy().into_owned()),
         backend,
         iostrata_version: env!("CARGO_PKG_VERSION").to_owned(),
         ways: Vec::new(),
-    }
+    };
+    environment.machine = Some(environment.label());
+    environment
+}
+
+/// What the first CPU calls itself (`proc_cpuinfo(5)`); architectures other than x86 do not tell.
+fn cpu_model(roots: &Roots) -> Option<String> {
+    let text = Roots::read(&roots.proc.join("cpuinfo"))?;
+    let model = text.lines().find_map(|line| {
+        let value = line.strip_prefix("model name")?.trim_start();
+        value.strip_prefix(':')
+    })?;
+    let model = model.trim();
+    (!model.is_empty()).then(|| model.to_owned())
 }
 
 /// CPUs in this thread's affinity mask; all of them where the mask is longer

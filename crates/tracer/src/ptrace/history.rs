@@ -61,10 +61,16 @@ pub(super) fn is_step(entered: &Entered, failed: bool) -> bool {
             && argument[2] & libc::PROT_WRITE as u64 != 0
             && argument[3] & libc::MAP_SHARED as u64 != 0
     } else if meaning & (call::FD_RETURNED | call::CLOSES) != 0 {
-        is_regular && is_writable
+        is_regular && (is_writable || empties(entered))
     } else {
         true
     }
+}
+
+/// Whether the call opened a file, if only to read, and cut its contents off.
+fn empties(entered: &Entered) -> bool {
+    entered.meaning & call::FD_RETURNED != 0
+        && decode::opening_flags(entered.number.name(), &entered.arguments) & decode::O_TRUNC != 0
 }
 
 /// Whether the call told the outside something (`bpf/reports.h`).

@@ -54,7 +54,7 @@ fn comparison<'a>(
     target.one((files, reading, mount))?;
     target.one((files, reading, Mount::Noatime))?;
     let is_wanted = |one: &&Comparison| {
-        one.target == target.name && (one.files, one.reading, one.mount) == (files, reading, mount)
+        one.target == target.key && (one.files, one.reading, one.mount) == (files, reading, mount)
     };
     let mut comparisons = target.result.own.comparisons.iter();
     let found = comparisons.find(is_wanted);

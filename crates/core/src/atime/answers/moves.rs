@@ -1,7 +1,8 @@
 //! Claims about what moves an access time, decided by the matrix and the probes.
 
 use crate::answer::{Answer, Verdict};
-use crate::atime::{AtimeResult, Mount, Operation, Probe, Subject, TouchRow};
+use crate::atime::{AtimeResult, Mount, Operation, Probe, RelatimeProbe, Subject, TouchRow};
+use crate::lab::{machine_of, machines};
 
 /// A claim: these operations move the access time, those do not.
 struct Claim {
@@ -43,28 +44,70 @@ const CLAIMS: [Claim; 4] = [
     },
 ];
 
-pub(super) fn answers(result: &AtimeResult) -> Vec<Answer> {
-    let claims = CLAIMS.iter().filter_map(|claim| judge(claim, result));
-    let rules = [
-        relatime_rule(result),
-        held_back(result, "noatime stops every update", Mount::Noatime, |_| {
-            false
-        }),
-        held_back(
-            result,
-            "nodiratime stops the updates of directories, and only those",
-            Mount::Nodiratime,
-            |subject| subject != Subject::Directory,
-        ),
-    ];
-    let mut answers: Vec<Answer> = claims.chain(rules.into_iter().flatten()).collect();
-    for answer in &mut answers {
+/// What one machine found.
+struct Found<'a> {
+    machine: Option<&'a str>,
+    touches: Vec<(usize, &'a TouchRow)>,
+    probes: Vec<&'a RelatimeProbe>,
+}
+
+impl<'a> Found<'a> {
+    /// Of each machine of the result.
+    fn each(result: &'a AtimeResult) -> Vec<Self> {
+        let of_row = |row: &'a TouchRow| machine_of(&row.row.target);
+        let of_probe = |probe: &'a RelatimeProbe| probe.machine.as_deref();
+        let rows = result.touches().map(|(_, row)| of_row(row));
+        let probes = result.own.relatime.iter();
+        let each = machines(rows.chain(probes.clone().map(of_probe)));
+        let found = each.into_iter().map(|machine| {
+            let (touches, probes) = (result.touches(), probes.clone());
+            Self {
+                machine,
+                touches: touches.filter(|(_, row)| of_row(row) == machine).collect(),
+                probes: probes.filter(|one| of_probe(one) == machine).collect(),
+            }
+        });
+        found.collect()
+    }
+
+    /// The claims in their order, and what is found of each.
+    fn answers(&self) -> Vec<Option<Answer>> {
+        let claims = CLAIMS.iter().map(|claim| judge(claim, self));
+        let rules = [
+            relatime_rule(self),
+            held_back(self, "noatime stops every update", Mount::Noatime, |_| {
+                false
+            }),
+            held_back(
+                self,
+                "nodiratime stops the updates of directories, and only those",
+                Mount::Nodiratime,
+                |subject| subject != Subject::Directory,
+            ),
+        ];
+        claims
+            .chain(rules)
+            .map(|answer| Some(self.cited(answer?)))
+            .collect()
+    }
+
+    /// With the ids of its rows, and its machine.
+    fn cited(&self, mut answer: Answer) -> Answer {
         answer.cite(|cited| {
-            let mut touches = result.touches();
+            let mut touches = self.touches.iter();
             Some(touches.find(|(number, _)| *number == cited)?.1.row.id())
         });
+        answer.machine = self.machine.map(str::to_owned);
+        answer
     }
-    answers
+}
+
+/// Each claim, judged on every machine by itself.
+pub(super) fn answers(result: &AtimeResult) -> Vec<Answer> {
+    let found: Vec<Vec<Option<Answer>>> = Found::each(result).iter().map(Found::answers).collect();
+    let claims = found.iter().map(Vec::len).max().unwrap_or(0);
+    let of_claim = |claim: usize| found.iter().filter_map(move |of| of.get(claim)?.clone());
+    (0..claims).flat_map(of_claim).collect()
 }
 
 /// Whether a row could show a move at all: the mount lets one through that is due.
@@ -76,10 +119,10 @@ fn may_move(row: &TouchRow) -> bool {
     }
 }
 
-fn judge(claim: &Claim, result: &AtimeResult) -> Option<Answer> {
+fn judge(claim: &Claim, found: &Found<'_>) -> Option<Answer> {
     let of = |operations: &'static [Operation]| {
-        result
-            .touches()
+        let touches = found.touches.iter().copied();
+        touches
             .filter(move |(_, row)| operations.contains(&row.row.case.operation) && may_move(row))
     };
     let sides = [(claim.moves, true), (claim.stays, false)];
@@ -128,6 +171,7 @@ fn judge(claim: &Claim, result: &AtimeResult) -> Option<Answer> {
         because,
         rows: numbers,
         row_ids: Vec::new(),
+        machine: None,
     })
 }
 
@@ -167,8 +211,8 @@ fn once(texts: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// The probes against `relatime_need_update`, fs/inode.c.
-fn relatime_rule(result: &AtimeResult) -> Option<Answer> {
-    let probes = &result.own.relatime;
+fn relatime_rule(found: &Found<'_>) -> Option<Answer> {
+    let probes = &found.probes;
     if probes.is_empty() {
         return None;
     }
@@ -210,26 +254,27 @@ fn relatime_rule(result: &AtimeResult) -> Option<Answer> {
         },
         rows: Vec::new(),
         row_ids: Vec::new(),
+        machine: None,
     })
 }
 
 /// Whether a mount option moves just what `lets` says, of what moves under strictatime.
 fn held_back(
-    result: &AtimeResult,
+    found: &Found<'_>,
     claim: &str,
     mount: Mount,
     lets: fn(Subject) -> bool,
 ) -> Option<Answer> {
     let moves_freely = |row: &TouchRow| {
-        result.touches().any(|(_, other)| {
+        found.touches.iter().any(|(_, other)| {
             other.row.target == row.row.target
                 && other.row.case.mount == Mount::Strictatime
                 && other.row.case.operation == row.row.case.operation
                 && other.atime_changed
         })
     };
-    let rows: Vec<(usize, &TouchRow)> = result
-        .touches()
+    let touches = found.touches.iter().copied();
+    let rows: Vec<(usize, &TouchRow)> = touches
         .filter(|(_, row)| row.row.case.mount == mount && moves_freely(row))
         .collect();
     if rows.is_empty() {
@@ -258,5 +303,6 @@ fn held_back(
         because,
         rows: wrong.iter().map(|(number, _)| *number).collect(),
         row_ids: Vec::new(),
+        machine: None,
     })
 }

@@ -40,7 +40,7 @@ pub(super) fn after_the_flush(target: &TargetRows<'_>) -> Result<Finding, Missin
 fn smallest_pair<'a>(target: &TargetRows<'a>) -> Result<(&'a Timeline, &'a Timeline), Missing> {
     let of = |mode: Mode| {
         target.result.own.timelines.iter().filter(move |timeline| {
-            timeline.target == target.name
+            timeline.target == target.key
                 && timeline.mode == mode
                 && !timeline.steps.is_empty()
                 && timeline.size_bytes < APPLICATION_BUFFER_BYTES

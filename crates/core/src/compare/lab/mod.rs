@@ -25,8 +25,8 @@ pub fn lab(first: &Pair<'_>, further: &[Pair<'_>]) -> Comparison {
     let Sides { base, new } = first.results;
     let mut conditions = Conditions::default();
     for Pair { results, .. } in std::iter::once(first).chain(further) {
-        conditions.machines(&base.environment, &results.base.environment);
-        conditions.machines(&results.base.environment, &results.new.environment);
+        conditions.results(base, results.base);
+        conditions.results(results.base, results.new);
     }
     let mut unpaired: Sides<Vec<String>> = Sides::default();
     let (mut paired, mut missing) = (Vec::new(), Vec::new());

@@ -43,8 +43,10 @@ fn target() -> Target {
 
 fn environment() -> Environment {
     Environment {
+        machine: None,
         kernel: "6.18.0".to_owned(),
         cpus: 2,
+        cpu_model: None,
         memory_bytes: 24 << 30,
         virtualization: None,
         target: target(),
@@ -106,6 +108,7 @@ fn result(rows: Vec<BufferingRow>) -> LabResult {
     LabResult {
         schema: SCHEMA.to_owned(),
         environment: environment(),
+        parts: Vec::new(),
         experiments: vec![Experiment::Buffering(BufferingResult {
             question: String::new(),
             targets: vec![MeasuredTarget {

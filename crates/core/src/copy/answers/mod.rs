@@ -127,8 +127,9 @@ fn plain<'a>(target: &TargetRows<'a>, method: Method) -> Result<Numbered<'a>, Mi
 fn yardstick_s(target: &TargetRows<'_>, measure: Measure, row: &Numbered<'_>) -> Option<f64> {
     let fits = |yardstick: &&Yardstick| {
         yardstick.measure == measure
+            && yardstick.machine.as_deref() == target.machine()
             && (yardstick.size_bytes == row.case().size_bytes || measure == Measure::ProgramStart)
-            && (!measure.is_of_target() || yardstick.target.as_deref() == Some(target.name))
+            && (!measure.is_of_target() || yardstick.target.as_deref() == Some(target.key))
     };
     let mut yardsticks = target.result.own.yardsticks.iter();
     Some(yardsticks.find(fits)?.timing.median_s)

@@ -90,6 +90,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let result = LabResult {
         schema: SCHEMA.to_owned(),
         environment,
+        parts: Vec::new(),
         experiments,
     };
     finish(options, destination, page, &result)?;

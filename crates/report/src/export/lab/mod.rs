@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use iostrata_core::answer::Answer;
 use iostrata_core::evidence::CallCount;
-use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget};
+use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget, machine_of, target_of};
 use iostrata_core::sync::SyncRow;
 use serde_json::{Map, Value};
 
@@ -106,7 +106,8 @@ fn case<'a>() -> Fields<'a, LabRow<'a>> {
     let mut columns = Fields::<LabRow<'a>>::new()
         .text("experiment", |row| row.experiment)
         .count("row", |row| row.facts.number as u64)
-        .text("target", |row| row.facts.target);
+        .text("target", |row| row.facts.target)
+        .maybe_text("machine", |row| row.facts.machine);
     for key in TEXT_KEYS {
         columns = columns.made_text(key, move |row| {
             Some(row.case.get(key)?.as_str()?.to_owned())
@@ -179,7 +180,8 @@ fn targets<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     let columns = Fields::<TargetOf<'a>>::new()
         .count("result", |row| row.0)
         .text("experiment", |row| row.1)
-        .text("target", |row| &row.2.name)
+        .text("target", |row| target_of(&row.2.name))
+        .maybe_text("machine", |row| machine_of(&row.2.name))
         .flag("image", |row| row.2.image)
         .within("", target(), |row| Some(&row.2.storage));
     let rows = all(results).flat_map(|(number, experiment)| {
@@ -200,7 +202,8 @@ fn answers<'a>(results: &'a Numbered<'a>) -> Table<'a> {
         .text("verdict", |row| row.3.verdict.as_str())
         .text("because", |row| &row.3.because)
         .made_text("rows", |row| serde_json::to_string(&row.3.rows).ok())
-        .made_text("row_ids", |row| serde_json::to_string(&row.3.row_ids).ok());
+        .made_text("row_ids", |row| serde_json::to_string(&row.3.row_ids).ok())
+        .maybe_text("machine", |row| row.3.machine.as_deref());
     let rows = all(results).flat_map(|(number, experiment)| {
         let Whole { name, answers, .. } = Whole::of(experiment);
         let answers = answers.iter().zip(1..);

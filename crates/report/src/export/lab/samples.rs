@@ -2,7 +2,7 @@
 
 use iostrata_core::atime::AtimeRow;
 use iostrata_core::copy;
-use iostrata_core::lab::Experiment;
+use iostrata_core::lab::{Experiment, target_of};
 use iostrata_core::timing::Timing;
 
 use super::super::table::Table;
@@ -57,7 +57,10 @@ fn whose<'a>() -> Fields<'a, Timed<'a>> {
         .count("read", |timed| timed.read)
         .named("yardstick", |timed| Some(timed.yardstick?.measure))
         .maybe_text("yardstick_target", |timed| {
-            timed.yardstick?.target.as_deref()
+            timed.yardstick?.target.as_deref().map(target_of)
+        })
+        .maybe_text("yardstick_machine", |timed| {
+            timed.yardstick?.machine.as_deref()
         })
         .count("yardstick_bytes", |timed| Some(timed.yardstick?.size_bytes))
 }

@@ -8,14 +8,16 @@ use crate::fields::{Fields, Value};
 use crate::lab::{Facts, Whole};
 
 pub(super) fn add(families: &mut Families, result: &str, lab: &LabResult) {
-    let environment = &lab.environment;
-    let about = [
-        ("result", result),
-        ("kernel", environment.kernel.as_str()),
-        ("iostrata_version", environment.iostrata_version.as_str()),
-    ];
-    let info = ("lab_info", "Where the lab was run");
-    families.add(info, &about, &Value::Count(Some(1)));
+    for (machine, environment) in lab.environments() {
+        let mut about = vec![
+            ("result", result),
+            ("kernel", environment.kernel.as_str()),
+            ("iostrata_version", environment.iostrata_version.as_str()),
+        ];
+        about.extend(machine.map(|machine| ("machine", machine)));
+        let info = ("lab_info", "Where the lab was run");
+        families.add(info, &about, &Value::Count(Some(1)));
+    }
     let wholes: Vec<Whole<'_>> = lab.experiments.iter().map(Whole::of).collect();
     let fields = fields();
     for whole in &wholes {
@@ -74,6 +76,7 @@ fn add_row<'a>(
         ("row", &number),
         ("target", row.target),
     ];
+    labels.extend(row.machine.map(|machine| ("machine", machine)));
     let case = row.case();
     let keys = case.iter().filter_map(|(key, value)| {
         let text = match value {
@@ -91,13 +94,15 @@ fn add_row<'a>(
 fn answers(families: &mut Families, result: &str, whole: &Whole<'_>) {
     for (answer, place) in whole.answers.iter().zip(1..) {
         let number = u64::to_string(&place);
-        let labels = [
+        let mut labels: Vec<Label<'_>> = vec![
             ("result", result),
             ("experiment", whole.name),
             ("answer", &number),
             ("claim", &answer.claim),
             ("verdict", answer.verdict.as_str()),
         ];
+        let machine = answer.machine.as_deref();
+        labels.extend(machine.map(|machine| ("machine", machine)));
         let metric = ("lab_answer", "What the rows say of a claim");
         families.add(metric, &labels, &Value::Count(Some(1)));
     }

@@ -10,7 +10,8 @@ use iostrata_core::{bytes, duration};
 use super::distribution::{self, Distributions};
 use super::intervals::{Entry, Intervals, Limit, Point, Unit, grouped};
 use super::lanes::{Lane, Lanes};
-use crate::fields::lab::drawn;
+use crate::fields::lab::second;
+use crate::fields::{Field, Group, Value};
 use crate::format::{self, counted, number};
 use crate::lab::Named as _;
 
@@ -245,18 +246,24 @@ pub(super) fn sync_seconds(result: &SyncResult) -> Vec<Seconds> {
     found
 }
 
-fn seconds_of(number: usize, row: &SyncRow) -> Seconds {
-    let seconds = &row.series.seconds;
-    let lane = |(what, pick): (&'static str, fn(&_) -> Option<u64>)| {
-        let class = if what == "syncs" { "calls" } else { what };
-        let rate = |second| pick(second).map(|count| Second::per_s(second, count));
-        Lane::new(
-            &format!("{what}/s"),
-            class,
-            seconds.iter().map(rate).collect(),
-        )
+/// What is counted in a second, as a rate.
+fn lane<'a>(field: &Field<'a, &'a Second>, seconds: &[&'a Second]) -> Lane {
+    let what = &*field.name;
+    let rate = |second: &&'a Second| match field.of(second) {
+        Value::Count(count) => Some(second.per_s(count?)),
+        _ => None,
     };
-    let mut lanes: Vec<Lane> = drawn(seconds).into_iter().map(lane).collect();
+    let class = if what == "syncs" { "calls" } else { what };
+    let values = seconds.iter().map(rate);
+    Lane::new(&format!("{what}/s"), class, values.collect())
+}
+
+fn seconds_of(number: usize, row: &SyncRow) -> Seconds {
+    let seconds: Vec<&Second> = row.series.seconds.iter().collect();
+    let fields = second();
+    let lanes = fields.shown_in(Group::Seconds, &seconds);
+    let lanes = lanes.map(|field| lane(field, &seconds));
+    let mut lanes: Vec<Lane> = lanes.collect();
     lanes[0].title = Some("syncs");
     lanes[1].title = Some("device requests");
     let steady = row.series.steadiness.map(|found| {

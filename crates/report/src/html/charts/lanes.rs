@@ -30,7 +30,7 @@ pub(super) struct Lane {
     /// What is counted.
     pub(super) label: String,
     /// Colours: one of the classes of the style sheet.
-    pub(super) class: &'static str,
+    pub(super) class: String,
     /// One value a bucket; `None` where it was not seen.
     pub(super) values: Vec<Option<f64>>,
 }
@@ -47,11 +47,11 @@ pub(super) struct Lanes {
 }
 
 impl Lane {
-    pub(super) fn new(label: &str, class: &'static str, values: Vec<Option<f64>>) -> Self {
+    pub(super) fn new(label: &str, class: &str, values: Vec<Option<f64>>) -> Self {
         Self {
             title: None,
             label: label.to_owned(),
-            class,
+            class: class.to_owned(),
             values,
         }
     }
@@ -233,7 +233,7 @@ mod tests {
         Lane {
             title: None,
             label: label.to_owned(),
-            class: "calls",
+            class: "calls".to_owned(),
             values: values.to_vec(),
         }
     }

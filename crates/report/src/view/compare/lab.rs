@@ -4,7 +4,8 @@ use iostrata_core::compare::{Comparison, Row, Whole};
 
 use super::{counts, more};
 use crate::compared::{Listed, row_counts, row_name, rows};
-use crate::fields::compare::{BOTH, PAGE, PAIRS, ROUNDS, row, whole};
+use crate::fields::Group;
+use crate::fields::compare::{row, whole};
 use crate::format::counted;
 use crate::view::page::Page;
 use crate::view::table::Table;
@@ -47,15 +48,15 @@ fn experiments(page: &mut Page, comparison: &Comparison) {
     let wholes = comparison.lab.iter().flat_map(|lab| &lab.experiments);
     let wholes: Vec<&Whole> = wholes.collect();
     let rounds = match comparison.further.as_slice() {
-        [] => ROUNDS,
-        _ => PAIRS,
+        [] => Group::Rounds,
+        _ => Group::Pairs,
     };
     page.blank();
-    Table::new(2, whole().columns(&[PAGE, rounds], &wholes)).draw(page);
+    Table::new(2, whole().columns(&[Group::Page, rounds], &wholes)).draw(page);
     let paired: usize = comparison.lab.iter().map(|lab| lab.rows.len()).sum();
     page.paragraph(2, &format!("{} paired", counted(paired, "row")));
 }
 
 fn table(page: &mut Page, rows: &[&Row]) {
-    Table::new(2, row().columns(&[BOTH, PAGE], rows)).draw(page);
+    Table::new(2, row().columns(&[Group::Both, Group::Page], rows)).draw(page);
 }

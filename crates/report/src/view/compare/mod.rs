@@ -6,7 +6,7 @@ mod trace;
 use iostrata_core::compare::{Comparison, Condition, Count, Judgement, Sides, Weight};
 
 use crate::compared::{Listed, because, by_how_much, headline, limit, more_pairs};
-use crate::fields::compare::{self, BOTH, SIDES};
+use crate::fields::{Group, compare};
 use crate::format::counted;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
@@ -100,7 +100,7 @@ fn counts(page: &mut Page, title: &str, head: &str, rows: &[(String, &Count)], l
         columns.push(Column::label(head, rows.iter().map(|(of, _)| of.as_str())));
     }
     let rows: Vec<&Count> = rows.iter().map(|(_, count)| *count).collect();
-    columns.extend(compare::counts().columns(&[BOTH, SIDES], &rows));
+    columns.extend(compare::counts().columns(&[Group::Both, Group::Sides], &rows));
     Table::new(2, columns).draw(page);
     more(page, left_out);
 }

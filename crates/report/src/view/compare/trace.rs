@@ -4,7 +4,7 @@ use iostrata_core::compare::{Calls, Count, Files, Runs};
 
 use super::{counts, more};
 use crate::compared::Listed;
-use crate::fields::compare::{self, OF_FILE, PAGE, SIDES};
+use crate::fields::{Group, compare};
 use crate::format::time;
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
@@ -43,7 +43,7 @@ fn calls(page: &mut Page, runs: &Runs, all: bool) {
         return;
     }
     page.heading("calls", "calls whose time differs most");
-    Table::new(2, compare::calls().columns(&[PAGE], &shown)).draw(page);
+    Table::new(2, compare::calls().columns(&[Group::Page], &shown)).draw(page);
 }
 
 fn files(page: &mut Page, runs: &Runs, all: bool) {
@@ -63,14 +63,17 @@ fn files(page: &mut Page, runs: &Runs, all: bool) {
     page.heading("files", "files whose time differs most");
     let paths = shown.iter().map(|file| file.path.clone());
     let mut columns = vec![Column::paths("file", PATH_COLUMNS, paths)];
-    columns.extend(compare::files().columns(&[PAGE], &shown));
+    columns.extend(compare::files().columns(&[Group::Page], &shown));
     Table::new(2, columns).draw(page);
 }
 
 /// The counts of each file below its path.
 fn table(page: &mut Page, rows: &[(&Files, &Count)]) {
     let counts: Vec<&Count> = rows.iter().map(|(_, count)| *count).collect();
-    let mut table = Table::new(2, compare::counts().columns(&[OF_FILE, SIDES], &counts));
+    let mut table = Table::new(
+        2,
+        compare::counts().columns(&[Group::OfFile, Group::Sides], &counts),
+    );
     for (position, (file, _)) in rows.iter().enumerate() {
         let before = position.checked_sub(1).map(|before| rows[before].0);
         if !before.is_some_and(|before| std::ptr::eq(before, *file)) {

@@ -108,8 +108,10 @@ fn result() -> DoctorResult {
     DoctorResult {
         schema: SCHEMA.to_owned(),
         environment: Environment {
+            machine: None,
             kernel: "6.18.0".to_owned(),
             cpus: 2,
+            cpu_model: None,
             memory_bytes: 24 << 30,
             virtualization: Some("virtual machine (KVM)".to_owned()),
             target: stack.target("/mnt/x".to_owned()),

@@ -16,7 +16,11 @@ pub(super) fn draw(page: &mut Page, answers: &[Answer]) {
     page.blank();
     for answer in answers {
         let verdict = format!("  {}", answer.verdict.as_str());
-        page.entry(&verdict, style(answer.verdict), COLUMN, &answer.claim);
+        let claim = match &answer.machine {
+            Some(machine) => format!("{machine}: {}", answer.claim),
+            None => answer.claim.clone(),
+        };
+        page.entry(&verdict, style(answer.verdict), COLUMN, &claim);
         page.more_of_rows(COLUMN, &answer.because, &answer.rows);
     }
 }
@@ -42,6 +46,7 @@ mod tests {
             because: "because of many".to_owned(),
             rows: (1..200).step_by(2).collect(),
             row_ids: Vec::new(),
+            machine: None,
         };
         let mut page = Page::new(80);
         draw(&mut page, &[answer]);

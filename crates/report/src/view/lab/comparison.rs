@@ -3,7 +3,7 @@
 use iostrata_core::Answer;
 
 use super::view::{Numbered, View, distinct, names_on};
-use crate::fields::lab::{COMPARED, COST, SHARED};
+use crate::fields::Group;
 use crate::lab::Named;
 use crate::view::page::Page;
 use crate::view::table::Table;
@@ -47,7 +47,7 @@ pub(super) fn draw<R: Named>(
         }
         let (head, of) = (compared.heads)(rows[0].row);
         let mut columns = names_on(&head, &rows);
-        columns.extend(view.columns(&[COMPARED, SHARED, COST], &rows));
+        columns.extend(view.columns(&[Group::Compared, Group::Shared, Group::Cost], &rows));
         let table = Table::new(0, columns).named(format!("each file system, {of}"));
         view.draw(page, "the comparison of file systems", table);
         view.show(&rows);

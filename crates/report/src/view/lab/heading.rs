@@ -1,8 +1,7 @@
 //! What was asked, where, and whether the run came to its end.
 
-use iostrata_core::Environment;
 use iostrata_core::bytes::grouped;
-use iostrata_core::lab::MeasuredTarget;
+use iostrata_core::lab::{LabResult, MeasuredTarget};
 
 use crate::format;
 use crate::lab::{Facts, Whole};
@@ -13,7 +12,7 @@ use crate::view::place::{below, file_system, machine, observed};
 const LONGEST_NAME: usize = 20;
 
 /// What stands above an experiment's answers.
-pub(super) fn draw(page: &mut Page, environment: &Environment, whole: &Whole<'_>) {
+pub(super) fn draw(page: &mut Page, result: &LabResult, whole: &Whole<'_>) {
     page.title(whole.name, whole.name, vec![whole.question.to_owned()]);
     if let Some(planned) = whole.interrupted {
         let text = format!(
@@ -24,15 +23,23 @@ pub(super) fn draw(page: &mut Page, environment: &Environment, whole: &Whole<'_>
         page.styled(0, &text, Tone::Warning);
     }
     losses(page, &whole.rows);
-    let machine = [
-        machine(environment),
-        observed(environment.backend).to_owned(),
-    ];
-    let machine = machine.join(SEPARATOR);
-    match whole.targets {
-        [only] => page.paragraph(0, &format!("on {}{SEPARATOR}{machine}", place(only))),
-        several => {
-            page.paragraph(0, &machine);
+    let machines = result.environments().map(|(name, environment)| {
+        let words = [
+            machine(environment),
+            observed(environment.backend).to_owned(),
+        ];
+        let words = words.join(SEPARATOR);
+        name.map_or(words.clone(), |name| format!("{name}: {words}"))
+    });
+    let machines: Vec<String> = machines.collect();
+    match (whole.targets, machines.as_slice()) {
+        ([only], [machine]) => {
+            page.paragraph(0, &format!("on {}{SEPARATOR}{machine}", place(only)));
+        }
+        (several, machines) => {
+            for machine in machines {
+                page.paragraph(0, machine);
+            }
             let names = several.iter().map(|target| target.name.chars().count());
             let column = names
                 .filter(|name| *name <= LONGEST_NAME)

@@ -1,8 +1,8 @@
 //! How the figures were made, what is missing among them, and what limits them.
 
-use iostrata_core::Environment;
 use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
+use iostrata_core::lab::LabResult;
 
 use super::view::{Unshown, distinct};
 use crate::format::{self, counted};
@@ -20,12 +20,12 @@ pub(super) struct Made<'a> {
     pub(super) unshown: &'a Unshown,
 }
 
-pub(super) fn draw(page: &mut Page, environment: &Environment, made: &Made<'_>) {
+pub(super) fn draw(page: &mut Page, result: &LabResult, made: &Made<'_>) {
     page.part("method", "how the figures were made");
     page.blank();
     let mut words = vec![timing(made)];
     if !made.rows.is_empty() {
-        words.push(evidence(environment, made));
+        words.push(evidence(result, made));
     }
     page.paragraph(0, &words.join(SEPARATOR));
     limits(page, made);
@@ -71,8 +71,9 @@ fn timing(made: &Made<'_>) -> String {
     words.join(SEPARATOR)
 }
 
-fn evidence(environment: &Environment, made: &Made<'_>) -> String {
-    if environment.backend == Backend::None {
+fn evidence(result: &LabResult, made: &Made<'_>) -> String {
+    let mut environments = result.environments();
+    if environments.all(|(_, environment)| environment.backend == Backend::None) {
         return "no evidence from the kernel: nothing could observe the runs".to_owned();
     }
     let lost = made.rows.iter().map(|row| row.evidence.lost_events);

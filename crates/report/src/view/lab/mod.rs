@@ -15,7 +15,6 @@ mod rows;
 mod sync;
 mod view;
 
-use iostrata_core::Environment;
 use iostrata_core::lab::{Experiment, LabResult};
 
 use self::made::Made;
@@ -51,10 +50,10 @@ pub(crate) fn show(page: &mut Page, result: &LabResult, extent: Extent) {
             page.blank();
         }
         let frame = Frame {
-            environment: &result.environment,
+            result,
             whole: Whole::of(experiment),
         };
-        heading::draw(page, frame.environment, &frame.whole);
+        heading::draw(page, result, &frame.whole);
         match experiment {
             Experiment::Buffering(measured) => buffering::draw(page, &frame, measured, extent),
             Experiment::PageCache(measured) => page_cache::draw(page, &frame, measured, extent),
@@ -67,7 +66,7 @@ pub(crate) fn show(page: &mut Page, result: &LabResult, extent: Extent) {
 
 /// What stands around the tables of every experiment.
 struct Frame<'a> {
-    environment: &'a Environment,
+    result: &'a LabResult,
     whole: Whole<'a>,
 }
 
@@ -78,7 +77,7 @@ impl Frame<'_> {
 
     fn made<R: Named>(&self, page: &mut Page, view: &View<'_, R>) {
         let made = self.of_rows(&self.whole.rows, view.hidden(), &view.unshown);
-        made::draw(page, self.environment, &made);
+        made::draw(page, self.result, &made);
     }
 
     fn of_rows<'b>(

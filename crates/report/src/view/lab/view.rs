@@ -1,12 +1,13 @@
 //! The rows of an experiment as they are drawn: which, with their numbers, and what the tables
 //! left out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use iostrata_core::lab::target_of;
 use iostrata_core::timing::Timing;
 
 use super::Extent;
-use crate::fields::{Fields, lab as tables};
+use crate::fields::{Fields, Group};
 use crate::lab::{Facts, Named, Whole};
 use crate::view::cell::Cell;
 use crate::view::page::Page;
@@ -55,7 +56,16 @@ impl<'a, R: Named> Numbered<'a, R> {
 
     /// `fsync append on host`.
     pub(super) fn place(&self) -> String {
-        format!("{} on {}", self.name(), self.target())
+        format!("{} on {}", self.name(), self.where_at())
+    }
+
+    /// `host`, or `host@web1` in a result of several machines.
+    pub(super) fn where_at(&self) -> String {
+        on(self.target(), self.machine())
+    }
+
+    pub(super) fn machine(&self) -> Option<&'a str> {
+        self.facts.machine
     }
 }
 
@@ -113,8 +123,12 @@ impl<'a, R: Named> View<'a, R> {
             row,
             facts: *facts,
         };
+        let mut all: Vec<Numbered<'a, R>> = whole.rows.iter().zip(rows).map(numbered).collect();
+        if all.iter().any(|row| row.machine().is_some()) {
+            beside_each_other(&mut all);
+        }
         Self {
-            all: whole.rows.iter().zip(rows).map(numbered).collect(),
+            all,
             fields,
             shown: BTreeSet::new(),
             extent,
@@ -163,11 +177,11 @@ impl<'a, R: Named> View<'a, R> {
         self.all.len() - self.shown.len()
     }
 
-    /// What the fields of rows show in some tables, one after the other.
-    pub(super) fn columns(&self, tables: &[&str], rows: &[Numbered<'a, R>]) -> Vec<Column> {
+    /// Some groups of the fields' columns, one after the other.
+    pub(super) fn columns(&self, groups: &[Group], rows: &[Numbered<'a, R>]) -> Vec<Column> {
         let rows: Vec<&R> = rows.iter().map(|row| row.row).collect();
-        let columns = tables.iter();
-        let columns = columns.flat_map(|table| self.fields.columns(&[*table], &rows));
+        let columns = groups.iter();
+        let columns = columns.flat_map(|group| self.fields.columns(&[*group], &rows));
         columns.collect()
     }
 
@@ -177,17 +191,17 @@ impl<'a, R: Named> View<'a, R> {
         head: &str,
         rows: &[Numbered<'a, R>],
         own: impl IntoIterator<Item = Column>,
-        tables: &[&str],
+        groups: &[Group],
     ) -> Table {
         let mut columns = names(head, rows);
         columns.extend(own);
-        columns.extend(self.columns(tables, rows));
+        columns.extend(self.columns(groups, rows));
         Table::new(0, columns)
     }
 
     /// The table of what the kernel and the device did.
     pub(super) fn counts(&self, head: &str, rows: &[Numbered<'a, R>]) -> Table {
-        let parts = [tables::COUNTS, tables::SHARED, tables::UNPAID];
+        let parts = [Group::Counts, Group::Shared, Group::Unpaid];
         self.table(head, rows, [], &parts)
     }
 
@@ -216,21 +230,53 @@ impl<'a, R: Named> View<'a, R> {
 pub(super) const RANGES: &str = "95 %: bootstrap interval of the median; with five runs or fewer \
     it is the range of the runs, and holds the median less often than that";
 
+/// Puts the rows of one case on one target together, those of each machine in their order.
+fn beside_each_other<R>(rows: &mut [Numbered<'_, R>]) {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for (place, row) in rows.iter().enumerate() {
+        let id = row.facts.id();
+        places.entry(target_of(&id).to_owned()).or_insert(place);
+    }
+    rows.sort_by_cached_key(|row| places.get(target_of(&row.facts.id())).copied());
+}
+
+/// A target, and its machine in a result of several.
+pub(super) fn on(target: &str, machine: Option<&str>) -> String {
+    match machine {
+        Some(machine) => format!("{target}@{machine}"),
+        None => target.to_owned(),
+    }
+}
+
+/// The machines of rows or of what else a table shows, in a result of several.
+pub(super) fn machines<'t>(
+    machines: impl Iterator<Item = Option<&'t str>> + Clone,
+) -> Option<Column> {
+    machines.clone().any(|machine| machine.is_some()).then(|| {
+        let cells = machines.map(|machine| Cell::applicable(machine, str::to_owned));
+        Column::label("machine", cells)
+    })
+}
+
 /// Numbers and names of rows.
 pub(super) fn names<R: Named>(head: &str, rows: &[Numbered<'_, R>]) -> Vec<Column> {
-    vec![
+    let mut columns = vec![
         Column::row_numbers(rows.iter().map(|row| row.number)),
         Column::label(head, rows.iter().map(Numbered::name)),
-    ]
+    ];
+    columns.extend(machines(rows.iter().map(Numbered::machine)));
+    columns
 }
 
 /// The same of rows of several targets, below each other.
 pub(super) fn names_on<R: Named>(head: &str, rows: &[Numbered<'_, R>]) -> Vec<Column> {
-    vec![
+    let mut columns = vec![
         Column::row_numbers(rows.iter().map(|row| row.number)),
         Column::label(head, rows.iter().map(Numbered::name)).once(),
         Column::label("on", rows.iter().map(Numbered::target)),
-    ]
+    ];
+    columns.extend(machines(rows.iter().map(Numbered::machine)));
+    columns
 }
 
 /// Medians under a head, and their intervals.

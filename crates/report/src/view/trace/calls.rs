@@ -5,7 +5,8 @@ use iostrata_core::trace::{CallRow, FileGroup};
 
 use super::files::several;
 use super::{View, sites};
-use crate::fields::trace::{CALLS, call};
+use crate::fields::Group;
+use crate::fields::trace::call;
 use crate::view::cell::Cell;
 use crate::view::page::Page;
 use crate::view::table::{Column, LeftOut, Table};
@@ -101,6 +102,6 @@ fn table(head: &str, indent: usize, calls: &[&CallRow]) -> Table {
         head,
         calls.iter().map(|call| call.name.as_str()),
     )];
-    columns.extend(call().columns(&[CALLS], calls));
+    columns.extend(call().columns(&[Group::Calls], calls));
     Table::new(indent, columns)
 }

@@ -6,7 +6,8 @@ use iostrata_core::trace::{FileGroup, FileRow, NotFound, Sort, TraceResult};
 use super::View;
 use super::calls::heading;
 use super::names::distinct;
-use crate::fields::trace::{ABOVE, ABOVE_IN_FULL, BELOW, BELOW_IN_FULL, PAGES, file};
+use crate::fields::Group;
+use crate::fields::trace::{PAGES, file};
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, LeftOut, Table};
 
@@ -42,7 +43,7 @@ pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
         let names = names(view, &shown, room(page));
         let rows: Vec<&FileRow> = shown.iter().map(|group| &group.row).collect();
         let mut columns = vec![Column::label("files", names)];
-        columns.extend(file().columns(&[ABOVE, BELOW], &rows));
+        columns.extend(file().columns(&[Group::Above, Group::Below], &rows));
         let left_out = Table::new(0, columns).draw(page);
         let hidden = files.len() - shown.len();
         page.and_more(0, hidden, "", "--files shows all");
@@ -114,7 +115,15 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     page.heading("files", &heading("files", files.len(), every.len()));
     let rows: Vec<&FileRow> = files.iter().map(|file| &file.row).collect();
     let mut columns = vec![paths(view, &files, page.width() / WIDE_SHARE)];
-    columns.extend(file().columns(&[ABOVE, ABOVE_IN_FULL, BELOW, BELOW_IN_FULL], &rows));
+    columns.extend(file().columns(
+        &[
+            Group::Above,
+            Group::AboveInFull,
+            Group::Below,
+            Group::BelowInFull,
+        ],
+        &rows,
+    ));
     let whole = Table::new(0, columns).named("every file");
     let mut left_out = if whole.fits(page.width()) {
         vec![whole.draw(page)]
@@ -136,7 +145,7 @@ fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileGroup>) -> Vec<LeftO
     let room = room(page);
     let rows: Vec<&FileRow> = files.iter().map(|file| &file.row).collect();
     let mut columns = vec![paths(view, &files, room)];
-    columns.extend(file().columns(&[ABOVE, ABOVE_IN_FULL], &rows));
+    columns.extend(file().columns(&[Group::Above, Group::AboveInFull], &rows));
     let mut left_out = vec![Table::new(0, columns).draw(page)];
     let files: Vec<&FileGroup> = files.into_iter().filter(|file| moved(&file.row)).collect();
     if !files.is_empty() {
@@ -146,7 +155,7 @@ fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileGroup>) -> Vec<LeftO
         );
         let rows: Vec<&FileRow> = files.iter().map(|file| &file.row).collect();
         let mut columns = vec![paths(view, &files, room)];
-        columns.extend(file().columns(&[BELOW, BELOW_IN_FULL], &rows));
+        columns.extend(file().columns(&[Group::Below, Group::BelowInFull], &rows));
         left_out.push(Table::new(0, columns).draw(page));
     }
     left_out

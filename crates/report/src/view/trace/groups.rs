@@ -6,7 +6,8 @@ use iostrata_core::trace::{FileGroup, FileRow, Together};
 use super::View;
 use super::calls::heading;
 use super::names::distinct;
-use crate::fields::trace::{ABOVE, BELOW, file};
+use crate::fields::Group;
+use crate::fields::trace::file;
 use crate::view::page::Page;
 use crate::view::table::{Column, LeftOut, Table};
 
@@ -35,6 +36,6 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
         ),
         Column::number("files", shown.iter().map(|group| grouped(group.files))),
     ];
-    columns.extend(file().columns(&[ABOVE, BELOW], &rows));
+    columns.extend(file().columns(&[Group::Above, Group::Below], &rows));
     Table::new(0, columns).named(noun).draw(page)
 }

@@ -4,21 +4,22 @@ use iostrata_core::bytes::grouped;
 use iostrata_core::trace::{TaskRow, by_process};
 
 use super::View;
-use crate::fields::trace::{NAME, PROCESS, TASK, THREAD, task};
+use crate::fields::Group;
+use crate::fields::trace::task;
 use crate::view::page::Page;
 use crate::view::table::{LeftOut, Table};
 
 /// Every process.
 pub(super) fn processes(page: &mut Page, view: &View<'_>) -> LeftOut {
     let rows = by_process(&view.result.tasks);
-    let parts = [PROCESS, NAME, TASK];
+    let parts = [Group::Process, Group::Name, Group::Task];
     draw(page, view, rows, "processes", view.result.processes, &parts)
 }
 
 /// Every thread.
 pub(super) fn threads(page: &mut Page, view: &View<'_>) -> LeftOut {
     let rows = view.result.tasks.clone();
-    let parts = [PROCESS, THREAD, NAME, TASK];
+    let parts = [Group::Process, Group::Thread, Group::Name, Group::Task];
     draw(page, view, rows, "threads", view.result.threads, &parts)
 }
 
@@ -28,7 +29,7 @@ fn draw(
     mut rows: Vec<TaskRow>,
     noun: &'static str,
     all: u64,
-    parts: &[&str],
+    parts: &[Group],
 ) -> LeftOut {
     view.selection.sort_tasks(&mut rows);
     rows.truncate(view.selection.limit(rows.len()));

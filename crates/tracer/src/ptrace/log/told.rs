@@ -72,7 +72,7 @@ pub(super) fn is_step(entered: &Entered, failed: bool) -> bool {
     }
     let (number, argument) = (entered.number, &entered.arguments);
     if failed || !attributes::is_one(number.name()) {
-        return history::is_step(entered, failed) || !failed && empties(entered);
+        return history::is_step(entered, failed);
     }
     match number {
         Sysno::fcntl | Sysno::ioctl => {
@@ -80,15 +80,6 @@ pub(super) fn is_step(entered: &Entered, failed: bool) -> bool {
         }
         _ => true,
     }
-}
-
-/// Whether a call that opened a regular file, if only to read, has cut its contents off.
-fn empties(entered: &Entered) -> bool {
-    use Sysno as N;
-    let number = entered.number;
-    matches!(number, N::open | N::openat | N::openat2 | N::creat)
-        && opening_flags(number, &entered.arguments).contains(OFlags::TRUNC)
-        && entered.file.is_some_and(|(_, open)| open.is_regular())
 }
 
 /// What else a call that sets attributes was given in memory.

@@ -2,10 +2,11 @@
 
 use iostrata_core::atime::{AtimeResult, Comparison, Loop, LoopRow, Reading, Saving};
 use iostrata_core::bytes::grouped;
+use iostrata_core::lab::{machine_of, target_of};
 
 use crate::format::{milliseconds, number};
 use crate::view::cell::Cell;
-use crate::view::lab::view::{Unshown, distinct};
+use crate::view::lab::view::{Unshown, distinct, machines};
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -78,9 +79,12 @@ fn table(result: &AtimeResult, rows: &[Numbered<'_>]) -> Table {
         });
         Column::number("saved %", cells)
     };
-    let columns = vec![
+    let mut columns = vec![
         Column::row_numbers(rows.iter().map(|(number, _)| *number)),
-        Column::label("on", each().map(|row| row.row.target.as_str())),
+        Column::label("on", each().map(|row| target_of(&row.row.target))),
+    ];
+    columns.extend(machines(each().map(|row| machine_of(&row.row.target))));
+    columns.extend([
         Column::label("mount", each().map(|row| row.row.case.mount.as_str())),
         Column::number("mean ms", means),
         Column::number("± %", percents).rank(4),
@@ -91,7 +95,7 @@ fn table(result: &AtimeResult, rows: &[Numbered<'_>]) -> Table {
             "sectors",
             each().map(|row| Cell::seen(row.sectors, grouped)),
         ),
-    ];
+    ]);
     Table::new(2, columns)
 }
 

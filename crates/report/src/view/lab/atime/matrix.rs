@@ -3,7 +3,7 @@
 use iostrata_core::atime::{AtimeResult, Mount, Moved, Operation, Subject, TouchRow};
 
 use crate::view::cell::Cell;
-use crate::view::lab::view::{Unshown, distinct};
+use crate::view::lab::view::{Unshown, distinct, on};
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -166,11 +166,11 @@ pub(super) fn probes(page: &mut Page, result: &AtimeResult, unshown: &mut Unshow
         "relatime",
         "relatime: does a read move an access time that is …",
     );
-    let on = |moved: bool| {
+    let which = |moved: bool| {
         states.iter().map(move |state| {
             let probes = result.own.relatime.iter();
             let names = probes.filter(|one| one.probe == *state && one.atime_changed == moved);
-            let names = distinct(names.map(|one| one.filesystem.as_str()));
+            let names = distinct(names.map(|one| on(&one.filesystem, one.machine.as_deref())));
             Cell::applicable((!names.is_empty()).then_some(names), |names| {
                 names.join(", ")
             })
@@ -178,8 +178,8 @@ pub(super) fn probes(page: &mut Page, result: &AtimeResult, unshown: &mut Unshow
     };
     let columns = vec![
         Column::label("", states.iter().map(|state| state.as_str())),
-        Column::text("moved on", on(true)),
-        Column::text("stayed on", on(false)),
+        Column::text("moved on", which(true)),
+        Column::text("stayed on", which(false)),
     ];
     let table = Table::new(2, columns).named("the rule of relatime, by state of the access time");
     unshown.draw(page, "the table of relatime's rule", table);

@@ -23,7 +23,7 @@ pub(super) fn draw(page: &mut Page, frame: &Frame<'_>, result: &AtimeResult) {
     footnotes::draw(page, &loops);
     let made = frame.of_rows(&loops, 0, &unshown);
     if result.method.timing_runs.1 > 0 || !loops.is_empty() {
-        made::draw(page, frame.environment, &made);
+        made::draw(page, frame.result, &made);
     } else {
         page.blank();
         made::limits(page, &made);

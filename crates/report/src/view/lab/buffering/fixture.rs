@@ -214,6 +214,7 @@ fn answers() -> Vec<Answer> {
         because: because.to_owned(),
         rows: rows.to_vec(),
         row_ids: Vec::new(),
+        machine: None,
     };
     vec![
         answer(

@@ -12,7 +12,7 @@ use super::comparison::{self, Compared};
 use super::rows::{self, Tables};
 use super::view::{self, RANGES, medians};
 use super::{Extent, Frame, notes};
-use crate::fields::lab::{self, TIMES};
+use crate::fields::{Group, lab};
 use crate::format::Seconds;
 use crate::lab::Named;
 use crate::view::cell::Cell;
@@ -82,7 +82,7 @@ fn in_seconds<'a>(view: &View<'a>, head: &str, rows: &[Numbered<'a>]) -> Table {
         Column::number("system s", system),
     );
     let [real, interval] = medians("real s", timings, text);
-    view.table(head, rows, [real, interval, user, system], &[TIMES])
+    view.table(head, rows, [real, interval, user, system], &[Group::Times])
 }
 
 /// What the columns of both tables mean.

@@ -5,6 +5,7 @@ use iostrata_core::bytes::grouped;
 
 use super::View;
 use crate::view::cell::Cell;
+use crate::view::lab::view::machines;
 use crate::view::page::{GLUE, Page, Tone};
 use crate::view::table::{Column, Table};
 
@@ -20,22 +21,21 @@ pub(super) fn draw(page: &mut Page, result: &BufferingResult, view: &mut View<'_
     let names = runtimes
         .iter()
         .map(|row| format!("{} {}", row.runtime, row.version));
-    let table = Table::new(
-        0,
-        vec![
-            Column::text("runtime", names),
-            Column::text("writes by", runtimes.iter().map(|row| row.api.as_str())),
-            Column::number("buffer B", runtimes.iter().map(buffer)),
-            Column::text(
-                "3 writes, flush",
-                runtimes.iter().map(|row| calls(&row.three_writes)),
-            ),
-            Column::text(
-                "10 × 1 KiB, close",
-                runtimes.iter().map(|row| calls(&row.ten_kib)),
-            ),
-        ],
-    );
+    let mut columns = vec![Column::text("runtime", names)];
+    columns.extend(machines(runtimes.iter().map(|row| row.machine.as_deref())));
+    columns.extend([
+        Column::text("writes by", runtimes.iter().map(|row| row.api.as_str())),
+        Column::number("buffer B", runtimes.iter().map(buffer)),
+        Column::text(
+            "3 writes, flush",
+            runtimes.iter().map(|row| calls(&row.three_writes)),
+        ),
+        Column::text(
+            "10 × 1 KiB, close",
+            runtimes.iter().map(|row| calls(&row.ten_kib)),
+        ),
+    ]);
+    let table = Table::new(0, columns);
     view.draw(page, "the runtimes", table.named("buffers of the runtimes"));
     for runtime in runtimes {
         if let Some(note) = &runtime.note {

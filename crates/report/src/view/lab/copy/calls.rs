@@ -100,7 +100,7 @@ fn whole(page: &mut Page, row: &Numbered<'_>) {
         row.number,
         row.name(),
         case.source.as_str(),
-        row.target()
+        row.where_at()
     );
     page.paragraph(0, &name);
     let calls = by_time(calls);

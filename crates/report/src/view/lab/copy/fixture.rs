@@ -151,6 +151,7 @@ pub(super) fn result() -> LabResult {
         because: "read_write whole file 70.0 ms, mmap_memcpy 90.0 ms, 0.78 times".to_owned(),
         rows: vec![2, 3],
         row_ids: Vec::new(),
+        machine: None,
     };
     let experiment = CopyResult {
         question: QUESTION.to_owned(),

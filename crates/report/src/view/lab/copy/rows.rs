@@ -5,7 +5,7 @@ use iostrata_core::copy::{CopyRow, Destination};
 use iostrata_core::timing::Timing;
 
 use super::{Numbered, View};
-use crate::fields::lab::TIMES;
+use crate::fields::Group;
 use crate::format::milliseconds;
 use crate::lab::Named;
 use crate::view::cell::Cell;
@@ -83,7 +83,12 @@ fn time<'a>(view: &View<'a>, rows: &[Numbered<'a>]) -> Table {
     let user = cpu("user ms", |timing| timing.user_s);
     let system = cpu("system ms", |timing| timing.system_s);
     let [real, interval] = medians("real ms", timings.clone(), milliseconds);
-    view.table("method", rows, [real, interval, user, system], &[TIMES])
+    view.table(
+        "method",
+        rows,
+        [real, interval, user, system],
+        &[Group::Times],
+    )
 }
 
 impl Named for CopyRow {

@@ -2,9 +2,11 @@
 
 use iostrata_core::bytes::exact;
 use iostrata_core::copy::{CopyResult, Yardstick};
+use iostrata_core::lab::target_of;
 
 use crate::format::{milliseconds, number};
 use crate::view::cell::Cell;
+use crate::view::lab::view::machines;
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -22,11 +24,13 @@ pub(super) fn draw(page: &mut Page, result: &CopyResult) {
     });
     let rates = each()
         .map(|one| Cell::applicable(one.bytes_per_s, |rate| number(rate / f64::from(1 << 20))));
-    let columns = vec![
+    let mut columns = vec![
         Column::label("step", each().map(|one| one.measure.as_str())),
         Column::label(
             "on",
-            each().map(|one| Cell::applicable(one.target.clone(), |name| name)),
+            each().map(|one| {
+                Cell::applicable(one.target.as_deref(), |name| target_of(name).to_owned())
+            }),
         ),
         Column::label("of", each().map(|one| Cell::applicable(sized(one), exact))),
         Column::number(
@@ -36,6 +40,9 @@ pub(super) fn draw(page: &mut Page, result: &CopyResult) {
         Column::text("95 %", intervals),
         Column::number("MiB/s", rates),
     ];
+    if let Some(machines) = machines(each().map(|one| one.machine.as_deref())) {
+        columns.insert(1, machines);
+    }
     Table::new(0, columns)
         .named("what the machine does at best")
         .draw(page);

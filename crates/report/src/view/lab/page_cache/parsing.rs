@@ -1,37 +1,37 @@
 //! Parser against cache.
 
 use iostrata_core::bytes::exact;
+use iostrata_core::lab::{machine_of, target_of};
 use iostrata_core::page_cache::{MATTERS_SHARE, PageCacheResult, ParseLine};
 
 use super::View;
-use crate::fields::{Fields, Quantity};
+use crate::fields::{Fields, Group, Quantity};
 use crate::format::{self, number, rate};
 use crate::view::cell::Cell;
+use crate::view::lab::view::machines;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
-
-const PARSING: &str = "parsing";
 
 fn fields<'a>() -> Fields<'a, &'a ParseLine> {
     use Quantity::{MebibytesPerSecond, Microseconds, Percent};
     Fields::<&'a ParseLine>::new()
-        .label(PARSING, "parser, size", |line| {
+        .label(Group::Parsing, "parser, size", |line| {
             format!("{} {}", line.parse.as_str(), exact(line.size_bytes))
         })
         .real("", |line| line.cold_s)
-        .shown(PARSING, "cold µs", Microseconds)
+        .shown(Group::Parsing, "cold µs", Microseconds)
         .real("", |line| line.cold_reading_share)
-        .shown(PARSING, "reading %", Percent)
+        .shown(Group::Parsing, "reading %", Percent)
         .real("", |line| line.warm_s)
-        .shown(PARSING, "warm µs", Microseconds)
+        .shown(Group::Parsing, "warm µs", Microseconds)
         .real("", |line| line.warm_reading_share)
-        .shown(PARSING, "reading %", Percent)
+        .shown(Group::Parsing, "reading %", Percent)
         .real("", |line| line.saved_share)
-        .shown(PARSING, "saved %", Percent)
+        .shown(Group::Parsing, "saved %", Percent)
         .rank(1)
         .real("", |line| line.parser_bytes_per_s)
-        .shown(PARSING, "its MiB/s", MebibytesPerSecond)
-        .cell(PARSING, "matters MiB/s", |line| {
+        .shown(Group::Parsing, "its MiB/s", MebibytesPerSecond)
+        .cell(Group::Parsing, "matters MiB/s", |line| {
             Cell::applicable(line.break_even_bytes_per_s, |rate| {
                 number(rate / f64::from(1 << 20))
             })
@@ -46,7 +46,7 @@ pub(super) fn draw(
 ) {
     let lines = result.own.parsing.iter();
     let lines: Vec<&ParseLine> = lines
-        .filter(|line| targets.contains(&line.target.as_str()))
+        .filter(|line| targets.contains(&target_of(&line.target)))
         .collect();
     if lines.is_empty() {
         return;
@@ -58,10 +58,11 @@ pub(super) fn draw(
     if targets.len() > 1 {
         columns.push(Column::label(
             "on",
-            lines.iter().map(|line| line.target.as_str()),
+            lines.iter().map(|line| target_of(&line.target)),
         ));
     }
-    columns.extend(fields().columns(&[PARSING], &lines));
+    columns.extend(machines(lines.iter().map(|line| machine_of(&line.target))));
+    columns.extend(fields().columns(&[Group::Parsing], &lines));
     let table = Table::new(0, columns).named("parser against cache");
     view.draw(page, "reading and parsing", table);
     page.blank();

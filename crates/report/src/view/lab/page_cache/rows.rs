@@ -5,7 +5,7 @@ use iostrata_core::bytes::exact;
 use iostrata_core::page_cache::{PageCacheRow, Parse, Reader};
 
 use super::{Numbered, View};
-use crate::fields::lab::{LATENCIES, TIMES};
+use crate::fields::Group;
 use crate::format::microseconds;
 use crate::lab::Named;
 use crate::view::lab::view::{distinct, medians};
@@ -28,7 +28,7 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>, targets: &[&str]) {
             let rows: Vec<Numbered<'_>> = rows.filter(|row| row.title() == size).collect();
             page.blank();
             let times = medians("real µs", rows.iter().map(Numbered::timing), microseconds);
-            let table = view.table(&size, &rows, times, &[TIMES]);
+            let table = view.table(&size, &rows, times, &[Group::Times]);
             let table = table.named(format!("times, {size} on {target}"));
             view.draw(page, &format!("the rows of {target}"), table);
             let name = format!("where the time went, {size} on {target}");
@@ -60,7 +60,7 @@ fn latencies<'a>(page: &mut Page, view: &mut View<'a>, rows: &[Numbered<'a>]) {
     }
     page.heading("random-reads", "random reads of 4 KiB, one by one");
     let of = Column::label("of", rows.iter().map(Numbered::title));
-    let table = view.table("µs", &rows, [of], &[LATENCIES]);
+    let table = view.table("µs", &rows, [of], &[Group::Latencies]);
     let table = table.named("latencies of random reads");
     view.draw(page, "the random reads", table);
 }

@@ -12,7 +12,7 @@ use super::comparison::{self, Compared};
 use super::rows::{self, Tables};
 use super::view;
 use super::{Extent, Frame, notes};
-use crate::fields::lab::{self, TIMES};
+use crate::fields::{Group, lab};
 use crate::lab::Named;
 use crate::view::page::{Page, Tone};
 
@@ -34,7 +34,7 @@ pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a SyncResul
     let tables = Tables {
         names: ["rates and latencies", "what reached the device"],
         head: "per sync",
-        times: |view, head, rows| view.table(head, rows, [], &[TIMES]),
+        times: |view, head, rows| view.table(head, rows, [], &[Group::Times]),
     };
     rows::draw(page, &mut view, &tables);
     let compared = Compared {

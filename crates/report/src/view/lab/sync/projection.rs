@@ -78,7 +78,7 @@ fn devices(view: &View<'_>, projections: &[&Projection]) -> Table {
     ];
     for row in distinct(projections.iter().map(|one| one.row)) {
         let target = view.which(|known| known.number == row);
-        let name = target.first().map_or("", |known| known.target());
+        let name = target.first().map(Numbered::where_at).unwrap_or_default();
         let cells = devices.iter().map(|device| {
             let found = projections
                 .iter()

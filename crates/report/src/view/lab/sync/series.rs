@@ -1,9 +1,10 @@
 //! Runs second by second, and whether their rate is steady.
 
+use iostrata_core::sync::Second;
+
 use super::{Numbered, View};
-use crate::fields::lab::drawn;
+use crate::fields::{Group, lab};
 use crate::format::number;
-use crate::view::cell::Cell;
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -40,12 +41,8 @@ fn table(row: &Numbered<'_>) -> Table {
         &row.place(),
         (1..=seconds.len()).map(|second| format!("second {second}")),
     )];
-    columns.extend(drawn(seconds).into_iter().map(|(what, pick)| {
-        let cells = seconds
-            .iter()
-            .map(|second| Cell::seen(pick(second), |count| number(second.per_s(count))));
-        Column::number(&format!("{what}/s"), cells)
-    }));
+    let seconds: Vec<&Second> = seconds.iter().collect();
+    columns.extend(lab::second().columns(&[Group::Seconds], &seconds));
     Table::new(0, columns)
 }
 

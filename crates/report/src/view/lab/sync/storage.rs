@@ -2,20 +2,22 @@
 //! finds left to do.
 
 use iostrata_core::environment::Device;
+use iostrata_core::lab::machine_of;
 use iostrata_core::sync::SyncResult;
 
 use crate::view::lab::view::distinct;
 use crate::view::page::{GLUE, Page, SEPARATOR};
 
 pub(super) fn draw(page: &mut Page, result: &SyncResult) {
-    let disks = result
-        .targets
-        .iter()
-        .flat_map(|target| &target.storage.devices)
-        // What iostrata made says nothing about the machine.
-        .filter(|disk| !disk.name.starts_with("loop"));
-    for disk in distinct(disks) {
-        page.paragraph(0, &identity(disk));
+    let disks = result.targets.iter().flat_map(|target| {
+        let devices = target.storage.devices.iter();
+        devices.map(|disk| (machine_of(&target.name), disk))
+    });
+    // What iostrata made says nothing about the machine.
+    let disks = disks.filter(|(_, disk)| !disk.name.starts_with("loop"));
+    for (machine, disk) in distinct(disks) {
+        let whose = machine.map(|machine| format!("{machine}: "));
+        page.paragraph(0, &(whose.unwrap_or_default() + &identity(disk)));
     }
     let settings: Vec<String> = result
         .settings

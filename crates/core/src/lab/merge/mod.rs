@@ -1,0 +1,335 @@
+//! Results of several machines as one: the rows of all of them, each with its machine, judged again
+//! within each machine.
+
+mod parts;
+
+use std::collections::BTreeMap;
+
+use super::place::AT;
+use super::{Experiment, ExperimentResult, LabResult, Part, SCHEMA};
+use crate::op::Gap;
+use crate::{atime, buffering, copy, page_cache, sync};
+use parts::{Joined, Stamped};
+
+/// A result that is merged with others.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The file it comes from, for errors.
+    pub file: &'a str,
+    /// What its machine is to be called; the label of its environment where nothing is said.
+    pub machine: Option<&'a str>,
+    /// What was in it.
+    pub result: &'a LabResult,
+}
+
+/// Why results cannot be merged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// Fewer than two.
+    #[error("one result alone cannot be merged; name two or more")]
+    Alone,
+    /// A name that ids cannot hold.
+    #[error(
+        "{0:?} cannot name a machine, because the name becomes part of ids; use up to \
+         {LONGEST_NAME} letters, digits, dots, hyphens and underscores"
+    )]
+    Name(String),
+    /// A result of several machines.
+    #[error(
+        "{file} is itself merged from results of several machines; name the results it was made \
+         from"
+    )]
+    Merged {
+        /// The file.
+        file: String,
+    },
+    /// Two results of one machine.
+    #[error(
+        "{first} and {second} are both of machine {machine}, so their rows would have the same \
+         ids; leave one out if they were measured on the same machine, or else name each machine \
+         (--machine)"
+    )]
+    SameMachine {
+        /// One file.
+        first: String,
+        /// The other.
+        second: String,
+        /// The machine's label or name.
+        machine: String,
+    },
+    /// Two versions of iostrata.
+    #[error(
+        "{first} was saved by iostrata {ours} and {second} by iostrata {theirs}, which may not \
+         measure in the same way; run lab with one version on all machines"
+    )]
+    Versions {
+        /// One file.
+        first: String,
+        /// Its version.
+        ours: String,
+        /// The other.
+        second: String,
+        /// Its version.
+        theirs: String,
+    },
+    /// Two methods of one experiment.
+    #[error(
+        "{experiment} was timed {ours} times a case in {first} and {theirs} times in {second}, so \
+         their intervals do not mean the same; run lab with the same options on all machines"
+    )]
+    Method {
+        /// The experiment.
+        experiment: &'static str,
+        /// One file.
+        first: String,
+        /// Its timing runs.
+        ours: String,
+        /// The other.
+        second: String,
+        /// Its timing runs.
+        theirs: String,
+    },
+}
+
+/// Names stand in a column of tables, and in ids.
+const LONGEST_NAME: usize = 40;
+
+/// Merges results of several machines.
+///
+/// The environment is that of the first; [`LabResult::parts`] has all of them.
+pub fn merge(inputs: &[Input<'_>]) -> Result<LabResult, MergeError> {
+    let machines = machines(inputs)?;
+    check_versions(inputs)?;
+    let [first, ..] = inputs else {
+        return Err(MergeError::Alone);
+    };
+    let mut experiments: Vec<Experiment> = Vec::new();
+    // The file that has an experiment first, and with it the method.
+    let mut firsts: BTreeMap<&'static str, &Input<'_>> = BTreeMap::new();
+    for (input, machine) in inputs.iter().zip(&machines) {
+        for experiment in &input.result.experiments {
+            let id = experiment.shared().id;
+            let earlier = firsts.entry(id).or_insert(input);
+            let known = experiments.iter_mut().find(|known| known.shared().id == id);
+            let before = known.as_ref().map_or(0, |known| known.rows());
+            let mut part = experiment.clone();
+            part.put_on(&Stamp { machine, before });
+            match known {
+                None => experiments.push(part),
+                Some(known) => {
+                    check_method(earlier, known, input, &part)?;
+                    known.append(part);
+                }
+            }
+        }
+    }
+    for experiment in &mut experiments {
+        experiment.lack(inputs, &machines);
+        experiment.judge();
+    }
+    let parts = machines.iter().zip(inputs).map(|(machine, input)| Part {
+        machine: machine.clone(),
+        environment: input.result.environment.clone(),
+    });
+    Ok(LabResult {
+        schema: SCHEMA.to_owned(),
+        environment: first.result.environment.clone(),
+        parts: parts.collect(),
+        experiments,
+    })
+}
+
+/// What the machines are called, each differently.
+fn machines(inputs: &[Input<'_>]) -> Result<Vec<String>, MergeError> {
+    if inputs.len() < 2 {
+        return Err(MergeError::Alone);
+    }
+    let mut machines: Vec<String> = Vec::new();
+    for input in inputs {
+        let file = || input.file.to_owned();
+        if !input.result.parts.is_empty() {
+            return Err(MergeError::Merged { file: file() });
+        }
+        let label = || input.result.environment.machine_label();
+        let machine = input.machine.map_or_else(label, str::to_owned);
+        if !can_name(&machine) {
+            return Err(MergeError::Name(machine));
+        }
+        if let Some(place) = machines.iter().position(|known| *known == machine) {
+            return Err(MergeError::SameMachine {
+                first: inputs[place].file.to_owned(),
+                second: file(),
+                machine,
+            });
+        }
+        machines.push(machine);
+    }
+    Ok(machines)
+}
+
+fn can_name(machine: &str) -> bool {
+    let fits = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '_');
+    !machine.is_empty() && machine.len() <= LONGEST_NAME && machine.chars().all(fits)
+}
+
+fn check_versions(inputs: &[Input<'_>]) -> Result<(), MergeError> {
+    let version = |input: &Input<'_>| input.result.environment.iostrata_version.clone();
+    for pair in inputs.windows(2) {
+        let (ours, theirs) = (version(&pair[0]), version(&pair[1]));
+        if ours != theirs {
+            return Err(MergeError::Versions {
+                first: pair[0].file.to_owned(),
+                ours,
+                second: pair[1].file.to_owned(),
+                theirs,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// That an experiment was timed alike in both results.
+fn check_method(
+    first: &Input<'_>,
+    ours: &Experiment,
+    second: &Input<'_>,
+    theirs: &Experiment,
+) -> Result<(), MergeError> {
+    let (ours, theirs) = (ours.shared(), theirs.shared());
+    if ours.timing_runs == theirs.timing_runs {
+        return Ok(());
+    }
+    let runs = |(fewest, most): (usize, usize)| match most {
+        _ if fewest == most => most.to_string(),
+        _ => format!("{fewest} to {most}"),
+    };
+    Err(MergeError::Method {
+        experiment: ours.id,
+        first: first.file.to_owned(),
+        ours: runs(ours.timing_runs),
+        second: second.file.to_owned(),
+        theirs: runs(theirs.timing_runs),
+    })
+}
+
+/// Where a part of a merged result was made, and how many rows stand before its own.
+pub(super) struct Stamp<'a> {
+    machine: &'a str,
+    before: usize,
+}
+
+impl Stamp<'_> {
+    /// Puts the machine behind the name of a target.
+    fn target(&self, name: &mut String) {
+        name.push(AT);
+        name.push_str(self.machine);
+    }
+
+    /// Of what belongs to no target.
+    fn machine(&self, machine: &mut Option<String>) {
+        *machine = Some(self.machine.to_owned());
+    }
+
+    /// Makes the number of a row that in the merged result.
+    fn number(&self, row: &mut usize) {
+        *row = row.saturating_add(self.before);
+    }
+
+    /// Says of a text whose it is.
+    fn whose(&self, text: &mut String) {
+        *text = format!("{}: {text}", self.machine);
+    }
+}
+
+impl Experiment {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        match self {
+            Self::Buffering(result) => put_on(result, stamp),
+            Self::PageCache(result) => put_on(result, stamp),
+            Self::Sync(result) => put_on(result, stamp),
+            Self::Atime(result) => put_on(result, stamp),
+            Self::Copy(result) => put_on(result, stamp),
+        }
+    }
+
+    /// Adds what another machine measured of the same experiment.
+    fn append(&mut self, other: Self) {
+        match (self, other) {
+            (Self::Buffering(ours), Self::Buffering(theirs)) => append(ours, theirs),
+            (Self::PageCache(ours), Self::PageCache(theirs)) => append(ours, theirs),
+            (Self::Sync(ours), Self::Sync(theirs)) => append(ours, theirs),
+            (Self::Atime(ours), Self::Atime(theirs)) => append(ours, theirs),
+            (Self::Copy(ours), Self::Copy(theirs)) => append(ours, theirs),
+            // Experiments of one name are of one kind.
+            _ => {}
+        }
+    }
+
+    /// Says which machines did not measure it.
+    fn lack(&mut self, inputs: &[Input<'_>], machines: &[String]) {
+        let id = self.shared().id;
+        for (input, machine) in inputs.iter().zip(machines) {
+            let has = |one: &Self| one.shared().id == id;
+            if !input.result.experiments.iter().any(has) {
+                let why = format!("{} has no {id}", input.file);
+                self.missing_mut()
+                    .push(Gap::new(format!("rows of {machine}"), why));
+            }
+        }
+    }
+
+    /// Judges its rows again, those of each machine by themselves.
+    pub fn judge(&mut self) {
+        match self {
+            Self::Buffering(result) => result.answers = buffering::answers(result),
+            Self::PageCache(result) => result.answers = page_cache::answers(result),
+            Self::Sync(result) => result.answers = sync::answers(result),
+            Self::Atime(result) => result.answers = atime::answers(result),
+            Self::Copy(result) => result.answers = copy::answers(result),
+        }
+    }
+}
+
+/// What a result of one machine becomes as a part of one of several.
+fn put_on<R: Stamped, O: Stamped, M>(result: &mut ExperimentResult<R, O, M>, stamp: &Stamp<'_>) {
+    for target in &mut result.targets {
+        stamp.target(&mut target.name);
+    }
+    for row in &mut result.rows {
+        row.put_on(stamp);
+    }
+    result.own.put_on(stamp);
+    for caveat in &mut result.caveats {
+        stamp.whose(caveat);
+    }
+    for gap in &mut result.missing {
+        stamp.whose(&mut gap.what);
+    }
+}
+
+fn append<R, O: Joined, M: Joined>(
+    result: &mut ExperimentResult<R, O, M>,
+    other: ExperimentResult<R, O, M>,
+) {
+    result.targets.extend(other.targets);
+    result.rows.extend(other.rows);
+    result.caveats.extend(other.caveats);
+    result.missing.extend(other.missing);
+    let (ours, theirs) = (&mut result.method, other.method);
+    ours.warm_up_runs = ours.warm_up_runs.saturating_add(theirs.warm_up_runs);
+    ours.planned_rows = ours.planned_rows.saturating_add(theirs.planned_rows);
+    ours.interrupted |= theirs.interrupted;
+    let mut differs = Vec::new();
+    differs.extend(result.own.join(other.own));
+    differs.extend(ours.own.join(theirs.own));
+    if result.settings != other.settings {
+        result.settings = None;
+        differs.push("settings");
+    }
+    for what in differs {
+        let gap = Gap::new(what, "the machines differ; the result of each has its own");
+        if !result.missing.contains(&gap) {
+            result.missing.push(gap);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Names of targets. In a result of several machines the machine stands behind the name,
+//! `host@web1`, so that rows of two machines never have the same target, nor the same id.
+
+/// What stands between a target and its machine; no other name has one.
+pub(super) const AT: char = '@';
+
+/// The target as the machine's own result names it.
+pub fn target_of(name: &str) -> &str {
+    name.rsplit_once(AT).map_or(name, |(target, _)| target)
+}
+
+/// The machine, in a result of several.
+pub fn machine_of(name: &str) -> Option<&str> {
+    Some(name.rsplit_once(AT)?.1)
+}
+
+/// The machines of some names in their order; one that is `None` where all are of one machine.
+pub(crate) fn machines<'a>(
+    each: impl IntoIterator<Item = Option<&'a str>>,
+) -> Vec<Option<&'a str>> {
+    let mut machines = Vec::new();
+    for machine in each {
+        if !machines.contains(&machine) {
+            machines.push(machine);
+        }
+    }
+    machines
+}

@@ -1,0 +1,68 @@
+//! `iostrata merge`: results of several machines as one.
+
+use std::path::Path;
+
+use iostrata_core::lab::{self, Input, LabResult};
+use iostrata_report::terminal;
+
+use super::report::read::{self, Saved};
+use crate::cli::Merge;
+use crate::destination::Destination;
+use crate::error::Failure;
+use crate::outputs::{self, Named};
+use crate::ui::Canvas;
+
+pub(crate) fn run(options: &Merge) -> Result<(), Failure> {
+    let output = Named::output("--json", options.json.as_deref());
+    let inputs = options.paths.iter().map(|path| Named::input(path));
+    outputs::check(inputs.chain(output))?;
+    let results = options.paths.iter().map(|path| read_lab(path));
+    let results = results.collect::<Result<Vec<_>, _>>()?;
+    let merged = merged(options, &results)?;
+    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let json = super::json(&merged)?;
+    super::deliver(destination, &json, || {
+        let result: LabResult = super::read_back(&json)?;
+        let (width, colour) = (Canvas::Output.width(), Canvas::Output.colour());
+        let all_rows = options.all_rows;
+        let style = terminal::lab::Style { colour, all_rows };
+        Ok(terminal::lab::draw(&result, width, style))
+    })
+}
+
+fn read_lab(path: &Path) -> Result<LabResult, Failure> {
+    match read::saved(path)? {
+        Saved::Lab(result) => Ok(*result),
+        other => Err(Failure::Usage(format!(
+            "{} is a result of {}, and only results of lab can be merged; leave it out",
+            path.display(),
+            other.kind()
+        ))),
+    }
+}
+
+fn merged(options: &Merge, results: &[LabResult]) -> Result<LabResult, Failure> {
+    let (files, names) = (options.paths.len(), options.machine.len());
+    if names > 0 && names != files {
+        return Err(Failure::Usage(format!(
+            "--machine names {names} and {files} files are given; name one for each file, in \
+             their order"
+        )));
+    }
+    let files: Vec<String> = options
+        .paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let named = options.machine.iter().map(|name| Some(name.as_str()));
+    let inputs = files.iter().zip(results);
+    let inputs = inputs.zip(named.chain(std::iter::repeat(None)));
+    let inputs: Vec<Input<'_>> = inputs
+        .map(|((file, result), machine)| Input {
+            file,
+            machine,
+            result,
+        })
+        .collect();
+    lab::merge(&inputs).map_err(|error| Failure::Usage(error.to_string()))
+}
