@@ -2,6 +2,7 @@
 
 mod answers;
 mod comparison;
+mod machines;
 mod operation;
 mod rule;
 

@@ -1,6 +1,7 @@
 //! `lab buffering`: when do written bytes leave the program, and when are they safe?
 
 mod answers;
+mod machines;
 mod runtime;
 mod timeline;
 

@@ -2,6 +2,7 @@
 
 mod answers;
 mod figures;
+mod machines;
 
 use serde::{Deserialize, Serialize};
 

@@ -102,6 +102,20 @@ impl Cache {
         let brought_in = self.missed_pages?.saturating_add(self.prefetched_pages?);
         Some(self.lookups_pages?.saturating_sub(brought_in))
     }
+
+    /// Of two files together. Of a part that is unknown the whole is unknown.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let both = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_add(of(other)?));
+        Self {
+            lookups_pages: both(|cache| cache.lookups_pages),
+            missed_pages: both(|cache| cache.missed_pages),
+            prefetched_pages: both(|cache| cache.prefetched_pages),
+            dirtied_bytes: both(|cache| cache.dirtied_bytes),
+            resident_before_bytes: both(|cache| cache.resident_before_bytes),
+            resident_after_bytes: both(|cache| cache.resident_after_bytes),
+        }
+    }
 }
 
 /// Block requests of one cause.
@@ -115,6 +129,18 @@ pub struct RequestCount {
     /// Sum of the times from issue to completion, seconds.
     #[serde(default)]
     pub time_s: f64,
+}
+
+impl RequestCount {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            count: self.count.saturating_add(other.count),
+            bytes: self.bytes.saturating_add(other.bytes),
+            time_s: self.time_s + other.time_s,
+        }
+    }
 }
 
 /// Block requests by cause. `reads` are requests that read; all others write.
@@ -193,12 +219,24 @@ impl DeviceCounts {
             self.metadata,
             self.unknown,
         ]
-        .iter()
-        .fold(RequestCount::default(), |sum, one| RequestCount {
-            count: sum.count.saturating_add(one.count),
-            bytes: sum.bytes.saturating_add(one.bytes),
-            time_s: sum.time_s + one.time_s,
-        })
+        .into_iter()
+        .fold(RequestCount::default(), RequestCount::plus)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            reads: self.reads.plus(other.reads),
+            data: self.data.plus(other.data),
+            journal: self.journal.plus(other.journal),
+            commit: self.commit.plus(other.commit),
+            metadata: self.metadata.plus(other.metadata),
+            unknown: self.unknown.plus(other.unknown),
+            flushes: self.flushes.saturating_add(other.flushes),
+            flush_time_s: self.flush_time_s + other.flush_time_s,
+            discards: self.discards.saturating_add(other.discards),
+        }
     }
 }
 

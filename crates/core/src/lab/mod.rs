@@ -23,6 +23,7 @@ use crate::timing::Timing;
 pub use case::Case;
 pub use facts::Facts;
 pub use merge::{Input, MergeError, merge};
+pub(crate) use merge::{Joined, Stamp, Stamped};
 pub(crate) use place::machines;
 pub use place::{machine_of, target_of};
 

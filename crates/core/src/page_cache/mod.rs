@@ -3,6 +3,7 @@
 mod answers;
 mod case;
 mod figures;
+mod machines;
 mod parsing;
 
 use serde::{Deserialize, Serialize};

@@ -2,6 +2,7 @@
 
 mod answers;
 mod latency;
+mod machines;
 mod projection;
 mod series;
 

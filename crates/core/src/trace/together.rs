@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::{FileCall, FileRow, Moved, Synced};
-use crate::evidence::{Cache, DeviceCounts, Evidence, RequestCount};
+use crate::evidence::Evidence;
 
 /// Files that share a name for what they are.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,45 +128,16 @@ fn called(sum: &mut FileCall, more: &FileCall) {
 }
 
 fn evidence(sum: &mut Evidence, more: &Evidence) {
-    let cache = |of: fn(&Cache) -> Option<u64>| both(of(&sum.cache), of(&more.cache));
-    sum.cache = Cache {
-        lookups_pages: cache(|cache| cache.lookups_pages),
-        missed_pages: cache(|cache| cache.missed_pages),
-        prefetched_pages: cache(|cache| cache.prefetched_pages),
-        dirtied_bytes: cache(|cache| cache.dirtied_bytes),
-        resident_before_bytes: cache(|cache| cache.resident_before_bytes),
-        resident_after_bytes: cache(|cache| cache.resident_after_bytes),
-    };
-    sum.device = sum
-        .device
-        .zip(more.device)
-        .map(|(one, other)| devices(one, other));
+    sum.cache = sum.cache.plus(&more.cache);
+    let devices = sum.device.zip(more.device);
+    sum.device = devices.map(|(one, other)| one.plus(other));
     let after = sum.device_after_exit.zip(more.device_after_exit);
-    sum.device_after_exit = after.map(|(one, other)| devices(one, other));
+    sum.device_after_exit = after.map(|(one, other)| one.plus(other));
 }
 
 /// Of a part that is unknown the whole is unknown.
 fn both(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     Some(one?.saturating_add(other?))
-}
-
-fn devices(one: DeviceCounts, other: DeviceCounts) -> DeviceCounts {
-    let requests = |of: fn(&DeviceCounts) -> RequestCount| RequestCount {
-        count: of(&one).count.saturating_add(of(&other).count),
-        bytes: of(&one).bytes.saturating_add(of(&other).bytes),
-        time_s: of(&one).time_s + of(&other).time_s,
-    };
-    DeviceCounts {
-        reads: requests(|device| device.reads),
-        data: requests(|device| device.data),
-        journal: requests(|device| device.journal),
-        commit: requests(|device| device.commit),
-        metadata: requests(|device| device.metadata),
-        unknown: requests(|device| device.unknown),
-        flushes: one.flushes.saturating_add(other.flushes),
-        flush_time_s: one.flush_time_s + other.flush_time_s,
-        discards: one.discards.saturating_add(other.discards),
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::place::AT;
 use super::{Experiment, ExperimentResult, LabResult, Part, SCHEMA};
 use crate::op::Gap;
 use crate::{atime, buffering, copy, page_cache, sync};
-use parts::{Joined, Stamped};
+pub(crate) use parts::{Joined, Stamped};
 
 /// A result that is merged with others.
 #[derive(Debug, Clone, Copy)]
@@ -213,25 +213,25 @@ fn check_method(
 }
 
 /// Where a part of a merged result was made, and how many rows stand before its own.
-pub(super) struct Stamp<'a> {
+pub(crate) struct Stamp<'a> {
     machine: &'a str,
     before: usize,
 }
 
 impl Stamp<'_> {
     /// Puts the machine behind the name of a target.
-    fn target(&self, name: &mut String) {
+    pub(crate) fn target(&self, name: &mut String) {
         name.push(AT);
         name.push_str(self.machine);
     }
 
     /// Of what belongs to no target.
-    fn machine(&self, machine: &mut Option<String>) {
+    pub(crate) fn machine(&self, machine: &mut Option<String>) {
         *machine = Some(self.machine.to_owned());
     }
 
     /// Makes the number of a row that in the merged result.
-    fn number(&self, row: &mut usize) {
+    pub(crate) fn number(&self, row: &mut usize) {
         *row = row.saturating_add(self.before);
     }
 

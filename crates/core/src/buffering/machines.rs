@@ -1,0 +1,29 @@
+//! What belongs to one machine in a result of several.
+
+use super::{BufferingRow, Seen};
+use crate::lab::{Joined, Stamp, Stamped};
+
+impl Stamped for BufferingRow {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        self.row.put_on(stamp);
+    }
+}
+
+impl Stamped for Seen {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        for timeline in &mut self.timelines {
+            stamp.target(&mut timeline.target);
+        }
+        for runtime in &mut self.runtimes {
+            stamp.machine(&mut runtime.machine);
+        }
+    }
+}
+
+impl Joined for Seen {
+    fn join(&mut self, other: Self) -> Option<&'static str> {
+        self.timelines.extend(other.timelines);
+        self.runtimes.extend(other.runtimes);
+        None
+    }
+}
