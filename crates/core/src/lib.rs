@@ -25,6 +25,7 @@ pub mod observe;
 pub mod op;
 pub mod page_cache;
 pub mod record;
+pub mod reply;
 pub mod rules;
 pub mod stats;
 pub mod suggest;

@@ -87,13 +87,17 @@ pub(crate) struct Lab {
     #[arg(long)]
     pub(crate) thorough: bool,
 
-    /// Print every row of every file system, not only the host's
+    /// Print all of the result, with every row of every file system
     #[arg(long)]
     pub(crate) all_rows: bool,
 
     /// Also write the result as JSON (iostrata.lab/1); to standard output, and no text, with -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    /// Do not keep the result for iostrata report, which keeps the last 20
+    #[arg(long)]
+    pub(crate) no_save: bool,
 
     #[command(flatten)]
     pub(crate) html: Html,

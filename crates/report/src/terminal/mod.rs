@@ -43,6 +43,47 @@ pub mod lab {
     }
 }
 
+/// What `iostrata lab` prints: its answers, or parts of experiments.
+pub mod lab_screen {
+    use iostrata_core::lab::{Experiment, LabResult};
+
+    use super::drawn;
+    use crate::view::lab::{Extent, digest, show_parts};
+    pub use crate::view::lab::{Parts, digest::Kept};
+
+    /// What is wanted of a result.
+    #[derive(Debug, Clone, Copy, Default)]
+    pub struct Screen<'a> {
+        /// Colour, which only repeats what the text says.
+        pub colour: bool,
+        /// Names of experiments; none means all.
+        pub names: &'a [&'a str],
+        /// Parts of them; `None` means their answers on one screen.
+        pub parts: Option<Parts>,
+        /// Rows of every file system, not only those of the first one.
+        pub all_rows: bool,
+        /// Where the rest is, for the line that says so.
+        pub kept: Kept<'a>,
+    }
+
+    /// Text of the result, at most `width` columns wide from 60 columns on.
+    pub fn draw(result: &LabResult, width: usize, screen: &Screen<'_>) -> String {
+        let wanted = |experiment: &&Experiment| {
+            screen.names.is_empty() || screen.names.contains(&experiment.shared().id)
+        };
+        let experiments: Vec<&Experiment> = result.experiments.iter().filter(wanted).collect();
+        let extent = if screen.all_rows {
+            Extent::AllRows
+        } else {
+            Extent::Usual
+        };
+        drawn(width, screen.colour, |page| match screen.parts {
+            None => digest::show(page, result, &experiments, screen.kept),
+            Some(parts) => show_parts(page, &result.environment, &experiments, parts, extent),
+        })
+    }
+}
+
 /// `iostrata trace` on a terminal: a summary that fits a screen, then the tables that were
 /// asked for.
 pub mod trace {

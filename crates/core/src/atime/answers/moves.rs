@@ -45,18 +45,7 @@ const CLAIMS: [Claim; 4] = [
 
 pub(super) fn answers(result: &AtimeResult) -> Vec<Answer> {
     let claims = CLAIMS.iter().filter_map(|claim| judge(claim, result));
-    let rules = [
-        relatime_rule(result),
-        held_back(result, "noatime stops every update", Mount::Noatime, |_| {
-            false
-        }),
-        held_back(
-            result,
-            "nodiratime stops the updates of directories, and only those",
-            Mount::Nodiratime,
-            |subject| subject != Subject::Directory,
-        ),
-    ];
+    let rules = [relatime_rule(result), noatime(result), nodiratime(result)];
     let mut answers: Vec<Answer> = claims.chain(rules.into_iter().flatten()).collect();
     for answer in &mut answers {
         answer.cite(|cited| {
@@ -67,8 +56,20 @@ pub(super) fn answers(result: &AtimeResult) -> Vec<Answer> {
     answers
 }
 
+pub(super) fn noatime(result: &AtimeResult) -> Option<Answer> {
+    let claim = "noatime stops every update";
+    held_back(result, claim, Mount::Noatime, |_| false)
+}
+
+pub(super) fn nodiratime(result: &AtimeResult) -> Option<Answer> {
+    let claim = "nodiratime stops the updates of directories, and only those";
+    held_back(result, claim, Mount::Nodiratime, |subject| {
+        subject != Subject::Directory
+    })
+}
+
 /// Whether a row could show a move at all: the mount lets one through that is due.
-fn may_move(row: &TouchRow) -> bool {
+pub(super) fn may_move(row: &TouchRow) -> bool {
     match row.row.case.mount {
         Mount::Noatime => false,
         Mount::Nodiratime => row.subject != Subject::Directory,
@@ -167,7 +168,7 @@ fn once(texts: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// The probes against `relatime_need_update`, fs/inode.c.
-fn relatime_rule(result: &AtimeResult) -> Option<Answer> {
+pub(super) fn relatime_rule(result: &AtimeResult) -> Option<Answer> {
     let probes = &result.own.relatime;
     if probes.is_empty() {
         return None;

@@ -30,8 +30,7 @@ pub(super) fn its_size_matters(target: &TargetRows<'_>) -> Result<Finding, Missi
     let any = || rows.iter().copied().max_by(|a, b| by_time(&a, &b));
     let slowest = slowest.or_else(any).ok_or(Missing::Rows)?;
     let time = slowest.time_over(&quickest)?;
-    let as_good = |row: &&Numbered<'_>| row.median_s() <= quickest.median_s() * SAME_WITHIN;
-    let from = rows.iter().find(as_good).ok_or(Missing::Rows)?;
+    let from = smallest_as_good(&rows).ok_or(Missing::Rows)?;
     let times: Vec<String> = rows.iter().map(figure).collect();
     Ok(Finding {
         verdict: time.is(Relation::LONGER),
@@ -39,14 +38,22 @@ pub(super) fn its_size_matters(target: &TargetRows<'_>) -> Result<Finding, Missi
             "{}; slowest over quickest {}; from {} on a larger buffer gains less than 10 %",
             times.join(", "),
             time.times(),
-            size(from)
+            size(&from)
         ),
         rows: numbers(&rows),
     })
 }
 
+/// Of rows by size the first that is as good as the quickest.
+pub(super) fn smallest_as_good<'a>(rows: &[Numbered<'a>]) -> Option<Numbered<'a>> {
+    let times = rows.iter().map(Numbered::median_s);
+    let quickest_s = times.min_by(f64::total_cmp)?;
+    let as_good = |row: &&Numbered<'_>| row.median_s() <= quickest_s * SAME_WITHIN;
+    rows.iter().find(as_good).copied()
+}
+
 /// Plain `read_write` rows of the largest file, by buffer.
-fn by_size<'a>(target: &TargetRows<'a>) -> Vec<Numbered<'a>> {
+pub(super) fn by_size<'a>(target: &TargetRows<'a>) -> Vec<Numbered<'a>> {
     let wanted = |row: &&Numbered<'_>| row.row.kind() == Some(Method::ReadWrite);
     let largest = target.rows.iter().filter(wanted);
     let largest = largest.map(|row| row.case().size_bytes).max();
@@ -70,7 +77,7 @@ fn size(row: &Numbered<'_>) -> String {
     }
 }
 
-fn figure(row: &Numbered<'_>) -> String {
+pub(super) fn figure(row: &Numbered<'_>) -> String {
     format!("{} {}", size(row), duration(row.median_s()))
 }
 

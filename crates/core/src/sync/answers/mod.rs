@@ -5,6 +5,7 @@
 
 mod projected;
 mod rate;
+mod replies;
 mod requests;
 
 #[cfg(test)]
@@ -13,6 +14,8 @@ pub(super) mod fixture;
 use super::{Call, SyncResult, SyncRow, Write};
 use crate::answer::Answer;
 use crate::judge::{self, Also, By, Claim, Finding, Missing, Pick, Relation, Times};
+
+pub use replies::replies;
 
 type TargetRows<'a> = judge::TargetRows<'a, SyncRow, SyncResult>;
 type Numbered<'a> = judge::Numbered<'a, SyncRow>;

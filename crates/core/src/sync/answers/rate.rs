@@ -45,7 +45,7 @@ pub(super) fn ten_thousand(target: &TargetRows<'_>) -> Result<Finding, Missing> 
 }
 
 /// The row of one writer with the highest rate, and the interval of that.
-fn fastest<'a>(target: &TargetRows<'a>) -> Result<(Numbered<'a>, (f64, f64)), Missing> {
+pub(super) fn fastest<'a>(target: &TargetRows<'a>) -> Result<(Numbered<'a>, (f64, f64)), Missing> {
     let lone = target.rows.iter().filter(|row| {
         let case = row.case();
         // A sync of the whole machine is another question.
