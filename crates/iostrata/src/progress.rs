@@ -1,6 +1,5 @@
 //! How far a run is, on standard error: a bar on a terminal, elsewhere a line now and then.
 
-use std::fmt::Write as _;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -148,7 +147,7 @@ impl Drop for Lines {
         self.end = None;
         if let Some(thread) = self.thread.take() {
             // One that has panicked has nothing more to say.
-            _ = thread.join();
+            drop(thread.join());
         }
     }
 }

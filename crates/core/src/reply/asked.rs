@@ -114,7 +114,7 @@ fn reply(question: &str, leads: bool, said: Vec<(&str, Result<Said, Missing>)>) 
         reply.rows.extend(&other.rows);
         reply.elsewhere.push(Elsewhere {
             target: name.to_owned(),
-            answer: other.answer,
+            answer: lowered(&other.answer),
         });
     }
     reply.rows.sort_unstable();
@@ -122,13 +122,17 @@ fn reply(question: &str, leads: bool, said: Vec<(&str, Result<Said, Missing>)>) 
     Some(reply)
 }
 
-/// The cause first, and what follows from it as the reason.
+/// The cause alone; what follows from it, and what is in parentheses, is told with the claims.
 fn unknown(why: &str) -> Said {
+    let parentheses = why.split_once(" (").and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(')')?;
+        Some(format!("{before}{after}"))
+    });
+    let why = parentheses.as_deref().unwrap_or(why);
     let cuts = [" (", ", and ", ": "];
     let end = cuts.iter().filter_map(|cut| why.find(cut)).min();
-    let (cause, rest) = why.split_at(end.unwrap_or(why.len()));
-    let rest = rest.trim_start_matches([',', ':']).trim_start();
-    Said::unclear(&format!("{cause}."), Vec::new()).because(rest)
+    let cause = why.get(..end.unwrap_or(why.len())).unwrap_or(why);
+    Said::unclear(&format!("{cause}."), Vec::new())
 }
 
 /// In the middle of a sentence; names of calls and units stay as they are.
@@ -160,7 +164,7 @@ mod tests {
         assert_eq!(reply.answer, "Yes: 3x.");
         let xfs = Elsewhere {
             target: "xfs".to_owned(),
-            answer: "Unclear: 1.1x.".to_owned(),
+            answer: "unclear: 1.1x.".to_owned(),
         };
         assert_eq!(reply.elsewhere, [xfs]);
     }
@@ -179,14 +183,23 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_not_answered() {
         assert_eq!(reply("?", true, vec![("host", Err(Missing::Rows))]), None);
-        let why = "the device requests of row 3 were not observed (device requests: not permitted)";
-        let asked = vec![("host", Err(Missing::Evidence(why.to_owned())))];
-        let reply = reply("?", true, asked).unwrap();
-        assert_eq!(reply.standing, Standing::Unclear);
-        assert_eq!(
-            reply.answer,
-            "Unclear: the device requests of row 3 were not observed."
-        );
-        assert_eq!(reply.reason, "(device requests: not permitted)");
+        for (why, answer) in [
+            (
+                "the device requests of row 3 were not observed (device requests: not permitted)",
+                "Unclear: the device requests of row 3 were not observed.",
+            ),
+            (
+                "2 and 3 timing runs (rows 1 and 2) are too few for a 95 % interval",
+                "Unclear: 2 and 3 timing runs are too few for a 95 % interval.",
+            ),
+            (
+                "others made 9 requests on the same disk, and flushes cannot be told (row 3)",
+                "Unclear: others made 9 requests on the same disk.",
+            ),
+        ] {
+            let asked = vec![("host", Err(Missing::Evidence(why.to_owned())))];
+            let reply = reply("?", true, asked).unwrap();
+            assert_eq!((reply.standing, reply.answer.as_str()), (Standing::Unclear, answer));
+        }
     }
 }

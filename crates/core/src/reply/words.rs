@@ -8,15 +8,25 @@ use crate::judge::{
     numbers,
 };
 
-/// `63.0x [49.0-97.0]`: how many times as long the first took, with the 95 % interval.
+/// `63x [49-97]`: how many times as long the first took, with the 95 % interval.
 pub(crate) fn times(time: &Compared) -> String {
     let Compared { times, bounds, .. } = time;
     format!(
         "{}x [{}-{}]",
-        number(*times),
-        number(bounds.low),
-        number(bounds.high)
+        brief(*times),
+        brief(bounds.low),
+        brief(bounds.high)
     )
+}
+
+/// Two significant digits of a ratio, and three of one near 1, where they decide.
+fn brief(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio >= 99.5 => number(ratio.round()),
+        ratio if ratio >= 9.95 => format!("{ratio:.0}"),
+        ratio if ratio >= 1.095 => format!("{ratio:.1}"),
+        ratio => format!("{ratio:.2}"),
+    }
 }
 
 /// `83 %`.
@@ -71,10 +81,10 @@ pub(crate) fn by_requests<R: Judged, X>(
     let compared = figures.clone().map_or_else(String::new, |figures| format!(" {figures}"));
     let said = match (found.verdict, is_same) {
         (Verdict::Holds, _) => {
-            Said::fact(format!("Yes:{compared} cheaper."), found.rows).standing(Standing::Good)
+            Said::fact(format!("Yes:{compared} faster."), found.rows).standing(Standing::Good)
         }
         (Verdict::Refuted, true) => {
-            let said = Said::fact("No: both make the same device requests.", found.rows);
+            let said = Said::fact("No: it makes the same device requests.", found.rows);
             said.because(figures.map_or_else(String::new, |figures| format!("Time: {figures}.")))
         }
         (Verdict::Refuted, false) => Said::fact(format!("No:{compared}."), found.rows),
@@ -117,7 +127,10 @@ mod tests {
         let ours = [70.0, 71.0, 72.0, 73.0, 74.0];
         let theirs = [1.0, 1.1, 1.2, 1.3, 1.4];
         let time = Compared::of((1, &ours), (2, &theirs)).unwrap();
-        assert_eq!(times(&time), "60.0x [52.1-71.0]");
+        assert_eq!(times(&time), "60x [52-71]");
+        for (ratio, text) in [(1.094, "1.09"), (1.1, "1.1"), (0.0, "0.00"), (1234.5, "1,235")] {
+            assert_eq!(brief(ratio), text);
+        }
         assert_eq!(percent(0.834), "83 %");
         assert_eq!(percent(-0.001), "0 %");
         assert_eq!(count("1", "flush", "flushes"), "1 flush");

@@ -123,8 +123,11 @@ impl Answered {
             vec![sentences.join(" ")]
         };
         let lines = paragraphs.iter().flat_map(|text: &String| {
-            let text = safe(text);
-            let lines = textwrap::wrap(&text, room).into_iter();
+            let text = with_units(&safe(text));
+            // A range does not begin on one line and end on another.
+            let options = textwrap::Options::new(room);
+            let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
+            let lines = textwrap::wrap(&text, options).into_iter();
             lines.map(std::borrow::Cow::into_owned).collect::<Vec<_>>()
         });
         lines.collect()
@@ -143,6 +146,23 @@ impl Answered {
     pub(crate) fn lines(&self, width: usize) -> usize {
         self.wrapped(width, str::to_owned).len() + usize::from(self.column == 0)
     }
+}
+
+/// Figures stay with their units.
+fn with_units(text: &str) -> String {
+    const UNITS: [&str; 11] = [
+        "B", "KiB", "MiB", "GiB", "kB", "MB", "s", "ms", "µs", "ns", "%",
+    ];
+    let mut all = String::new();
+    for word in text.split(' ') {
+        let bare = word.trim_end_matches(['.', ',', ';', ':', ')']);
+        let is_unit = UNITS.contains(&bare) && all.ends_with(|last: char| last.is_ascii_digit());
+        if !all.is_empty() {
+            all.push_str(if is_unit { GLUE } else { " " });
+        }
+        all.push_str(word);
+    }
+    all
 }
 
 /// Of a heading.

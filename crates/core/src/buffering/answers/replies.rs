@@ -83,9 +83,8 @@ fn visible(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let (hidden, written) = (bytes::grouped(hidden), bytes::grouped(written));
     Ok(match verdict {
         Verdict::Holds => {
-            let answer = "After the program flushes its buffer.";
-            let reason = format!("Until then {hidden} of {written} B were hidden.");
-            Said::fact(answer, rows).because(reason)
+            let answer = format!("After a flush; {hidden} of {written} B were hidden before.");
+            Said::fact(answer, rows)
         }
         _ if hidden == "0" => Said::fact("At once: the buffer held nothing back.", rows),
         _ => {
@@ -103,9 +102,8 @@ fn durable(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let asked = count(&asked, "flush", "flushes");
     Ok(match found.verdict {
         Verdict::Holds => {
-            let answer = "After a sync, not after write().";
-            let reason = format!("fsync sends {asked} per record, write() {each}.");
-            Said::fact(answer, found.rows).because(reason)
+            let answer = format!("After a sync ({asked} per record); write() sends {each}.");
+            Said::fact(answer, found.rows)
         }
         _ => {
             let figures = format!("fsync sent {asked} per record, and write() {each}.");
@@ -130,7 +128,7 @@ fn cost(target: &TargetRows<'_>) -> Result<Said, Missing> {
 fn batching(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let rows = target.smallest([Mode::Fsync, Mode::GroupFsync])?;
     let pair = Pair::of(target, rows)?;
-    let longer = format!("Yes: {{x}} at {GROUP_WRITES} records per fsync, {{1}} each.");
+    let longer = format!("Yes: {{x}} at {GROUP_WRITES} records per fsync.");
     let less = format!("No: {{x}} at {GROUP_WRITES} records per fsync.");
     let said = by_time(&pair, &longer, &less);
     let reason = match rows.map(|row| flushes_of(&row)) {
@@ -166,16 +164,18 @@ fn range(target: &TargetRows<'_>) -> Result<Said, Missing> {
 }
 
 fn reaches(target: &TargetRows<'_>) -> Result<Said, Missing> {
-    let mut parts = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
     let mut rows = Vec::new();
     for [fsync] in target.each_size([Mode::Fsync])? {
         let size = fsync.row.size_bytes();
         let written = fsync.each(fsync.device()?.writes().bytes);
-        let factor = number(written / size as f64);
-        parts.push(format!("{factor} B per byte of {} records", fsync.size()));
+        parts.push(match parts.is_empty() {
+            true => format!("{} B per {} record", number(written), fsync.size()),
+            false => format!("{}x at {}", number(written / size as f64), fsync.size()),
+        });
         rows.push(fsync.number);
     }
-    let answer = format!("{} with fsync.", parts.join(", "));
+    let answer = format!("With fsync {}.", parts.join(", "));
     let [smallest] = target.smallest([Mode::Fsync])?;
     let buffered = target.of_size(Mode::Buffered, smallest.row.size_bytes());
     let later = buffered.is_some_and(|row| {
@@ -184,7 +184,7 @@ fn reaches(target: &TargetRows<'_>) -> Result<Said, Missing> {
         device.is_ok_and(|device| device.writes().bytes == 0) && unpaid.is_some_and(|each| each > 0.0)
     });
     let reason = if later {
-        "Without: written after the program ended."
+        "Without: after the program ended."
     } else {
         ""
     };

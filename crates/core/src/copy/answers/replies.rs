@@ -32,12 +32,12 @@ const QUESTIONS: [Question<CopyRow, CopyResult>; 9] = [
         say: buffers,
     },
     Question {
-        text: "What does durability cost?",
+        text: "What does fsync add?",
         leads: true,
         say: durability,
     },
     Question {
-        text: "Does a reflink copy data?",
+        text: "Does reflink copy?",
         leads: true,
         say: sharing,
     },
@@ -79,6 +79,9 @@ fn faults(rows: &[Numbered<'_>]) -> String {
     }
 }
 
+/// More methods that are as fast are counted only.
+const MOST_NAMED: usize = 3;
+
 /// The quickest method, with those that are not clearly slower.
 fn fastest(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let [_, inside] = methods::buffered_and_inside(target)?;
@@ -90,27 +93,29 @@ fn fastest(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let quickest = target.best(is_copy)?;
     let rivals = target.rows.iter().copied();
     let rivals = rivals.filter(|row| row.row.kind() != quickest.row.kind() && is_copy(row.row));
-    let open: Vec<Numbered<'_>> = rivals
-        .filter(|row| {
-            let time = row.time_over(&quickest);
-            time.is_ok_and(|time| time.is(Relation::LONGER) != Verdict::Holds)
-        })
-        .collect();
-    let time = duration(quickest.median_s());
-    let size = exact(size);
-    let mut answer = format!("{}: {size} in {time}.", quickest.row.name());
-    if !open.is_empty() {
-        let names: Vec<String> = open.iter().map(|row| row.row.name()).collect();
-        answer = format!("{answer} Within noise: {}.", names.join(", "));
-    }
+    let is_slower = |row: &Numbered<'_>| {
+        let time = row.time_over(&quickest);
+        time.is_ok_and(|time| time.is(Relation::LONGER) == Verdict::Holds)
+    };
+    let open: Vec<Numbered<'_>> = rivals.filter(|row| !is_slower(row)).collect();
+    let names: Vec<String> = open.iter().map(|row| row.row.name()).collect();
+    let best = format!("{} {}", quickest.row.name(), duration(quickest.median_s()));
     let mut rows = vec![quickest];
     rows.extend(open);
-    let mut reason = String::new();
+    let answer = match names.len() {
+        0 => format!("{best}."),
+        1..=MOST_NAMED => format!("{best}; tied: {}.", names.join(", ")),
+        several => {
+            let figures = format!("{best}, {several} others within noise.");
+            return Ok(Said::unclear(&figures, numbers(&rows)));
+        }
+    };
+    let mut reason = format!("{}.", exact(size));
     if let Ok(buffered) = plain(target, Method::ReadWrite)
         && let Ok(time) = buffered.time_over(&quickest)
         && time.is(Relation::LONGER) == Verdict::Holds
     {
-        reason = format!("{} takes {}.", buffered.row.name(), times(&time));
+        reason = format!("{}; {} takes {}.", exact(size), buffered.row.name(), times(&time));
         rows.push(buffered);
     }
     Ok(Said::fact(answer, numbers(&rows)).because(reason))
@@ -119,12 +124,12 @@ fn fastest(target: &TargetRows<'_>) -> Result<Said, Missing> {
 fn cp(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let [quickest, cp] = methods::quickest_and_cp(target)?;
     let pair = Pair::of(target, [cp, quickest])?;
-    let said = by_time(&pair, "{0}, {x} {name1}.", "{0}, {x} {name1}.");
     let start_s = yardstick_s(target, Measure::ProgramStart, &cp);
-    let reason = start_s.map_or_else(String::new, |start_s| {
-        format!("Starting it takes {}.", duration(start_s))
+    let start = start_s.map_or_else(String::new, |start_s| {
+        format!(" ({} to start)", duration(start_s))
     });
-    Ok(said.because(reason))
+    let words = format!("{{0}}{start}, {{x}} {{name1}}.");
+    Ok(by_time(&pair, &words, &words))
 }
 
 /// The article's claim.
@@ -136,40 +141,49 @@ fn mmap(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let compared = times(&pair.time);
     let rows = numbers(&pair.rows);
     let no = match pair.time.is(Relation::LONGER) {
-        Verdict::Refuted => format!("No, slower: {compared} as fast, {mapped_s}."),
-        _ => format!("No: {compared} as fast, {mapped_s}."),
+        Verdict::Refuted => format!("No, slower: {mapped_s}, {compared} as fast."),
+        _ => format!("No: {mapped_s}, {compared} as fast."),
     };
     let said = by_verdict(
         found.verdict,
-        Said::fact(format!("Yes: {compared} as fast, {mapped_s}."), rows.clone()),
+        Said::fact(format!("Yes: {mapped_s}, {compared} as fast."), rows.clone()),
         Said::fact(no, rows.clone()),
-        Said::unclear(&format!("{compared} as fast, {mapped_s}."), rows),
+        Said::unclear(&format!("{mapped_s}, {compared} as fast."), rows),
     );
-    Ok(said.because(format!("read and write of the whole file: {whole_s}.")))
+    let faults = mapped.row.figures.faults.map(grouped);
+    let faults = faults.map_or_else(String::new, |faults| format!("{faults} page faults; "));
+    Ok(said.because(format!("{faults}read and write with one buffer {whole_s}.")))
 }
 
 fn buffers(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let found = buffer::its_size_matters(target)?;
     let rows = buffer::by_size(target);
     let from = buffer::smallest_as_good(&rows).ok_or(Missing::Rows)?;
+    let (quickest, slowest, time) = buffer::extremes(&rows)?;
+    let (best, worst, compared) = (buffer::figure(&from), buffer::size(&slowest), times(&time));
+    let of = match quickest.number == from.number {
+        true => String::new(),
+        false => format!(" {}", buffer::size(&quickest)),
+    };
     let others = rows.iter().filter(|row| row.number != from.number);
     let others: Vec<String> = others.map(buffer::figure).collect();
-    let (best, others) = (buffer::figure(&from), others.join(", "));
+    let rows = found.rows.clone();
     Ok(by_verdict(
         found.verdict,
-        Said::fact(format!("{best}; {others}."), found.rows.clone()),
-        Said::fact(format!("Any: {best}, {others}."), found.rows.clone()),
-        Said::unclear(&format!("{best}, {others}."), found.rows),
-    ))
+        Said::fact(format!("{best}; {worst} takes {compared}{of}."), rows.clone()),
+        Said::fact(format!("Any: {best}, {worst} {compared}{of}."), rows.clone()),
+        Said::unclear(&format!("{best}, {worst} {compared}{of}."), rows),
+    )
+    .because(format!("{}.", others.join(", "))))
 }
 
 fn durability(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let pair = durable::pair(target, |row| row.case().durable)?;
     let (longer, less) = (
-        "{x} with {name0}: {0}, without fsync {1}.",
-        "Nothing: {x} with {name0}.",
+        "{x}: {0}, without fsync {1}.",
+        "Nothing: {x}.",
     );
-    Ok(by_time(&pair, longer, less))
+    Ok(by_time(&pair, longer, less).because(pair.words("With {name0}.")))
 }
 
 fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
@@ -182,7 +196,7 @@ fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
     Ok(by_verdict(
         found.verdict,
         Said::fact(
-            format!("No: {shared_s}, {compared} faster than read and write."),
+            format!("No: {shared_s}; read and write take {compared}."),
             rows.clone(),
         )
         .standing(Standing::Good),
@@ -198,7 +212,7 @@ fn stdio(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let pair = Pair::of(target, [locked?, unlocked?])?;
     let said = by_time(
         &pair,
-        "fgetc {0}; without its lock {1}, {x} faster.",
+        "fgetc {0}; without a lock per byte {1}, {x} faster.",
         "fgetc {0}; its lock costs nothing: {x}.",
     );
     let calls = pair.rows.map(|row| row.row.figures.calls.map(grouped));

@@ -2,7 +2,7 @@
 
 use super::{TargetRows, WARM_READ, again, memory, parse, residency, sizes, targets};
 use crate::answer::Verdict;
-use crate::bytes::{grouped, short};
+use crate::bytes::exact;
 use crate::judge::figures::duration;
 use crate::judge::{Judged as _, Missing, Pair, Relation, numbers};
 use crate::page_cache::{PageCacheResult, PageCacheRow, Parse, Reader, State, parse_lines};
@@ -20,11 +20,6 @@ const QUESTIONS: [Question<PageCacheRow, PageCacheResult>; 10] = [
         say: cache,
     },
     Question {
-        text: "Why is a 2nd read faster?",
-        leads: true,
-        say: second_read,
-    },
-    Question {
         text: "Reuse the read buffer?",
         leads: true,
         say: reuse,
@@ -40,6 +35,11 @@ const QUESTIONS: [Question<PageCacheRow, PageCacheResult>; 10] = [
         say: random,
     },
     Question {
+        text: "Is a second read faster?",
+        leads: false,
+        say: second_read,
+    },
+    Question {
         text: "Does it help JSON parsing?",
         leads: false,
         say: |target| parsing(target, Parse::Json, Relation::SameOrLess),
@@ -50,7 +50,7 @@ const QUESTIONS: [Question<PageCacheRow, PageCacheResult>; 10] = [
         say: |target| parsing(target, Parse::Checksum, Relation::SameOrLess),
     },
     Question {
-        text: "Is a 2nd O_DIRECT faster?",
+        text: "And one with O_DIRECT?",
         leads: false,
         say: second_direct,
     },
@@ -111,12 +111,15 @@ fn cache(target: &TargetRows<'_>) -> Result<Said, Missing> {
     }
     let said = match (helped.is_empty(), slower.is_empty()) {
         (false, _) => {
-            Said::fact(format!("Yes: {} faster.", ends.join(", ")), rows).standing(Standing::Good)
+            Said::fact(format!("Yes: {}.", ends.join(", ")), rows).standing(Standing::Good)
         }
         (true, false) => Said::fact("No.", rows),
         (true, true) => {
-            let figures: Vec<String> = pairs.iter().map(figure).collect();
-            return Ok(Said::unclear(&format!("{}.", figures.join(", ")), rows));
+            let figures = match pairs.as_slice() {
+                [first, .., last] => format!("{}, {}", figure(first), figure(last)),
+                some => some.iter().map(figure).collect(),
+            };
+            return Ok(Said::unclear(&format!("{figures}."), rows));
         }
     };
     let last = helped.first().filter(|_| rest.is_empty());
@@ -136,11 +139,11 @@ fn second_read(target: &TargetRows<'_>) -> Result<Said, Missing> {
     Ok(by_verdict(
         found.verdict,
         Said::fact(
-            format!("The first read left it in the cache: {compared}."),
+            format!("Yes: {compared}; the first left it in the cache."),
             rows.clone(),
         )
         .because(format!("{size}: {first_s}, then {second_s}.")),
-        Said::fact(format!("It is not: {compared}, or not by the cache."), rows.clone()),
+        Said::fact(format!("No, or not because of the cache: {compared}."), rows.clone()),
         Said::unclear(&format!("{size} {first_s}, then {second_s}, {compared}."), rows),
     )
     .gist(found.verdict.as_str()))
@@ -161,19 +164,22 @@ fn second_direct(target: &TargetRows<'_>) -> Result<Said, Missing> {
 
 fn reuse(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let pair = Pair::of(target, target.largest([WARM_READ, REUSED])?)?;
-    let said = by_time(
-        &pair,
-        "Yes: {size0} {x} faster, {1}.",
-        "No: {size0} is {x} as fast with it.",
-    );
     let is_better = pair.time.is(Relation::LONGER) == Verdict::Holds;
     let faults = pair.rows.map(|row| row.evidence().faults.minor);
-    let reason = match faults {
-        [Some(many), Some(few)] if is_better && many > few => {
-            let share = percent(memory::new_buffer_share(&pair));
-            format!("{share} of {} is spent faulting in a new one.", duration(pair.time.median_s[0]))
-        }
-        _ => String::new(),
+    let by_faults = matches!(faults, [Some(many), Some(few)] if many > few);
+    let share = percent(memory::new_buffer_share(&pair));
+    let faulting = match by_faults {
+        true => format!("; page faults cost {share}."),
+        false => ".".to_owned(),
+    };
+    let said = by_time(
+        &pair,
+        &format!("Yes: {{size0}} {{x}}{faulting}"),
+        "No: {size0} is {x} as fast with it.",
+    );
+    let reason = match is_better {
+        true => pair.words("{time1}, not {time0}."),
+        false => String::new(),
     };
     Ok(match is_better {
         true => said.standing(Standing::Good),
@@ -186,7 +192,7 @@ fn mapping(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let pair = Pair::of(target, target.largest([WARM_READ, MAPPED])?)?;
     let said = by_time(
         &pair,
-        "mmap: {size0} in {1}, {x} faster than a new buffer.",
+        "mmap: {size0} in {1}; read takes {x}.",
         "read: {size0} in {0}, mmap {1}.",
     );
     let reused = target.of_size(REUSED, pair.rows[0].row.size_bytes());
@@ -215,7 +221,7 @@ fn random(target: &TargetRows<'_>) -> Result<Said, Missing> {
     if parts.is_empty() {
         return Err(Missing::Rows);
     }
-    let file = short(size);
+    let file = exact(size);
     Ok(Said::fact(format!("p50 {}.", parts.join(", ")), rows).because(format!("File of {file}.")))
 }
 
@@ -226,8 +232,8 @@ fn parsing(target: &TargetRows<'_>, of: Parse, relation: Relation) -> Result<Sai
     let compared = times(&cold.time_over(&warm)?);
     let lines = parse_lines(&[cold.row.clone(), warm.row.clone()]);
     let reason = lines.first().map_or_else(String::new, |line| {
-        let (share, size) = (percent(line.cold_reading_share), grouped(line.size_bytes));
-        format!("Reading is {share} of a cold run of {size} B.")
+        let (share, size) = (percent(line.cold_reading_share), exact(line.size_bytes));
+        format!("Reading is {share} of the time for {size}, cold.")
     });
     let rows = found.rows.clone();
     Ok(by_verdict(

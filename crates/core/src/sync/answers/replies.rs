@@ -93,24 +93,24 @@ fn how_many(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let tail = [(lone.row.latency_s.p99, "p99"), (lone.row.latency_s.p50, "p50")];
     let tail = tail.iter().find_map(|(value, name)| Some((value.as_ref()?, name)));
     let tail = tail.map_or_else(String::new, |(value, name)| {
-        format!(" ({name} {})", duration(*value))
+        format!(" {name} {}.", duration(*value))
     });
-    let mut answer = format!("{} with 1 writer{tail}", syncs(&lone)?);
+    let mut answer = format!("{}, 1 writer ({})", syncs(&lone)?, runs(&lone)?);
     let mut rows = vec![lone.number];
     if let Ok([_, many]) = requests::lone_and_many(target) {
-        answer = format!("{answer}, {} with {}", syncs(&many)?, many.case().writers);
+        answer = format!("{answer}; {} with {}", syncs(&many)?, many.case().writers);
         rows.push(many.number);
     }
-    let reason = format!("1 writer {}, {} records.", runs(&lone)?, lone.size());
+    let reason = format!("{} appends.{tail}", lone.size());
     Ok(Said::fact(format!("{answer}."), rows).because(reason))
 }
 
-/// `5,010 to 5,950 in its runs`: the range, which an interval of few runs is too.
+/// `runs 5,010-5,950`: the range, which an interval of few runs is too.
 fn runs(row: &Numbered<'_>) -> Result<String, Missing> {
     let rates = row.row.times_s().into_iter().map(|each_s| 1.0 / each_s);
     let least = rates.clone().min_by(f64::total_cmp).ok_or(Missing::Rows)?;
     let most = rates.max_by(f64::total_cmp).ok_or(Missing::Rows)?;
-    Ok(format!("{} to {} in its runs", number(least), number(most)))
+    Ok(format!("runs {}-{}", number(least), number(most)))
 }
 
 fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
@@ -141,7 +141,7 @@ fn one_sync(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let answer = format!("{}.", asked.named().join(", "));
     let bytes = row.row.per_sync.bytes;
     let reason = bytes.map_or_else(String::new, |bytes| {
-        format!("{} written per {} append.", whole_bytes(bytes), row.size())
+        format!("{} per {} append.", whole_bytes(bytes), row.size())
     });
     let rounded = asked.rounded();
     Ok(Said::fact(answer, vec![row.number]).because(reason).gist(rounded))
@@ -158,13 +158,13 @@ fn whole_bytes(bytes: f64) -> String {
 
 fn against_append(target: &TargetRows<'_>, write: Write) -> Result<Said, Missing> {
     let pair = Pair::of(target, target.smallest([APPEND, (Call::Fsync, write, 1)])?)?;
-    let said = by_time(&pair, "Yes: {x} faster than an append.", "No: {x}.");
+    let said = by_time(&pair, "Yes: {x} faster.", "No: {x}.");
     let is_better = pair.time.is(Relation::LONGER) == Verdict::Holds;
     let asked = pair.rows.map(|row| row.requests().ok().map(|requests| requests.sum()));
     let reason = match asked {
         [Some(append), Some(other)] => {
             let (append, other) = (rate_text(append), rate_text(other));
-            format!("{other} requests per sync, append {append}.")
+            format!("{other} requests per sync, appends {append}.")
         }
         _ => String::new(),
     };
@@ -203,14 +203,14 @@ fn ten_thousand(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let case = row.case();
     let most = number(row.row.syncs_per_s.unwrap_or(0.0));
     let by = format!("{} {}", case.call.as_str(), case.write.as_str());
+    let most = format!("{most} ({})", runs(&row)?);
     let rows = found.rows.clone();
     Ok(by_verdict(
         found.verdict,
-        Said::fact(format!("Yes: {most}, {by}, each one flushed."), rows.clone()),
-        Said::fact(format!("No: {most} at most, {by}."), rows.clone()),
-        Said::unclear(&format!("{most} at most, {by}."), rows),
-    )
-    .because(format!("It did {}.", runs(&row)?)))
+        Said::fact(format!("Yes: {most}, {by}, each flushed."), rows.clone()),
+        Said::fact(format!("No: {most} at best, {by}."), rows.clone()),
+        Said::unclear(&format!("{most}, {by}."), rows),
+    ))
 }
 
 fn data_only(target: &TargetRows<'_>, write: Write) -> Result<Said, Missing> {

@@ -1,6 +1,7 @@
 //! The answers of a run on one screen: what was asked, what the rows say, and what would make a
 //! reader distrust them.
 
+use iostrata_core::Environment;
 use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
 use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget};
@@ -8,15 +9,15 @@ use iostrata_core::reply::{Overview, Reply, Standing, overview};
 
 use super::view::HOST;
 use crate::format::counted;
-use crate::view::page::{Answered, Page, SEPARATOR, Tone};
+use crate::view::page::{Answered, GLUE, Page, SEPARATOR, Tone};
 use crate::view::place::{below, file_system};
 
 /// Lines that the answers of several experiments may take, and those of one.
 const MOST_LINES: usize = 45;
 const MOST_LINES_OF_ONE: usize = 60;
 
-/// Lines above and below the answers: head, caveat, where more is, and the blanks between.
-const FRAME_LINES: usize = 9;
+/// Lines below the answers: a blank, the caveat, and where more is.
+const FOOT_LINES: usize = 3;
 
 /// Narrower pages have an answer below its question.
 const NARROW: usize = 80;
@@ -36,13 +37,17 @@ pub enum Kept<'a> {
 /// Adds all of it.
 pub(crate) fn show(page: &mut Page, result: &LabResult, experiments: &[&Experiment], kept: Kept<'_>) {
     let overview = overview(result);
-    heading(page, result, experiments, &overview);
+    let used = heading(page, result, experiments, &overview) + FOOT_LINES;
     match experiments {
         [only] => {
             page.blank();
-            answers(page, &only.replies(), MOST_LINES_OF_ONE);
+            let room = MOST_LINES_OF_ONE.saturating_sub(used + 1);
+            answers(page, &only.replies(), room);
         }
-        several => parts(page, several),
+        several => {
+            let heads = 2 * several.len();
+            parts(page, several, MOST_LINES.saturating_sub(used + heads));
+        }
     }
     page.blank();
     if let Some(caveat) = caveat(&overview) {
@@ -58,20 +63,19 @@ pub(super) fn of_one(page: &mut Page, experiment: &Experiment) {
 }
 
 /// Experiments below each other, the few questions that lead of each.
-fn parts(page: &mut Page, experiments: &[&Experiment]) {
+fn parts(page: &mut Page, experiments: &[&Experiment], room: usize) {
     let mut all: Vec<Vec<Answered>> = experiments
         .iter()
         .map(|experiment| {
             let replies = experiment.replies().into_iter();
             let leading = replies.filter(|reply| reply.leads);
-            leading.map(|reply| answered(&reply, " ")).collect()
+            leading.map(|reply| answered(&reply, Form::Line)).collect()
         })
         .collect();
     let column = column(page, all.iter().flatten());
     for one in all.iter_mut().flatten() {
         one.column = column;
     }
-    let room = MOST_LINES.saturating_sub(FRAME_LINES + 2 * experiments.len());
     shorten(page, all.iter_mut().flatten().collect(), room);
     for (experiment, answers) in experiments.iter().zip(all) {
         let (name, heading) = named(experiment);
@@ -85,13 +89,12 @@ fn parts(page: &mut Page, experiments: &[&Experiment]) {
     }
 }
 
-fn answers(page: &mut Page, replies: &[Reply], most_lines: usize) {
-    let mut all: Vec<Answered> = replies.iter().map(|reply| answered(reply, "\n")).collect();
+fn answers(page: &mut Page, replies: &[Reply], room: usize) {
+    let mut all: Vec<Answered> = replies.iter().map(|reply| answered(reply, Form::Stack)).collect();
     let column = column(page, all.iter());
     for one in &mut all {
         one.column = column;
     }
-    let room = most_lines.saturating_sub(FRAME_LINES);
     shorten(page, all.iter_mut().collect(), room);
     if all.is_empty() {
         page.paragraph(0, "No question has the rows that it needs.");
@@ -112,18 +115,28 @@ fn named(experiment: &Experiment) -> (&'static str, &'static str) {
     }
 }
 
-fn answered(reply: &Reply, between: &str) -> Answered {
-    let mut more = Vec::new();
-    if !reply.reason.is_empty() {
-        more.push(reply.reason.clone());
-    }
+/// How what is said besides an answer stands there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// After it, as long as there is room; the reason is left out first.
+    Line,
+    /// Below it.
+    Stack,
+}
+
+fn answered(reply: &Reply, form: Form) -> Answered {
     let others = reply.elsewhere.iter();
-    more.extend(others.map(|other| format!("On {}: {}", other.target, other.answer)));
+    let others = others.map(|other| format!("On {}: {}", other.target, other.answer));
+    let reason = (!reply.reason.is_empty()).then(|| reply.reason.clone());
+    let more = match form {
+        Form::Line => others.chain(reason).collect(),
+        Form::Stack => reason.into_iter().chain(others).collect(),
+    };
     Answered {
         question: reply.question.clone(),
         answer: reply.answer.clone(),
         more,
-        stacked: between == "\n",
+        stacked: form == Form::Stack,
         tone: match reply.standing {
             Standing::Good => Tone::Good,
             Standing::Bad => Tone::Bad,
@@ -159,7 +172,16 @@ fn shorten(page: &Page, mut all: Vec<&mut Answered>, room: usize) {
     }
 }
 
-fn heading(page: &mut Page, result: &LabResult, experiments: &[&Experiment], seen: &Overview) {
+/// File systems that were measured.
+type Targets<'a> = Vec<&'a MeasuredTarget>;
+
+/// Adds what stands above the answers, and says how many lines it takes.
+fn heading(
+    page: &mut Page,
+    result: &LabResult,
+    experiments: &[&Experiment],
+    seen: &Overview,
+) -> usize {
     let environment = &result.environment;
     let asked = match experiments {
         [only] => {
@@ -171,70 +193,81 @@ fn heading(page: &mut Page, result: &LabResult, experiments: &[&Experiment], see
             format!("iostrata lab: {}", names.join(", "))
         }
     };
-    page.title("answers", &asked, Vec::new());
-    let mut targets: Vec<&MeasuredTarget> = Vec::new();
-    for target in experiments.iter().flat_map(|one| one.shared().targets) {
-        if !targets.iter().any(|known| known.name == target.name) {
-            targets.push(target);
-        }
-    }
-    let (host, others): (Vec<_>, Vec<_>) = targets.iter().partition(|one| one.name == HOST);
-    let mut words: Vec<String> = host
-        .iter()
-        .map(|host| format!("{}{}", file_system(&host.storage), below(&host.storage)))
-        .collect();
-    if !others.is_empty() {
-        let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
-        let also = if host.is_empty() { "" } else { "also " };
-        words.push(format!("{also}made for the run: {}", names.join(", ")));
-    }
-    words.push(counted(environment.cpus as usize, "CPU"));
-    words.push(format!("kernel {}", environment.kernel));
-    page.paragraph(0, &words.join(SEPARATOR));
+    let place = place(experiments, environment);
+    let mut lines = vec![place];
     if let Some((fewest, most)) = seen.runs {
         let runs = match fewest == most {
             true => counted(most, "run"),
             false => format!("{fewest} to {most} runs"),
         };
-        let text = format!(
-            "Medians of {runs}; 3x [2-4]: ratio over all pairs of runs, 95 % interval. \"Unclear\": \
-             within noise."
-        );
-        page.paragraph(0, &text);
+        let text =
+            format!("Medians of {runs}; 3x [2-4]: ratio over all pairs of runs, 95 % interval.");
+        lines.push(text);
     }
     let doubts = doubts(seen, environment.backend);
-    if !doubts.is_empty() {
-        let text = format!("Caution: {}", doubts.join("; "));
-        page.styled(0, &text, Tone::Warning);
+    let caution = (!doubts.is_empty()).then(|| format!("Caution: {}", doubts.join("; ")));
+    let all = [&asked].into_iter().chain(&lines).chain(&caution);
+    let used = all.map(|text| textwrap::wrap(text, page.width()).len()).sum();
+    page.title("answers", &asked, Vec::new());
+    for line in &lines {
+        page.paragraph(0, line);
     }
+    if let Some(caution) = &caution {
+        page.styled(0, caution, Tone::Warning);
+    }
+    used
+}
+
+/// The file system that was measured, the machine, and what was made to be measured.
+fn place(experiments: &[&Experiment], environment: &Environment) -> String {
+    let mut targets: Targets<'_> = Vec::new();
+    for target in experiments.iter().flat_map(|one| one.shared().targets) {
+        if !targets.iter().any(|known| known.name == target.name) {
+            targets.push(target);
+        }
+    }
+    let (host, others): (Targets<'_>, Targets<'_>) = targets.iter().partition(|one| one.name == HOST);
+    let mut words: Vec<String> = host
+        .iter()
+        .map(|host| format!("{}{}", file_system(&host.storage), below(&host.storage)))
+        .collect();
+    words.push(counted(environment.cpus as usize, "CPU").replace(' ', GLUE));
+    if !others.is_empty() {
+        let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+        words.push(format!("test file systems: {}", names.join(", ")));
+    }
+    words.join(SEPARATOR)
 }
 
 /// What makes figures doubtful, the worst first.
 fn doubts(seen: &Overview, backend: Backend) -> Vec<String> {
+    let of = |count: usize, all: usize| {
+        let (count, all) = (grouped(count as u64), grouped(all as u64));
+        format!("{count} of {all}")
+    };
     let mut doubts = Vec::new();
     if let Some((done, planned)) = seen.interrupted {
-        let (done, planned) = (grouped(done as u64), grouped(planned as u64));
-        doubts.push(format!("interrupted after {done} of {planned} rows"));
+        doubts.push(format!("interrupted after {} rows", of(done, planned)));
     }
     if seen.lost.0 > 0 {
         let (events, rows) = (grouped(seen.lost.0), counted(seen.lost.1, "row"));
         doubts.push(format!("{events} events lost in {rows}"));
     }
     if backend == Backend::None {
-        doubts.push("not root: device and cache not observed".to_owned());
-    }
-    if seen.noisy_rows > 0 {
-        let (noisy, rows) = (grouped(seen.noisy_rows as u64), seen.timed_rows);
-        doubts.push(format!("{noisy} of {} timings vary by over 50 %", grouped(rows as u64)));
-    }
-    if seen.disturbed_rows > 0 {
-        doubts.push(format!("others used the disk in {}", counted(seen.disturbed_rows, "row")));
-    }
-    if seen.stolen_rows > 0 {
-        doubts.push(format!("CPU steal in {}", counted(seen.stolen_rows, "row")));
+        doubts.push("device and cache not observed (run as root)".to_owned());
     }
     if seen.is_virtual {
         doubts.push("virtual machine".to_owned());
+    }
+    if seen.noisy_rows > 0 {
+        let noisy = of(seen.noisy_rows, seen.timed_rows);
+        doubts.push(format!("{noisy} timings spread > 50 %"));
+    }
+    if seen.stolen_rows > 0 {
+        doubts.push(format!("steal in {}", counted(seen.stolen_rows, "row")));
+    }
+    if seen.disturbed_rows > 0 {
+        doubts.push(format!("disk shared in {}", counted(seen.disturbed_rows, "row")));
     }
     doubts
 }
@@ -250,7 +283,10 @@ fn caveat(seen: &Overview) -> Option<&'static str> {
 }
 
 fn more(experiments: &[&Experiment], kept: Kept<'_>) -> String {
-    let example = experiments.first().map_or("sync", |one| one.shared().id);
+    let mut names = experiments.iter().map(|one| one.shared().id);
+    let first = names.next().unwrap_or_default();
+    // The shortest of the names, where it is there.
+    let example = names.find(|name| *name == "sync").unwrap_or(first);
     match kept {
         Kept::Nowhere => {
             "More: this result was not saved; --json FILE keeps it for iostrata report.".to_owned()

@@ -20,7 +20,8 @@ mod view;
 use iostrata_core::Environment;
 use iostrata_core::lab::{Experiment, LabResult};
 
-pub(crate) use self::parts::{Parts, show as show_parts};
+pub use self::parts::Parts;
+pub(crate) use self::parts::show as show_parts;
 use self::made::Made;
 use self::view::{Unshown, View};
 use super::page::Page;
