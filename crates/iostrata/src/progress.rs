@@ -186,7 +186,10 @@ mod tests {
             label: "timing fsync".to_owned(),
         };
         let after = Duration::from_secs(20);
-        assert_eq!(at(0).line("sync", after), "sync: 0 of 50 done: timing fsync");
+        assert_eq!(
+            at(0).line("sync", after),
+            "sync: 0 of 50 done: timing fsync"
+        );
         assert_eq!(
             at(10).line("sync", after),
             "sync: 10 of 50 done, 80 s left: timing fsync"

@@ -105,7 +105,9 @@ pub(crate) fn all() -> io::Result<Vec<Kept>> {
 /// Milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
 }
 
 /// The directory for state.
@@ -126,13 +128,17 @@ fn base() -> io::Result<PathBuf> {
 
 /// Whether root owns the innermost directory that is there on the way to a path.
 fn is_roots(path: &Path) -> bool {
-    let there = path.ancestors().find_map(|path| path.symlink_metadata().ok());
+    let there = path
+        .ancestors()
+        .find_map(|path| path.symlink_metadata().ok());
     there.is_some_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0)
 }
 
 /// Makes what is not there of the directory of results, for this user alone.
 fn make(base: &Path) -> io::Result<PathBuf> {
-    let directory = WHERE.iter().fold(base.to_owned(), |path, name| path.join(name));
+    let directory = WHERE
+        .iter()
+        .fold(base.to_owned(), |path, name| path.join(name));
     let mut outer: Vec<&Path> = directory.ancestors().collect();
     outer.reverse();
     for path in outer {
@@ -173,10 +179,14 @@ fn open_directory(path: &Path) -> io::Result<std::os::fd::OwnedFd> {
 /// What others may write to is not a place for results, nor what they have put there.
 fn check_owner(directory: &Stat) -> io::Result<()> {
     if directory.st_uid != geteuid().as_raw() {
-        return Err(io::Error::other("the directory of results is another user's"));
+        return Err(io::Error::other(
+            "the directory of results is another user's",
+        ));
     }
     if directory.st_mode & 0o022 != 0 {
-        return Err(io::Error::other("others may write to the directory of results"));
+        return Err(io::Error::other(
+            "others may write to the directory of results",
+        ));
     }
     Ok(())
 }
@@ -200,7 +210,9 @@ fn prune(directory: BorrowedFd<'_>, most: usize) -> io::Result<()> {
 }
 
 fn names(directory: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
-    let entries = Dir::read_from(directory)?;
+    // What leads to a directory cannot be read itself.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let entries = Dir::new(openat(directory, ".", flags, Mode::empty())?)?;
     entries
         .map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()))
         .collect()
@@ -238,7 +250,13 @@ mod tests {
         let name = name(Kind::Trace, 1_795_471_803_123);
         let read = parsed(OsStr::new(&name));
         assert_eq!(read, Some((Kind::Trace, 1_795_471_803_123)));
-        for other in ["1-lab.json", "1-lab-2.json.tmp", "x-lab-2.json", "1-doctor-2.json", "notes"] {
+        for other in [
+            "1-lab.json",
+            "1-lab-2.json.tmp",
+            "x-lab-2.json",
+            "1-doctor-2.json",
+            "notes",
+        ] {
             assert_eq!(parsed(OsStr::new(other)), None, "{other}");
         }
     }
@@ -279,7 +297,10 @@ mod tests {
             let directory = fs::File::open(root.path()).unwrap();
             check_owner(&fstat(&directory).unwrap()).is_err()
         };
-        assert_eq!([0o700, 0o755, 0o770, 0o777].map(refused), [false, false, true, true]);
+        assert_eq!(
+            [0o700, 0o755, 0o770, 0o777].map(refused),
+            [false, false, true, true]
+        );
     }
 
     #[test]
@@ -287,7 +308,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("iostrata")).unwrap();
         fs::write(root.path().join("file"), "").unwrap();
-        symlink(root.path().join("file"), root.path().join("iostrata/results")).unwrap();
+        symlink(
+            root.path().join("file"),
+            root.path().join("iostrata/results"),
+        )
+        .unwrap();
         let made = make(root.path()).unwrap();
         assert!(named(&made.join("1-lab-1.json")).is_err());
     }

@@ -79,4 +79,3 @@ impl Canvas {
         is_forced || (is_terminal && !is_dumb)
     }
 }
-

@@ -182,7 +182,7 @@ fn every_experiment_is_shown_with_its_tables() {
         for reply in experiment.replies() {
             assert!(text.contains(&reply.question), "{}: {text}", reply.question);
         }
-        for claim in ["\n  holds", "\n  refuted", "\nnotes", "\nkeep in mind"] {
+        for claim in ["\n  holds", "\n  refuted", "\nnotes", "\ncaveats"] {
             assert!(!text.contains(claim), "{claim}: {text}");
         }
     }
@@ -217,8 +217,12 @@ fn parts_are_shown_alone() {
 
 #[test]
 fn lines_fit_and_no_word_is_cut() {
+    let mut json = serde_json::to_value(quick()).unwrap();
+    json["environment"]["backend"] = "none".into();
+    unobserved(&mut json);
     let runs = [
         quick(),
+        serde_json::from_value(json).unwrap(),
         with_samples(quick(), &[0.02, 0.3, 1.0, 3.0, 50.0]),
         with_samples(quick(), &[0.9, 1.1]),
     ];

@@ -50,7 +50,10 @@ impl Requests {
 
     /// The same without what falls where it likes, to be compared as text.
     pub(crate) fn rounded(&self) -> String {
-        let whole = self.0.iter().map(|(_, each)| format!("{:.0}", each.round()));
+        let whole = self
+            .0
+            .iter()
+            .map(|(_, each)| format!("{:.0}", each.round()));
         whole.collect::<Vec<_>>().join(" ")
     }
 

@@ -122,8 +122,17 @@ fn reply(question: &str, leads: bool, said: Vec<(&str, Result<Said, Missing>)>) 
     Some(reply)
 }
 
+/// Reasons that many questions of a run can have, and what is said of them beside each.
+const SHORT: [(&str, &str); 2] = [
+    ("too few for a 95 % interval", "too few timing runs."),
+    ("on the same disk", "others used the same disk."),
+];
+
 /// The cause alone; what follows from it, and what is in parentheses, is told with the claims.
 fn unknown(why: &str) -> Said {
+    if let Some((_, short)) = SHORT.iter().find(|(long, _)| why.contains(long)) {
+        return Said::unclear(short, Vec::new());
+    }
     let parentheses = why.split_once(" (").and_then(|(before, rest)| {
         let (_, after) = rest.split_once(')')?;
         Some(format!("{before}{after}"))
@@ -132,17 +141,19 @@ fn unknown(why: &str) -> Said {
     let cuts = [" (", ", and ", ": "];
     let end = cuts.iter().filter_map(|cut| why.find(cut)).min();
     let cause = why.get(..end.unwrap_or(why.len())).unwrap_or(why);
+    let cause = cause.strip_prefix("the ").unwrap_or(cause);
     Said::unclear(&format!("{cause}."), Vec::new())
 }
 
 /// In the middle of a sentence; names of calls and units stay as they are.
 pub(super) fn lowered(sentence: &str) -> String {
-    let word = sentence.split([' ', ':', ',']).next().unwrap_or_default();
-    if ["Yes", "No", "Unclear", "It"].contains(&word) {
-        let (first, rest) = sentence.split_at(1);
-        return first.to_lowercase() + rest;
+    let mut chars = sentence.chars();
+    match (chars.next(), chars.as_str()) {
+        (Some(first), rest) if rest.starts_with(char::is_lowercase) => {
+            first.to_lowercase().chain(rest.chars()).collect()
+        }
+        _ => sentence.to_owned(),
     }
-    sentence.to_owned()
 }
 
 #[cfg(test)]
@@ -186,20 +197,23 @@ mod tests {
         for (why, answer) in [
             (
                 "the device requests of row 3 were not observed (device requests: not permitted)",
-                "Unclear: the device requests of row 3 were not observed.",
+                "Unclear: device requests of row 3 were not observed.",
             ),
             (
                 "2 and 3 timing runs (rows 1 and 2) are too few for a 95 % interval",
-                "Unclear: 2 and 3 timing runs are too few for a 95 % interval.",
+                "Unclear: too few timing runs.",
             ),
             (
                 "others made 9 requests on the same disk, and flushes cannot be told (row 3)",
-                "Unclear: others made 9 requests on the same disk.",
+                "Unclear: others used the same disk.",
             ),
         ] {
             let asked = vec![("host", Err(Missing::Evidence(why.to_owned())))];
             let reply = reply("?", true, asked).unwrap();
-            assert_eq!((reply.standing, reply.answer.as_str()), (Standing::Unclear, answer));
+            assert_eq!(
+                (reply.standing, reply.answer.as_str()),
+                (Standing::Unclear, answer)
+            );
         }
     }
 }

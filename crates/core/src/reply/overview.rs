@@ -136,16 +136,28 @@ impl Experiment {
     fn each_row(&self, mut see: impl FnMut(&Measured<'_>)) {
         match self {
             Self::Buffering(result) => {
-                result.rows.iter().for_each(|row| see(&Measured::of(&row.row)));
+                result
+                    .rows
+                    .iter()
+                    .for_each(|row| see(&Measured::of(&row.row)));
             }
             Self::PageCache(result) => {
-                result.rows.iter().for_each(|row| see(&Measured::of(&row.row)));
+                result
+                    .rows
+                    .iter()
+                    .for_each(|row| see(&Measured::of(&row.row)));
             }
             Self::Sync(result) => {
-                result.rows.iter().for_each(|row| see(&Measured::of(&row.row)));
+                result
+                    .rows
+                    .iter()
+                    .for_each(|row| see(&Measured::of(&row.row)));
             }
             Self::Copy(result) => {
-                result.rows.iter().for_each(|row| see(&Measured::of(&row.row)));
+                result
+                    .rows
+                    .iter()
+                    .for_each(|row| see(&Measured::of(&row.row)));
             }
             Self::Atime(result) => result.rows.iter().for_each(|row| match row {
                 AtimeRow::Touch(row) => see(&Measured::of(&row.row)),

@@ -4,8 +4,7 @@ use super::{Said, Standing};
 use crate::answer::Verdict;
 use crate::judge::figures::number;
 use crate::judge::{
-    Compared, Finding, Judged, Missing, Pair, Relation, TargetRows, longer_by_requests,
-    numbers,
+    Compared, Finding, Judged, Missing, Pair, Relation, TargetRows, longer_by_requests, numbers,
 };
 
 /// `63x [49-97]`: how many times as long the first took, with the 95 % interval.
@@ -78,7 +77,9 @@ pub(crate) fn by_requests<R: Judged, X>(
     let asked = rows.map(|row| row.requests().ok());
     let is_same = matches!(&asked, [Some(ours), Some(theirs)] if ours.same_as(theirs));
     let figures = time.as_ref().map(times);
-    let compared = figures.clone().map_or_else(String::new, |figures| format!(" {figures}"));
+    let compared = figures
+        .clone()
+        .map_or_else(String::new, |figures| format!(" {figures}"));
     let said = match (found.verdict, is_same) {
         (Verdict::Holds, _) => {
             Said::fact(format!("Yes:{compared} faster."), found.rows).standing(Standing::Good)
@@ -111,7 +112,10 @@ pub(crate) fn judged(found: Finding, holds: &str, refuted: &str) -> Said {
 /// With a capital letter, unless it begins with the name of a call.
 fn sentence(words: &str) -> String {
     let mut chars = words.chars();
-    let is_name = words.split(' ').next().is_some_and(|word| word.contains('_'));
+    let is_name = words
+        .split(' ')
+        .next()
+        .is_some_and(|word| word.contains('_'));
     match chars.next() {
         Some(first) if !is_name => format!("{}{}.", first.to_uppercase(), chars.as_str()),
         _ => format!("{words}."),
@@ -128,7 +132,12 @@ mod tests {
         let theirs = [1.0, 1.1, 1.2, 1.3, 1.4];
         let time = Compared::of((1, &ours), (2, &theirs)).unwrap();
         assert_eq!(times(&time), "60x [52-71]");
-        for (ratio, text) in [(1.094, "1.09"), (1.1, "1.1"), (0.0, "0.00"), (1234.5, "1,235")] {
+        for (ratio, text) in [
+            (1.094, "1.09"),
+            (1.1, "1.1"),
+            (0.0, "0.00"),
+            (1234.5, "1,235"),
+        ] {
             assert_eq!(brief(ratio), text);
         }
         assert_eq!(percent(0.834), "83 %");

@@ -83,7 +83,7 @@ pub(crate) struct Lab {
     #[arg(long, conflicts_with = "thorough")]
     pub(crate) quick: bool,
 
-    /// The articles' own sizes and counts, and more runs
+    /// Full-size workloads, and more runs
     #[arg(long)]
     pub(crate) thorough: bool,
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum as _};
 
-use super::{Exports, ExperimentName, Html, LogLimits, Shown};
+use super::{ExperimentName, Exports, Html, LogLimits, Shown};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

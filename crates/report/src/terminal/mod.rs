@@ -51,6 +51,10 @@ pub mod lab_screen {
     use crate::view::lab::{Extent, digest, show_parts};
     pub use crate::view::lab::{Parts, digest::Kept};
 
+    /// The tables of so many rows are shown with the answers, if both fit in so many lines.
+    const FEW_ROWS: usize = 12;
+    const MOST_LINES: usize = 60;
+
     /// What is wanted of a result.
     #[derive(Debug, Clone, Copy, Default)]
     pub struct Screen<'a> {
@@ -77,10 +81,26 @@ pub mod lab_screen {
         } else {
             Extent::Usual
         };
-        drawn(width, screen.colour, |page| match screen.parts {
-            None => digest::show(page, result, &experiments, screen.kept),
-            Some(parts) => show_parts(page, &result.environment, &experiments, parts, extent),
-        })
+        if let Some(parts) = screen.parts {
+            return drawn(width, screen.colour, |page| {
+                show_parts(page, &result.environment, &experiments, parts, extent);
+            });
+        }
+        let answers = |tables| {
+            drawn(width, screen.colour, |page| {
+                digest::show(page, result, &experiments, screen.kept, tables);
+            })
+        };
+        // Who chooses a few cases wants their figures as well.
+        if let [only] = experiments.as_slice()
+            && only.rows() <= FEW_ROWS
+        {
+            let text = answers(true);
+            if text.lines().count() <= MOST_LINES {
+                return text;
+            }
+        }
+        answers(false)
     }
 }
 

@@ -107,7 +107,11 @@ impl Text {
                 0 => line.split_at(line.find([' ', ':', ',', '.']).unwrap_or(line.len())),
                 _ => ("", line.as_str()),
             };
-            let lead = if position == 0 && !below { &question } else { "" };
+            let lead = if position == 0 && !below {
+                &question
+            } else {
+                ""
+            };
             let gap = " ".repeat(column.saturating_sub(display_width(lead)));
             let first = match answered.tone {
                 Tone::Plain => first.to_owned(),

@@ -97,6 +97,8 @@ pub(crate) struct Answered {
     pub(crate) answer: String,
     /// Sentences after the answer.
     pub(crate) more: Vec<String>,
+    /// How many of them are about other file systems; the rest is the reason.
+    pub(crate) others: usize,
     /// Whether each of them has a line of its own.
     pub(crate) stacked: bool,
     /// Of the answer's first word; plain for a fact.
@@ -115,7 +117,10 @@ impl Answered {
     pub(crate) fn wrapped(&self, width: usize, safe: impl Fn(&str) -> String) -> Vec<String> {
         let room = width.saturating_sub(self.indent()).max(1);
         let paragraphs = if self.stacked {
-            std::iter::once(&self.answer).chain(&self.more).cloned().collect()
+            std::iter::once(&self.answer)
+                .chain(&self.more)
+                .cloned()
+                .collect()
         } else {
             let sentences: Vec<&str> = std::iter::once(self.answer.as_str())
                 .chain(self.more.iter().map(String::as_str))

@@ -15,7 +15,8 @@ const QUESTIONS: [Question<LoopRow, AtimeResult>; 5] = [
         leads: true,
         say: |target| {
             let found = cost::faster_at_first(target)?;
-            let of_loop = cost::comparison(target, Loop::ManyFiles, Reading::First, Mount::Relatime)?;
+            let of_loop =
+                cost::comparison(target, Loop::ManyFiles, Reading::First, Mount::Relatime)?;
             saving(&found, &of_loop.with_sync, "first reads")
         },
     },
@@ -24,7 +25,8 @@ const QUESTIONS: [Question<LoopRow, AtimeResult>; 5] = [
         leads: false,
         say: |target| {
             let found = cost::faster_again(target)?;
-            let of_loop = cost::comparison(target, Loop::ManyFiles, Reading::Second, Mount::Relatime)?;
+            let of_loop =
+                cost::comparison(target, Loop::ManyFiles, Reading::Second, Mount::Relatime)?;
             saving(&found, &of_loop.timing, "second reads")
         },
     },
@@ -117,7 +119,10 @@ fn saving(found: &Finding, saving: &Saving, of: &str) -> Result<Said, Missing> {
             let answer = format!("Yes: {of} take {percent} % less time {range}.");
             Said::fact(answer, rows).standing(Standing::Good)
         }
-        Verdict::Refuted => Said::fact(format!("No: {of} take {percent} % more time {range}."), rows),
+        Verdict::Refuted => Said::fact(
+            format!("No: {of} take {percent} % more time {range}."),
+            rows,
+        ),
         Verdict::Inconclusive => {
             let way = if saving.percent < 0.0 { "more" } else { "less" };
             Said::unclear(&format!("{of} take {percent} % {way} time {range}."), rows)
@@ -155,12 +160,13 @@ fn updates(result: &AtimeResult) -> Option<Reply> {
     let moved = |operation: Operation| -> Option<bool> {
         let rows = || {
             let touches = result.touches();
-            touches.filter(move |(_, row)| {
-                row.row.case.operation == operation && moves::may_move(row)
-            })
+            touches
+                .filter(move |(_, row)| row.row.case.operation == operation && moves::may_move(row))
         };
         let first = rows().next()?.1.atime_changed;
-        rows().all(|(_, row)| row.atime_changed == first).then_some(first)
+        rows()
+            .all(|(_, row)| row.atime_changed == first)
+            .then_some(first)
     };
     let names = |wanted: bool| -> String {
         let operations = ASKED.into_iter();
@@ -177,4 +183,3 @@ fn updates(result: &AtimeResult) -> Option<Reply> {
     };
     Some(Said::fact(answer, Vec::new()).reply("What updates atime?", true))
 }
-

@@ -63,7 +63,7 @@ const CLAIMS: [Claim<BufferingRow, BufferingResult>; 10] = [
         by: By::Rows(device::sync_file_range_is_durable),
     },
     Claim {
-        text: "group commit divides the cost of fsync",
+        text: "group commit amortizes the cost of fsync",
         by: By::Times(Times {
             // One for [`super::GROUP_WRITES`] records.
             rows: Pick::Smallest([Mode::Fsync, Mode::GroupFsync]),

@@ -181,13 +181,10 @@ fn reaches(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let later = buffered.is_some_and(|row| {
         let device = row.device();
         let unpaid = row.row.per_write.unpaid_bytes;
-        device.is_ok_and(|device| device.writes().bytes == 0) && unpaid.is_some_and(|each| each > 0.0)
+        device.is_ok_and(|device| device.writes().bytes == 0)
+            && unpaid.is_some_and(|each| each > 0.0)
     });
-    let reason = if later {
-        "Without: after the program ended."
-    } else {
-        ""
-    };
+    let reason = if later { "Without: later." } else { "" };
     Ok(Said::fact(answer, rows).because(reason))
 }
 

@@ -115,7 +115,12 @@ fn fastest(target: &TargetRows<'_>) -> Result<Said, Missing> {
         && let Ok(time) = buffered.time_over(&quickest)
         && time.is(Relation::LONGER) == Verdict::Holds
     {
-        reason = format!("{}; {} takes {}.", exact(size), buffered.row.name(), times(&time));
+        reason = format!(
+            "{}; {} takes {}.",
+            exact(size),
+            buffered.row.name(),
+            times(&time)
+        );
         rows.push(buffered);
     }
     Ok(Said::fact(answer, numbers(&rows)).because(reason))
@@ -146,7 +151,10 @@ fn mmap(target: &TargetRows<'_>) -> Result<Said, Missing> {
     };
     let said = by_verdict(
         found.verdict,
-        Said::fact(format!("Yes: {mapped_s}, {compared} as fast."), rows.clone()),
+        Said::fact(
+            format!("Yes: {mapped_s}, {compared} as fast."),
+            rows.clone(),
+        ),
         Said::fact(no, rows.clone()),
         Said::unclear(&format!("{mapped_s}, {compared} as fast."), rows),
     );
@@ -170,8 +178,14 @@ fn buffers(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let rows = found.rows.clone();
     Ok(by_verdict(
         found.verdict,
-        Said::fact(format!("{best}; {worst} takes {compared}{of}."), rows.clone()),
-        Said::fact(format!("Any: {best}, {worst} {compared}{of}."), rows.clone()),
+        Said::fact(
+            format!("{best}; {worst} takes {compared}{of}."),
+            rows.clone(),
+        ),
+        Said::fact(
+            format!("Any: {best}, {worst} {compared}{of}."),
+            rows.clone(),
+        ),
         Said::unclear(&format!("{best}, {worst} {compared}{of}."), rows),
     )
     .because(format!("{}.", others.join(", "))))
@@ -179,10 +193,7 @@ fn buffers(target: &TargetRows<'_>) -> Result<Said, Missing> {
 
 fn durability(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let pair = durable::pair(target, |row| row.case().durable)?;
-    let (longer, less) = (
-        "{x}: {0}, without fsync {1}.",
-        "Nothing: {x}.",
-    );
+    let (longer, less) = ("{x}: {0}, without fsync {1}.", "Nothing: {x}.");
     Ok(by_time(&pair, longer, less).because(pair.words("With {name0}.")))
 }
 
@@ -200,7 +211,10 @@ fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
             rows.clone(),
         )
         .standing(Standing::Good),
-        Said::fact(format!("Yes, or it is not faster: {compared}."), rows.clone()),
+        Said::fact(
+            format!("Yes, or it is not faster: {compared}."),
+            rows.clone(),
+        ),
         Said::unclear(&format!("{compared}, within noise."), rows),
     ))
 }

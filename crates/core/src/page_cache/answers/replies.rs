@@ -40,6 +40,11 @@ const QUESTIONS: [Question<PageCacheRow, PageCacheResult>; 10] = [
         say: second_read,
     },
     Question {
+        text: "And one with O_DIRECT?",
+        leads: false,
+        say: second_direct,
+    },
+    Question {
         text: "Does it help JSON parsing?",
         leads: false,
         say: |target| parsing(target, Parse::Json, Relation::SameOrLess),
@@ -48,11 +53,6 @@ const QUESTIONS: [Question<PageCacheRow, PageCacheResult>; 10] = [
         text: "Does it help a checksum?",
         leads: false,
         say: |target| parsing(target, Parse::Checksum, Relation::SameOrLess),
-    },
-    Question {
-        text: "And one with O_DIRECT?",
-        leads: false,
-        say: second_direct,
     },
     Question {
         text: "Does one read cache it all?",
@@ -124,7 +124,7 @@ fn cache(target: &TargetRows<'_>) -> Result<Said, Missing> {
     };
     let last = helped.first().filter(|_| rest.is_empty());
     if let Some(pair) = last {
-        rest.push(pair.words("{size0}: {time1}, not {time0}."));
+        rest.push(pair.words("{size0} takes {time1}."));
     }
     Ok(said.because(rest.join(" ")))
 }
@@ -143,8 +143,14 @@ fn second_read(target: &TargetRows<'_>) -> Result<Said, Missing> {
             rows.clone(),
         )
         .because(format!("{size}: {first_s}, then {second_s}.")),
-        Said::fact(format!("No, or not because of the cache: {compared}."), rows.clone()),
-        Said::unclear(&format!("{size} {first_s}, then {second_s}, {compared}."), rows),
+        Said::fact(
+            format!("No, or not because of the cache: {compared}."),
+            rows.clone(),
+        ),
+        Said::unclear(
+            &format!("{size} {first_s}, then {second_s}, {compared}."),
+            rows,
+        ),
     )
     .gist(found.verdict.as_str()))
 }
@@ -193,7 +199,7 @@ fn mapping(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let said = by_time(
         &pair,
         "mmap: {size0} in {1}; read takes {x}.",
-        "read: {size0} in {0}, mmap {1}.",
+        "read: {size0} in {0}, {x} mmap.",
     );
     let reused = target.of_size(REUSED, pair.rows[0].row.size_bytes());
     let reused = reused.filter(|row| row.unfit().is_none() && row.median_s().is_finite());

@@ -35,7 +35,7 @@ const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
         by: By::Rows(requests::about_five),
     },
     Claim {
-        text: "more than 10,000 syncs a second are real here",
+        text: "more than 10,000 syncs a second are durable on this device",
         by: By::Rows(rate::ten_thousand),
     },
     Claim {
@@ -85,7 +85,7 @@ const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
         by: By::Rows(requests::writers_share),
     },
     Claim {
-        text: "requests and latencies of a device tell its rate of syncs",
+        text: "requests and latencies of a device predict its sync rate",
         by: By::Rows(projected::the_projection_holds),
     },
 ];

@@ -25,7 +25,7 @@ pub(super) fn the_projection_holds(target: &TargetRows<'_>) -> Result<Finding, M
         return Err(Missing::Rows);
     };
     let because = format!(
-        "the error of row {row} is the middle one of {}: {} syncs/s projected, {} measured, {:+.0} %",
+        "the error of row {row} is the median of {}: {} syncs/s projected, {} measured, {:+.0} %",
         checks.len(),
         number(projected),
         number(measured),

@@ -34,7 +34,7 @@ pub(super) fn ten_thousand(target: &TargetRows<'_>) -> Result<Finding, Missing> 
         rows: vec![fastest.number],
     };
     if high < DOUBTED_PER_S {
-        return Ok(found(Verdict::Refuted, " is the most of one writer"));
+        return Ok(found(Verdict::Refuted, " is the single-writer maximum"));
     }
     let (durable, reason) = durable(&fastest)?;
     Ok(match durable {

@@ -61,7 +61,11 @@ const QUESTIONS: [Question<SyncRow, SyncResult>; 11] = [
         leads: false,
         say: |target| {
             let found = requests::sync_asks_for_more(target)?;
-            Ok(judged(found, "Yes, than fsync.", "No, they do what fsync does."))
+            Ok(judged(
+                found,
+                "Yes, than fsync.",
+                "No, they do what fsync does.",
+            ))
         },
     },
     Question {
@@ -90,8 +94,13 @@ fn how_many(target: &TargetRows<'_>) -> Result<Said, Missing> {
         let rate = row.row.syncs_per_s.map(number);
         rate.ok_or_else(|| Missing::Evidence(format!("row {} has no timing run", row.number)))
     };
-    let tail = [(lone.row.latency_s.p99, "p99"), (lone.row.latency_s.p50, "p50")];
-    let tail = tail.iter().find_map(|(value, name)| Some((value.as_ref()?, name)));
+    let tail = [
+        (lone.row.latency_s.p99, "p99"),
+        (lone.row.latency_s.p50, "p50"),
+    ];
+    let tail = tail
+        .iter()
+        .find_map(|(value, name)| Some((value.as_ref()?, name)));
     let tail = tail.map_or_else(String::new, |(value, name)| {
         format!(" {name} {}.", duration(*value))
     });
@@ -125,7 +134,10 @@ fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let rows = found.rows.clone();
     Ok(by_verdict(
         found.verdict,
-        Said::fact(format!("Writers share {noun}: {shared} per sync, not {each}."), rows.clone()),
+        Said::fact(
+            format!("Writers share {noun}: {shared} per sync, not {each}."),
+            rows.clone(),
+        ),
         Said::fact(
             format!("They wait at the same time; each has its own {noun}."),
             rows.clone(),
@@ -144,7 +156,9 @@ fn one_sync(target: &TargetRows<'_>) -> Result<Said, Missing> {
         format!("{} per {} append.", whole_bytes(bytes), row.size())
     });
     let rounded = asked.rounded();
-    Ok(Said::fact(answer, vec![row.number]).because(reason).gist(rounded))
+    Ok(Said::fact(answer, vec![row.number])
+        .because(reason)
+        .gist(rounded))
 }
 
 #[expect(
@@ -160,7 +174,9 @@ fn against_append(target: &TargetRows<'_>, write: Write) -> Result<Said, Missing
     let pair = Pair::of(target, target.smallest([APPEND, (Call::Fsync, write, 1)])?)?;
     let said = by_time(&pair, "Yes: {x} faster.", "No: {x}.");
     let is_better = pair.time.is(Relation::LONGER) == Verdict::Holds;
-    let asked = pair.rows.map(|row| row.requests().ok().map(|requests| requests.sum()));
+    let asked = pair
+        .rows
+        .map(|row| row.requests().ok().map(|requests| requests.sum()));
     let reason = match asked {
         [Some(append), Some(other)] => {
             let (append, other) = (rate_text(append), rate_text(other));
@@ -192,8 +208,9 @@ fn steady(target: &TargetRows<'_>) -> Result<Said, Missing> {
         Said::fact(answer, found.rows).standing(Standing::Good)
     } else {
         let (first, last) = (number(first.syncs_per_s()), number(last.syncs_per_s()));
-        let answer = format!("No: {first}/s, {last}/s {seconds} s later. Do not quote it.");
-        Said::fact(answer, found.rows).standing(Standing::Bad)
+        let answer = format!("No: {first}/s in second 1, {last}/s in second {seconds}.");
+        let said = Said::fact(answer, found.rows).standing(Standing::Bad);
+        said.because("Do not quote one rate.")
     })
 }
 
@@ -214,7 +231,10 @@ fn ten_thousand(target: &TargetRows<'_>) -> Result<Said, Missing> {
 }
 
 fn data_only(target: &TargetRows<'_>, write: Write) -> Result<Said, Missing> {
-    by_requests(target, [Call::Fsync, Call::Fdatasync].map(|call| (call, write, 1)))
+    by_requests(
+        target,
+        [Call::Fsync, Call::Fdatasync].map(|call| (call, write, 1)),
+    )
 }
 
 #[cfg(test)]

@@ -22,7 +22,9 @@ pub(super) fn find(options: &Report, names: &[&str]) -> Result<PathBuf, Failure>
         options.shown.is_given().then_some(Kind::Trace)
     };
     let all = all()?;
-    let mut wanted = all.iter().filter(|kept| kind.is_none_or(|kind| kept.kind == kind));
+    let mut wanted = all
+        .iter()
+        .filter(|kept| kind.is_none_or(|kind| kept.kind == kind));
     let last = match names {
         [] => wanted.next(),
         // The last run may have been another experiment's.
@@ -70,7 +72,11 @@ pub(super) fn list() -> Result<(), Failure> {
         };
         let age = age(now_ms.saturating_sub(kept.at_ms) / 1000);
         let path = printable(&kept.path.to_string_lossy());
-        lines.push_str(&format!("{age:>12}  {what}\n{:14}{path}  {}\n", "", short(size)));
+        lines.push_str(&format!(
+            "{age:>12}  {what}\n{:14}{path}  {}\n",
+            "",
+            short(size)
+        ));
     }
     ui::print(&lines)
 }
@@ -82,7 +88,11 @@ fn content(saved: &Saved) -> String {
         Saved::Trace(result) => {
             let command = printable(&result.command.join(" "));
             let shown: String = command.chars().take(LONGEST_COMMAND).collect();
-            let more = if shown.len() < command.len() { " ..." } else { "" };
+            let more = if shown.len() < command.len() {
+                " ..."
+            } else {
+                ""
+            };
             format!("trace {shown}{more}")
         }
         other => other.kind().to_owned(),

@@ -10,11 +10,7 @@ use crate::commands::html::Page;
 use crate::error::Failure;
 
 /// Writes the page instead of text.
-pub(super) fn write(
-    options: &Report,
-    names: &[&str],
-    results: &[Saved],
-) -> Result<(), Failure> {
+pub(super) fn write(options: &Report, names: &[&str], results: &[Saved]) -> Result<(), Failure> {
     if options.all_rows || options.shown.is_given() {
         return Err(Failure::Usage(
             "--all-rows, --findings, --files, --calls and --by choose what the text holds, and \

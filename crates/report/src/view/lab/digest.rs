@@ -7,6 +7,7 @@ use iostrata_core::environment::Backend;
 use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget};
 use iostrata_core::reply::{Overview, Reply, Standing, overview};
 
+use super::parts;
 use super::view::HOST;
 use crate::format::counted;
 use crate::view::page::{Answered, GLUE, Page, SEPARATOR, Tone};
@@ -35,7 +36,15 @@ pub enum Kept<'a> {
 }
 
 /// Adds all of it.
-pub(crate) fn show(page: &mut Page, result: &LabResult, experiments: &[&Experiment], kept: Kept<'_>) {
+///
+/// With `tables`, those of the rows stand below the answers.
+pub(crate) fn show(
+    page: &mut Page,
+    result: &LabResult,
+    experiments: &[&Experiment],
+    kept: Kept<'_>,
+    tables: bool,
+) {
     let overview = overview(result);
     let used = heading(page, result, experiments, &overview) + FOOT_LINES;
     match experiments {
@@ -46,8 +55,11 @@ pub(crate) fn show(page: &mut Page, result: &LabResult, experiments: &[&Experime
         }
         several => {
             let heads = 2 * several.len();
-            parts(page, several, MOST_LINES.saturating_sub(used + heads));
+            several_of(page, several, MOST_LINES.saturating_sub(used + heads));
         }
+    }
+    if tables {
+        parts::tables(page, &result.environment, experiments);
     }
     page.blank();
     if let Some(caveat) = caveat(&overview) {
@@ -63,7 +75,7 @@ pub(super) fn of_one(page: &mut Page, experiment: &Experiment) {
 }
 
 /// Experiments below each other, the few questions that lead of each.
-fn parts(page: &mut Page, experiments: &[&Experiment], room: usize) {
+fn several_of(page: &mut Page, experiments: &[&Experiment], room: usize) {
     let mut all: Vec<Vec<Answered>> = experiments
         .iter()
         .map(|experiment| {
@@ -90,7 +102,10 @@ fn parts(page: &mut Page, experiments: &[&Experiment], room: usize) {
 }
 
 fn answers(page: &mut Page, replies: &[Reply], room: usize) {
-    let mut all: Vec<Answered> = replies.iter().map(|reply| answered(reply, Form::Stack)).collect();
+    let mut all: Vec<Answered> = replies
+        .iter()
+        .map(|reply| answered(reply, Form::Stack))
+        .collect();
     let column = column(page, all.iter());
     for one in &mut all {
         one.column = column;
@@ -136,6 +151,7 @@ fn answered(reply: &Reply, form: Form) -> Answered {
         question: reply.question.clone(),
         answer: reply.answer.clone(),
         more,
+        others: reply.elsewhere.len(),
         stacked: form == Form::Stack,
         tone: match reply.standing {
             Standing::Good => Tone::Good,
@@ -157,17 +173,24 @@ fn column<'a>(page: &Page, all: impl Iterator<Item = &'a Answered>) -> usize {
     widths.max().unwrap_or(0) + 2
 }
 
-/// Leaves out what comes after the answers, the longest first, until they fit.
+/// Leaves out what comes after the answers, the longest first, until they fit: reasons, and where
+/// that is not enough, what other file systems say.
 fn shorten(page: &Page, mut all: Vec<&mut Answered>, room: usize) {
     if page.is_endless() || page.width() < NARROW {
         return;
     }
     let lines = |one: &Answered| one.lines(page.width());
-    while all.iter().map(|one| lines(one)).sum::<usize>() > room {
-        let longest = all.iter_mut().filter(|one| !one.more.is_empty());
-        match longest.max_by_key(|one| lines(one)) {
-            Some(longest) => drop(longest.more.pop()),
-            None => return,
+    for keeps_others in [true, false] {
+        while all.iter().map(|one| lines(one)).sum::<usize>() > room {
+            let may_lose = |one: &&mut &mut Answered| {
+                let kept = if keeps_others { one.others } else { 0 };
+                one.more.len() > kept && lines(one) > 1
+            };
+            let longest = all.iter_mut().filter(may_lose);
+            match longest.max_by_key(|one| lines(one)) {
+                Some(longest) => drop(longest.more.pop()),
+                None => break,
+            }
         }
     }
 }
@@ -207,7 +230,9 @@ fn heading(
     let doubts = doubts(seen, environment.backend);
     let caution = (!doubts.is_empty()).then(|| format!("Caution: {}", doubts.join("; ")));
     let all = [&asked].into_iter().chain(&lines).chain(&caution);
-    let used = all.map(|text| textwrap::wrap(text, page.width()).len()).sum();
+    let used = all
+        .map(|text| textwrap::wrap(text, page.width()).len())
+        .sum();
     page.title("answers", &asked, Vec::new());
     for line in &lines {
         page.paragraph(0, line);
@@ -226,7 +251,8 @@ fn place(experiments: &[&Experiment], environment: &Environment) -> String {
             targets.push(target);
         }
     }
-    let (host, others): (Targets<'_>, Targets<'_>) = targets.iter().partition(|one| one.name == HOST);
+    let (host, others): (Targets<'_>, Targets<'_>) =
+        targets.iter().partition(|one| one.name == HOST);
     let mut words: Vec<String> = host
         .iter()
         .map(|host| format!("{}{}", file_system(&host.storage), below(&host.storage)))
@@ -267,7 +293,10 @@ fn doubts(seen: &Overview, backend: Backend) -> Vec<String> {
         doubts.push(format!("steal in {}", counted(seen.stolen_rows, "row")));
     }
     if seen.disturbed_rows > 0 {
-        doubts.push(format!("disk shared in {}", counted(seen.disturbed_rows, "row")));
+        doubts.push(format!(
+            "disk shared in {}",
+            counted(seen.disturbed_rows, "row")
+        ));
     }
     doubts
 }

@@ -20,9 +20,9 @@ mod view;
 use iostrata_core::Environment;
 use iostrata_core::lab::{Experiment, LabResult};
 
+use self::made::Made;
 pub use self::parts::Parts;
 pub(crate) use self::parts::show as show_parts;
-use self::made::Made;
 use self::view::{Unshown, View};
 use super::page::Page;
 use crate::lab::{Facts, Named, Whole};
@@ -59,12 +59,7 @@ pub(crate) fn show(page: &mut Page, result: &LabResult, extent: Extent) {
 }
 
 /// Adds all of one experiment.
-fn show_one(
-    page: &mut Page,
-    environment: &Environment,
-    experiment: &Experiment,
-    extent: Extent,
-) {
+fn show_one(page: &mut Page, environment: &Environment, experiment: &Experiment, extent: Extent) {
     let frame = Frame {
         environment,
         whole: Whole::of(experiment),

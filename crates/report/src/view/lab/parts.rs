@@ -100,6 +100,21 @@ pub(crate) fn show(
     }
 }
 
+/// Adds the tables of experiments alone.
+pub(super) fn tables(page: &mut Page, environment: &Environment, experiments: &[&Experiment]) {
+    let parts = Parts {
+        rows: true,
+        ..Parts::default()
+    };
+    for experiment in experiments {
+        let mut whole = page.draft();
+        show_one(&mut whole, environment, experiment, Extent::AllRows);
+        let (_, rows) = halves(whole, parts);
+        page.blank();
+        page.append(rows);
+    }
+}
+
 /// What stands above the answers, and what of the rest is wanted.
 fn halves(mut whole: Page, parts: Parts) -> (Page, Page) {
     let mut head = whole.draft();
