@@ -162,7 +162,8 @@ fn a_refused_case_is_no_question() {
     copies.rows.retain(|row| row.row.target == "host");
     copies.targets.truncate(1);
     let text = text(&result, 80);
-    assert!(!text.contains("reflink"), "{text}");
+    assert!(!text.contains("Does reflink"), "{text}");
+    assert!(text.contains("Not measured: reflink on host ("), "{text}");
     insta::assert_snapshot!(text);
 }
 

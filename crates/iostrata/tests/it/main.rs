@@ -11,6 +11,7 @@ mod exports;
 mod granted;
 mod html;
 mod interruption;
+mod kept;
 mod kernels;
 mod names;
 mod output;

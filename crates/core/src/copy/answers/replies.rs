@@ -171,7 +171,7 @@ fn buffers(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let (best, worst, compared) = (buffer::figure(&from), buffer::size(&slowest), times(&time));
     let of = match quickest.number == from.number {
         true => String::new(),
-        false => format!(" {}", buffer::size(&quickest)),
+        false => format!(" that of {}", buffer::size(&quickest)),
     };
     let others = rows.iter().filter(|row| row.number != from.number);
     let others: Vec<String> = others.map(buffer::figure).collect();

@@ -20,6 +20,12 @@ const MOST_LINES_OF_ONE: usize = 60;
 /// Lines below the answers: a blank, the caveat, and where more is.
 const FOOT_LINES: usize = 3;
 
+/// So many cases that could not be measured are named.
+const MOST_UNMEASURED: usize = 3;
+
+/// Lines that they may take.
+const UNMEASURED_LINES: usize = 8;
+
 /// Narrower pages have an answer below its question.
 const NARROW: usize = 80;
 
@@ -50,7 +56,7 @@ pub(crate) fn show(
     match experiments {
         [only] => {
             page.blank();
-            let room = MOST_LINES_OF_ONE.saturating_sub(used + 1);
+            let room = MOST_LINES_OF_ONE.saturating_sub(used + 1 + UNMEASURED_LINES);
             answers(page, &only.replies(), room);
         }
         several => {
@@ -58,6 +64,7 @@ pub(crate) fn show(
             several_of(page, several, MOST_LINES.saturating_sub(used + heads));
         }
     }
+    unmeasured(page, experiments);
     if tables {
         parts::tables(page, &result.environment, experiments);
     }
@@ -72,6 +79,26 @@ pub(crate) fn show(
 pub(super) fn of_one(page: &mut Page, experiment: &Experiment) {
     page.blank();
     answers(page, &experiment.replies(), usize::MAX);
+}
+
+/// Cases that were asked for and could not be measured: their questions are not asked.
+fn unmeasured(page: &mut Page, experiments: &[&Experiment]) {
+    let [only] = experiments else { return };
+    let gaps = only.shared().missing.iter();
+    let names: Vec<String> = gaps
+        .take(MOST_UNMEASURED)
+        .map(|gap| format!("{} ({})", gap.what, gap.why))
+        .collect();
+    if names.is_empty() {
+        return;
+    }
+    let more = only.shared().missing.len() - names.len();
+    let more = match more {
+        0 => ".".to_owned(),
+        more => format!("; and {more} more, see --method."),
+    };
+    page.blank();
+    page.paragraph(0, &format!("Not measured: {}{more}", names.join("; ")));
 }
 
 /// Experiments below each other, the few questions that lead of each.
