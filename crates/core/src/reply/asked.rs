@@ -160,16 +160,16 @@ pub(super) fn lowered(sentence: &str) -> String {
 mod tests {
     use super::*;
 
-    fn said(answer: &str, standing: Standing) -> Result<Said, Missing> {
-        Ok(Said::fact(answer, vec![1]).standing(standing))
+    fn said(answer: &str, standing: Standing) -> Said {
+        Said::fact(answer, vec![1]).standing(standing)
     }
 
     #[test]
     fn the_host_leads_and_others_are_named_when_they_differ() {
         let asked = vec![
-            ("host", said("Yes: 3x.", Standing::Good)),
-            ("ext4", said("Yes: 4x.", Standing::Good)),
-            ("xfs", said("Unclear: 1.1x.", Standing::Unclear)),
+            ("host", Ok(said("Yes: 3x.", Standing::Good))),
+            ("ext4", Ok(said("Yes: 4x.", Standing::Good))),
+            ("xfs", Ok(said("Unclear: 1.1x.", Standing::Unclear))),
         ];
         let reply = reply("Faster?", true, asked).unwrap();
         assert_eq!(reply.answer, "Yes: 3x.");
@@ -184,10 +184,10 @@ mod tests {
     fn without_the_host_the_file_system_is_named() {
         let asked = vec![
             ("host", Err(Missing::Rows)),
-            ("xfs", said("No: 0 B.", Standing::Good)),
+            ("xfs", Ok(said("No: 0 B.", Standing::Good))),
         ];
         assert_eq!(reply("?", true, asked).unwrap().answer, "On xfs: no: 0 B.");
-        let asked = vec![("xfs", said("No: 0 B.", Standing::Good))];
+        let asked = vec![("xfs", Ok(said("No: 0 B.", Standing::Good)))];
         assert_eq!(reply("?", true, asked).unwrap().answer, "No: 0 B.");
     }
 

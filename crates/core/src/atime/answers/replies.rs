@@ -106,9 +106,10 @@ fn saving(found: &Finding, saving: &Saving, of: &str) -> Result<Said, Missing> {
     let figure = |percent: f64| {
         let sign = if percent < 0.0 { "-" } else { "" };
         let size = percent.abs();
-        match size < 9.95 {
-            true => format!("{sign}{size:.1}"),
-            false => format!("{sign}{}", number(size.round()).replace(".0", "")),
+        if size < 9.95 {
+            format!("{sign}{size:.1}")
+        } else {
+            format!("{sign}{}", number(size.round()).replace(".0", ""))
         }
     };
     let range = format!("[{} to {}]", figure(low), figure(high));

@@ -100,15 +100,12 @@ fn durable(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let [flush, fsync] = target.smallest([Mode::Flush, Mode::Fsync])?;
     let (each, asked) = (flushes_of(&flush)?, flushes_of(&fsync)?);
     let asked = count(&asked, "flush", "flushes");
-    Ok(match found.verdict {
-        Verdict::Holds => {
-            let answer = format!("After a sync ({asked} per record); write() sends {each}.");
-            Said::fact(answer, found.rows)
-        }
-        _ => {
-            let figures = format!("fsync sent {asked} per record, and write() {each}.");
-            Said::unclear(&figures, found.rows)
-        }
+    Ok(if found.verdict == Verdict::Holds {
+        let answer = format!("After a sync ({asked} per record); write() sends {each}.");
+        Said::fact(answer, found.rows)
+    } else {
+        let figures = format!("fsync sent {asked} per record, and write() {each}.");
+        Said::unclear(&figures, found.rows)
     })
 }
 
@@ -151,15 +148,12 @@ fn range(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let rows = target.smallest([Mode::SyncFileRange, Mode::Fsync])?;
     let [ranged, fsync] = [flushes_of(&rows[0])?, flushes_of(&rows[1])?];
     let asked = count(&ranged, "flush", "flushes");
-    Ok(match found.verdict {
-        Verdict::Refuted => {
-            let answer = format!("No: it sends {asked} per record, fsync {fsync}.");
-            Said::fact(answer, found.rows).standing(Standing::Bad)
-        }
-        _ => {
-            let figures = format!("the device saw {asked} per record, with fsync {fsync}.");
-            Said::unclear(&figures, found.rows)
-        }
+    Ok(if found.verdict == Verdict::Refuted {
+        let answer = format!("No: it sends {asked} per record, fsync {fsync}.");
+        Said::fact(answer, found.rows).standing(Standing::Bad)
+    } else {
+        let figures = format!("the device saw {asked} per record, with fsync {fsync}.");
+        Said::unclear(&figures, found.rows)
     })
 }
 
@@ -169,9 +163,10 @@ fn reaches(target: &TargetRows<'_>) -> Result<Said, Missing> {
     for [fsync] in target.each_size([Mode::Fsync])? {
         let size = fsync.row.size_bytes();
         let written = fsync.each(fsync.device()?.writes().bytes);
-        parts.push(match parts.is_empty() {
-            true => format!("{} B per {} record", number(written), fsync.size()),
-            false => format!("{}x at {}", number(written / size as f64), fsync.size()),
+        parts.push(if parts.is_empty() {
+            format!("{} B per {} record", number(written), fsync.size())
+        } else {
+            format!("{}x at {}", number(written / size as f64), fsync.size())
         });
         rows.push(fsync.number);
     }

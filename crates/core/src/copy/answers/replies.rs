@@ -169,9 +169,10 @@ fn buffers(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let from = buffer::smallest_as_good(&rows).ok_or(Missing::Rows)?;
     let (quickest, slowest, time) = buffer::extremes(&rows)?;
     let (best, worst, compared) = (buffer::figure(&from), buffer::size(&slowest), times(&time));
-    let of = match quickest.number == from.number {
-        true => String::new(),
-        false => format!(" that of {}", buffer::size(&quickest)),
+    let of = if quickest.number == from.number {
+        String::new()
+    } else {
+        format!(" that of {}", buffer::size(&quickest))
     };
     let others = rows.iter().filter(|row| row.number != from.number);
     let others: Vec<String> = others.map(buffer::figure).collect();

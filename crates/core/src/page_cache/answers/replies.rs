@@ -174,22 +174,25 @@ fn reuse(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let faults = pair.rows.map(|row| row.evidence().faults.minor);
     let by_faults = matches!(faults, [Some(many), Some(few)] if many > few);
     let share = percent(memory::new_buffer_share(&pair));
-    let faulting = match by_faults {
-        true => format!("; page faults cost {share}."),
-        false => ".".to_owned(),
+    let faulting = if by_faults {
+        format!("; page faults cost {share}.")
+    } else {
+        ".".to_owned()
     };
     let said = by_time(
         &pair,
         &format!("Yes: {{size0}} {{x}}{faulting}"),
         "No: {size0} is {x} as fast with it.",
     );
-    let reason = match is_better {
-        true => pair.words("{time1}, not {time0}."),
-        false => String::new(),
+    let reason = if is_better {
+        pair.words("{time1}, not {time0}.")
+    } else {
+        String::new()
     };
-    Ok(match is_better {
-        true => said.standing(Standing::Good),
-        false => said,
+    Ok(if is_better {
+        said.standing(Standing::Good)
+    } else {
+        said
     }
     .because(reason))
 }

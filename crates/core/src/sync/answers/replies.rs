@@ -184,9 +184,10 @@ fn against_append(target: &TargetRows<'_>, write: Write) -> Result<Said, Missing
         }
         _ => String::new(),
     };
-    Ok(match is_better {
-        true => said.standing(Standing::Good),
-        false => said,
+    Ok(if is_better {
+        said.standing(Standing::Good)
+    } else {
+        said
     }
     .because(reason))
 }

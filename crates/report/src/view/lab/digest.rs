@@ -209,13 +209,13 @@ fn shorten(page: &Page, mut all: Vec<&mut Answered>, room: usize) {
     let lines = |one: &Answered| one.lines(page.width());
     for keeps_others in [true, false] {
         while all.iter().map(|one| lines(one)).sum::<usize>() > room {
-            let may_lose = |one: &&mut &mut Answered| {
+            let may_lose = |one: &Answered| {
                 let kept = if keeps_others { one.others } else { 0 };
                 one.more.len() > kept && lines(one) > 1
             };
-            let longest = all.iter_mut().filter(may_lose);
-            match longest.max_by_key(|one| lines(one)) {
-                Some(longest) => drop(longest.more.pop()),
+            let longest = (0..all.len()).filter(|at| may_lose(all[*at]));
+            match longest.max_by_key(|at| lines(all[*at])) {
+                Some(at) => drop(all[at].more.pop()),
                 None => break,
             }
         }
@@ -246,9 +246,10 @@ fn heading(
     let place = place(experiments, environment);
     let mut lines = vec![place];
     if let Some((fewest, most)) = seen.runs {
-        let runs = match fewest == most {
-            true => counted(most, "run"),
-            false => format!("{fewest} to {most} runs"),
+        let runs = if fewest == most {
+            counted(most, "run")
+        } else {
+            format!("{fewest} to {most} runs")
         };
         let text =
             format!("Medians of {runs}; 3x [2-4]: ratio over all pairs of runs, 95 % interval.");
