@@ -55,6 +55,10 @@ impl ExperimentName {
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option on the command line"
+)]
 pub(crate) struct Lab {
     /// Experiments [default: those whose options are given, otherwise all]
     #[arg(value_enum, value_name = "EXPERIMENT")]

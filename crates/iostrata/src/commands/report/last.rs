@@ -1,5 +1,6 @@
 //! Results that were kept unasked: which one is meant, and the list of them.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use iostrata_core::bytes::short;
@@ -72,11 +73,8 @@ pub(super) fn list() -> Result<(), Failure> {
         };
         let age = age(now_ms.saturating_sub(kept.at_ms) / 1000);
         let path = printable(&kept.path.to_string_lossy());
-        lines.push_str(&format!(
-            "{age:>12}  {what}\n{:14}{path}  {}\n",
-            "",
-            short(size)
-        ));
+        // Writing to a string cannot fail.
+        _ = writeln!(lines, "{age:>12}  {what}\n{:14}{path}  {}", "", short(size));
     }
     ui::print(&lines)
 }
