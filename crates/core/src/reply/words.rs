@@ -131,7 +131,7 @@ mod tests {
         let ours = [70.0, 71.0, 72.0, 73.0, 74.0];
         let theirs = [1.0, 1.1, 1.2, 1.3, 1.4];
         let time = Compared::of((1, &ours), (2, &theirs)).unwrap();
-        assert_eq!(times(&time), "60x [52-71]");
+        assert_eq!(times(&time), "60x [51-72]");
         for (ratio, text) in [
             (1.094, "1.09"),
             (1.1, "1.1"),
