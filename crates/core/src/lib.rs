@@ -30,6 +30,7 @@ pub mod observe;
 pub mod op;
 pub mod page_cache;
 pub mod record;
+pub mod reply;
 pub mod rules;
 #[cfg(test)]
 mod schema;

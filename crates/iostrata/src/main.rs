@@ -12,7 +12,9 @@ mod destination;
 mod error;
 mod outputs;
 mod place;
+mod progress;
 mod replacement;
+mod results;
 mod signals;
 mod ui;
 

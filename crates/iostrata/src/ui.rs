@@ -2,9 +2,6 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use iostrata_lab::engine::{Progress, Step};
-use iostrata_lab::error::LabError;
 use iostrata_report::printable;
 
 use crate::error::Failure;
@@ -80,56 +77,5 @@ impl Canvas {
         let is_forced = is_set("CLICOLOR_FORCE").is_some_and(|value| value != "0");
         let is_dumb = is_set("TERM").is_some_and(|name| name == "dumb");
         is_forced || (is_terminal && !is_dumb)
-    }
-}
-
-/// A bar on standard error; nothing when that is not a terminal.
-pub(crate) struct Bar {
-    drawn: ProgressBar,
-    label: String,
-    failed: Option<(String, LabError)>,
-}
-
-impl Bar {
-    pub(crate) fn new() -> Self {
-        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{bar:20} {pos}/{len}  {eta} left  {wide_msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self {
-            drawn: bar,
-            label: String::new(),
-            failed: None,
-        }
-    }
-
-    /// What failed without losing the result, and at which step; the first of several.
-    pub(crate) fn failed(self) -> Option<(String, LabError)> {
-        self.failed
-    }
-
-    /// The last step that was started; empty before the first.
-    pub(crate) fn label(&self) -> &str {
-        &self.label
-    }
-}
-
-impl Progress for Bar {
-    fn step(&mut self, step: &Step<'_>) {
-        step.label.clone_into(&mut self.label);
-        self.drawn.set_length(step.total as u64);
-        self.drawn.set_position(step.done as u64);
-        self.drawn.set_message(self.label.clone());
-    }
-
-    fn line(&mut self, text: &str) {
-        self.drawn.suspend(|| say(text));
-    }
-
-    fn failed(&mut self, error: LabError) {
-        self.failed.get_or_insert((self.label.clone(), error));
-    }
-
-    fn finished(&mut self) {
-        self.drawn.finish_and_clear();
     }
 }

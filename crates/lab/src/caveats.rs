@@ -82,7 +82,7 @@ pub(crate) fn stolen<'a, C: 'a>(
     let count = rows.iter().filter(|disturbed| **disturbed).count();
     (count > 0).then(|| {
         format!(
-            "the hypervisor took CPU time away during the timing of {count} of {} {called}",
+            "CPU steal during the timing of {count} of {} {called}",
             rows.len()
         )
     })

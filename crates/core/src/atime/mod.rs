@@ -13,7 +13,7 @@ use crate::evidence::{DeviceCounts, Evidence};
 use crate::judge::Judged;
 use crate::lab::{self, ExperimentResult, Row};
 use crate::timing::Timing;
-pub use answers::answers;
+pub use answers::{answers, replies};
 pub use comparison::{Comparison, Saving, Spread, comparisons};
 pub use operation::{Mount, Operation, Subject};
 pub use rule::{ClockState, expected, expected_of_directory};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes;
 use crate::judge::Judged;
 use crate::lab::{self, ExperimentResult, OwnCost, Row};
-pub use answers::answers;
+pub use answers::{answers, replies};
 pub use runtime::{Buffer, RuntimeBuffer, RuntimeCall, calls_on, user_buffer};
 pub use timeline::{Step, Timeline, Written, durable_bytes};
 

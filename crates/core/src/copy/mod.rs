@@ -10,7 +10,7 @@ use crate::bytes;
 use crate::judge::Judged;
 use crate::lab::{self, ExperimentResult, Row};
 use crate::timing::Timing;
-pub use answers::answers;
+pub use answers::{answers, replies};
 pub use figures::{Figures, Limit, figures};
 
 /// The question the experiment answers.

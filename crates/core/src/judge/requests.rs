@@ -1,6 +1,6 @@
 //! What is asked of the device for each record or sync.
 
-use super::figures::requests;
+use super::figures::{rate, requests};
 use super::rows::{Judged, TargetRows, numbers};
 use super::{Finding, Missing, Pair, Relation, SAME_WITHIN};
 use crate::answer::Verdict;
@@ -8,6 +8,9 @@ use crate::evidence::DeviceCounts;
 
 /// What one record or sync asks of the device.
 pub(crate) struct Requests([(&'static str, f64); 6]);
+
+/// Fewer requests for each record or sync are not named among those that it makes.
+const RARE: f64 = 0.05;
 
 /// Requests may differ by this much and count as the same: the journal's checkpoints and the
 /// allocation of blocks fall where they like.
@@ -32,6 +35,26 @@ impl Requests {
         self.0.iter().zip(&other.0).all(|((_, ours), (_, theirs))| {
             (ours - theirs).abs() <= SAME_REQUESTS * f64::max(1.0, f64::max(*ours, *theirs))
         })
+    }
+
+    /// `1 data`, `1 flush`: those that are made at all.
+    pub(crate) fn named(&self) -> Vec<String> {
+        let made = self.0.iter().filter(|(_, each)| *each >= RARE);
+        made.map(|(cause, each)| {
+            let figure = rate(*each);
+            let is_one_flush = *cause == "flushes" && figure == "1";
+            format!("{figure} {}", if is_one_flush { "flush" } else { cause })
+        })
+        .collect()
+    }
+
+    /// The same without what falls where it likes, to be compared as text.
+    pub(crate) fn rounded(&self) -> String {
+        let whole = self
+            .0
+            .iter()
+            .map(|(_, each)| format!("{:.0}", each.round()));
+        whole.collect::<Vec<_>>().join(" ")
     }
 
     /// All of them, flushes included.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::judge::Judged;
 use crate::lab::{ExperimentResult, OwnCost, Row};
 use crate::timing::Timing;
-pub use answers::answers;
+pub use answers::{answers, replies};
 pub use case::{Case, Parse, Reader, State};
 pub use figures::{Figures, Spent, figures};
 pub use parsing::{MATTERS_SHARE, ParseLine, parse_lines};

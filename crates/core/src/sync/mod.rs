@@ -12,7 +12,7 @@ use crate::bytes;
 use crate::judge::Judged;
 use crate::lab::{self, ExperimentResult, Row};
 use crate::stats;
-pub use answers::answers;
+pub use answers::{answers, replies};
 pub use latency::{Bucket, Latency};
 pub use projection::{
     Calibration, DEVICES, Device, DeviceError, Figures, Projection, calibrated, parse_device,

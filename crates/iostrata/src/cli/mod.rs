@@ -91,7 +91,7 @@ pub(crate) enum Command {
     Cache(Cache),
     /// Show the storage under a path, and what this kernel and user let iostrata see
     Doctor(Doctor),
-    /// Draw saved results again, or export them as tables and metrics
+    /// Show the last result again, or a saved one; export results as tables and metrics
     Report(Report),
     /// Make the files of an operation log again, beneath a directory
     Rebuild(Rebuild),

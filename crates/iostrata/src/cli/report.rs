@@ -2,17 +2,25 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum as _};
 
-use super::{Exports, Html, LogLimits, Shown};
+use super::{ExperimentName, Exports, Html, LogLimits, Shown};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Report {
     /// Results that lab, trace, doctor or cache saved, or operation logs to export; - for
-    /// standard input
-    #[arg(value_name = "FILE", required = true)]
+    /// standard input; and names of experiments, which are shown with their tables [default: the
+    /// last result of lab or trace]
+    #[arg(value_name = "FILE|EXPERIMENT")]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// List the last results of lab and trace, which are kept without being asked for
+    #[arg(long, conflicts_with = "paths")]
+    pub(crate) list: bool,
+
+    #[command(flatten)]
+    pub(crate) parts: LabParts,
 
     /// Show every row of every file system of a lab result, not only the host's; every file
     /// of a cache result
@@ -32,9 +40,61 @@ pub(crate) struct Report {
     pub(crate) limits: LogLimits,
 }
 
+/// Parts of a lab result that come after its answers.
+#[derive(Debug, Clone, Copy, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option on the command line"
+)]
+pub(crate) struct LabParts {
+    /// Show the tables of a lab result
+    #[arg(long)]
+    pub(crate) rows: bool,
+
+    /// Show what must be known about single rows of a lab result
+    #[arg(long)]
+    pub(crate) notes: bool,
+
+    /// Show the claims behind the answers of a lab result, how its figures were made, what is
+    /// missing, and caveats
+    #[arg(long)]
+    pub(crate) method: bool,
+
+    /// Show all of a lab result
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+impl LabParts {
+    /// Whether anything is asked for.
+    pub(crate) fn is_given(self) -> bool {
+        self.rows || self.notes || self.method || self.all
+    }
+}
+
+impl Report {
+    /// Takes names of experiments out of the arguments. A file of such a name is `./sync`.
+    pub(crate) fn take_names(&mut self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        self.paths.retain(|path| {
+            let name = path.to_str().and_then(experiment);
+            names.extend(name);
+            name.is_none()
+        });
+        names
+    }
+}
+
+fn experiment(word: &str) -> Option<&'static str> {
+    let all = ExperimentName::value_variants().iter();
+    all.map(|name| name.as_str()).find(|name| *name == word)
+}
+
 const EXAMPLES: &str = "\
 Examples:
-  iostrata report result.json
+  iostrata report                          the last result of lab or trace
+  iostrata report sync                     one experiment of the last lab run, with its tables
+  iostrata report result.json --method
   iostrata report --files --by process trace.json
   iostrata report --all-rows monday.json tuesday.json
   iostrata report trace.json --html trace.html --open

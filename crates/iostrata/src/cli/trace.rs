@@ -42,6 +42,10 @@ pub(crate) struct Trace {
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
+    /// Do not keep the result for iostrata report, which keeps the last 20
+    #[arg(long)]
+    pub(crate) no_save: bool,
+
     #[command(flatten)]
     pub(crate) html: Html,
 

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Trace(options) => return trace::run(&options),
         Command::Cache(options) => return cache::run(&options),
         Command::Doctor(options) => doctor::run(&options),
-        Command::Report(options) => report::run(&options),
+        Command::Report(options) => report::run(options),
         Command::Rebuild(options) => rebuild::run(&options),
         Command::Compare(options) => return compare::run(&options),
         Command::Merge(options) => merge::run(&options),

@@ -88,7 +88,11 @@ fn a_lab_and_a_trace_draw_what_they_saved() {
     let lab = "lab --quick --fs host --mode flush --size 1 --count 20";
     let lab = with_path(place.iostrata(lab), "--json", place.path("lab.json"));
     let lab = run(with_path(lab, "--html", place.path("lab.html"))).expect(0);
-    assert!(lab.stdout.starts_with("buffering · "), "{}", lab.stdout);
+    assert!(
+        lab.stdout.starts_with("iostrata lab buffering: "),
+        "{}",
+        lab.stdout
+    );
     let trace = place.iostrata("trace --backend ptrace");
     let trace = with_path(trace, "--json", place.path("trace.json"));
     let mut trace = with_path(trace, "--html", place.path("trace.html"));

@@ -90,7 +90,7 @@ fn after_rows_were_finished() {
     let outcome = running.finish().expect(143);
     outcome.says(&["interrupted by SIGTERM: the result has the rows that were finished"]);
     assert!(
-        outcome.stdout.contains("interrupted: 4 of 4 rows"),
+        outcome.stdout.contains("interrupted after 4 of 4 rows"),
         "{}",
         outcome.stdout
     );

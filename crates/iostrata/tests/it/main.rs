@@ -12,6 +12,7 @@ mod exports;
 mod granted;
 mod html;
 mod interruption;
+mod kept;
 mod kernels;
 mod merge;
 mod names;

@@ -187,9 +187,21 @@ impl From<Output> for Outcome {
             code: output.status.code(),
             signal: output.status.signal(),
             stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
+            stderr: without_progress(&String::from_utf8(output.stderr).unwrap()),
         }
     }
+}
+
+/// What a run said, but not how far it was: that depends on the machine.
+fn without_progress(stderr: &str) -> String {
+    let is_progress = |line: &&str| {
+        let names = ["buffering: ", "page-cache: ", "sync: ", "atime: ", "copy: "];
+        let told = names.iter().find_map(|name| line.strip_prefix(name));
+        let is_step = |text: &str| text.contains(" of ") && text.contains(" done");
+        told.is_some_and(|text| is_step(text) || text.starts_with("preparing, "))
+    };
+    let lines = stderr.split_inclusive('\n');
+    lines.filter(|line| !is_progress(line)).collect()
 }
 
 impl Outcome {

@@ -86,7 +86,7 @@ fn a_saved_result_and_its_text() {
     command.arg("--json").arg(&path);
     let outcome = run(command).expect(0);
     assert!(
-        outcome.stdout.starts_with("buffering · "),
+        outcome.stdout.starts_with("iostrata lab buffering: "),
         "{}",
         outcome.stdout
     );

@@ -255,7 +255,7 @@ fn in_the_middle_of_a_series() {
     let outcome = running.finish().expect(130);
     outcome.says(&["interrupted by SIGINT: the result has the rows that were finished"]);
     assert!(
-        outcome.stdout.contains("interrupted: 2 of 2 rows"),
+        outcome.stdout.contains("interrupted after 2 of 2 rows"),
         "{}",
         outcome.stdout
     );

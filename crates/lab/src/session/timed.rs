@@ -70,7 +70,7 @@ pub(crate) fn wide(timing: Option<&Timing>, stopping: &StoppingRule) -> Option<S
     let width = timing.relative_width();
     (width > stopping.target_width).then(|| {
         format!(
-            "after {} runs the interval is still {:.0} % of the median wide",
+            "noisy: after {} runs the interval spans {:.0} % of the median",
             timing.samples_s.len(),
             width * 100.0
         )

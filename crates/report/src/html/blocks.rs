@@ -141,6 +141,13 @@ impl Body<'_> {
             Block::Heading { text, .. } => self.section(text),
             Block::Text { tone, text, .. } => self.text(*tone, text),
             Block::Entry(entry) => self.entry(entry, after),
+            Block::Answered(answered) => {
+                self.more(&answered.question, &[]);
+                let sentences = std::iter::once(answered.answer.as_str());
+                let sentences = sentences.chain(answered.more.iter().map(String::as_str));
+                let text = sentences.collect::<Vec<_>>().join(" ");
+                self.more(&text, &answered.rows);
+            }
             Block::More { text, rows, .. } => self.more(text, rows),
             Block::Command(line) => self.more(line, &[]),
             Block::Bullet { text, .. } => self.bullet(text),

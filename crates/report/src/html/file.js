@@ -6,8 +6,8 @@
   // Parts whose figures are by file; the others stay as they are.
   const BY_FILE = ["files", "below", "file-calls", "sites", "findings"];
 
-  // A renamed file is called by its old name elsewhere.
-  const name = (text) => text.split(" → ")[0].trim();
+  // A renamed file is called by its old name elsewhere, and several of one path by that.
+  const name = (text) => text.split(" → ")[0].replace(/ \([0-9,]+ files\)$/, "").trim();
 
   const words = (element) => element.textContent.split("·").map((word) => word.trim());
 
@@ -18,7 +18,7 @@
       found.push([path.closest("tr"), (file) => name(path.textContent) === file]);
     }
     for (const title of root.querySelectorAll("section.file-calls .group")) {
-      found.push([title.parentElement, (file) => title.textContent.trim() === file]);
+      found.push([title.parentElement, (file) => name(title.textContent) === file]);
     }
     for (const line of root.querySelectorAll("section.sites > details > p")) {
       const is = (file) => words(line).at(-1) === file;

@@ -3,6 +3,7 @@
 
 use iostrata_core::Verdict;
 use iostrata_core::lab::{Experiment, LabResult};
+use iostrata_core::reply::{Reply, Standing};
 use iostrata_core::trace::{TraceResult, spent};
 
 use super::markup::Markup;
@@ -31,12 +32,15 @@ struct Line {
     question: String,
     answer: String,
     tone: Tone,
-    /// The figure that decided it, in a few words.
+    /// Why it is so, in a few words.
     figure: String,
 }
 
-/// Every question of an experiment.
-fn lines(experiment: &Experiment) -> Vec<Line> {
+/// Every question of an experiment; of several machines, every claim, which says its machine.
+fn lines(experiment: &Experiment, is_merged: bool) -> Vec<Line> {
+    if !is_merged {
+        return experiment.replies().into_iter().map(asked).collect();
+    }
     let answers = Whole::of(experiment).answers.iter();
     answers
         .map(|answer| Line {
@@ -50,6 +54,20 @@ fn lines(experiment: &Experiment) -> Vec<Line> {
             figure: first_clause(&answer.because).to_owned(),
         })
         .collect()
+}
+
+fn asked(reply: Reply) -> Line {
+    Line {
+        question: reply.question,
+        answer: reply.answer,
+        tone: match reply.standing {
+            Standing::Good => Tone::Good,
+            Standing::Bad => Tone::Bad,
+            Standing::Neutral => Tone::Plain,
+            Standing::Unclear => Tone::Quiet,
+        },
+        figure: reply.reason,
+    }
 }
 
 /// Up to the first semicolon.
@@ -72,10 +90,11 @@ pub(super) fn of_lab(result: &LabResult, names: &[String]) -> Markup {
         markup.element("span", &[], whole.question);
         markup.close("p");
         markup.open("ul", &[]);
-        for line in lines(experiment) {
+        for line in lines(experiment, !result.parts.is_empty()) {
             let class = match line.tone {
                 Tone::Good => "good",
                 Tone::Bad => "bad",
+                Tone::Plain => "fact",
                 _ => "unclear",
             };
             markup.open("li", &[]);

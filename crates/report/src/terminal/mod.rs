@@ -43,6 +43,71 @@ pub mod lab {
     }
 }
 
+/// What `iostrata lab` prints: its answers, or parts of experiments.
+pub mod lab_screen {
+    use iostrata_core::lab::{Experiment, LabResult};
+
+    use super::drawn;
+    use crate::view::lab::{Extent, digest, show_parts};
+    pub use crate::view::lab::{Parts, digest::Kept};
+
+    /// The tables of so many rows are shown with the answers, if both fit in so many lines.
+    const FEW_ROWS: usize = 12;
+    const MOST_LINES: usize = 60;
+
+    /// What is wanted of a result.
+    #[derive(Debug, Clone, Copy, Default)]
+    pub struct Screen<'a> {
+        /// Colour, which only repeats what the text says.
+        pub colour: bool,
+        /// Names of experiments; none means all.
+        pub names: &'a [&'a str],
+        /// Parts of them; `None` means their answers on one screen.
+        pub parts: Option<Parts>,
+        /// Rows of every file system, not only those of the first one.
+        pub all_rows: bool,
+        /// Where the rest is, for the line that says so.
+        pub kept: Kept<'a>,
+    }
+
+    /// Text of the result, at most `width` columns wide from 60 columns on.
+    pub fn draw(result: &LabResult, width: usize, screen: &Screen<'_>) -> String {
+        let wanted = |experiment: &&Experiment| {
+            screen.names.is_empty() || screen.names.contains(&experiment.shared().id)
+        };
+        let experiments: Vec<&Experiment> = result.experiments.iter().filter(wanted).collect();
+        let extent = if screen.all_rows {
+            Extent::AllRows
+        } else {
+            Extent::Usual
+        };
+        // Questions are those of one machine.
+        let is_merged = !result.parts.is_empty();
+        let parts = screen.parts.or(is_merged.then_some(Parts::CLAIMS));
+        if let Some(mut parts) = parts {
+            parts.answers &= !is_merged;
+            return drawn(width, screen.colour, |page| {
+                show_parts(page, result, &experiments, parts, extent);
+            });
+        }
+        let answers = |tables| {
+            drawn(width, screen.colour, |page| {
+                digest::show(page, result, &experiments, screen.kept, tables);
+            })
+        };
+        // Who chooses a few cases wants their figures as well.
+        if let [only] = experiments.as_slice()
+            && only.rows() <= FEW_ROWS
+        {
+            let text = answers(true);
+            if text.lines().count() <= MOST_LINES {
+                return text;
+            }
+        }
+        answers(false)
+    }
+}
+
 /// `iostrata trace` on a terminal: a summary that fits a screen, then the tables that were
 /// asked for.
 pub mod trace {

@@ -6,7 +6,7 @@ use textwrap::{Options, WordSplitter};
 
 use super::table;
 use crate::format::{self, printable};
-use crate::view::page::{Block, Entry, GLUE, Page, SEPARATOR, Tone};
+use crate::view::page::{Answered, Block, Entry, GLUE, Page, SEPARATOR, Tone};
 
 /// Columns that text needs to be readable.
 const ROOM: usize = 24;
@@ -53,6 +53,7 @@ impl Text {
             }
             Block::Text { indent, tone, text } => self.styled(*indent, text, *tone),
             Block::Entry(entry) => self.entry(entry),
+            Block::Answered(answered) => self.answered(answered),
             Block::More { column, text, rows } => {
                 let text = if rows.is_empty() {
                     text.clone()
@@ -92,6 +93,32 @@ impl Text {
         };
         let lead = [entry.label.as_str(), &entry.lead].concat();
         self.beside(&lead, entry.tone, entry.column, &text);
+    }
+
+    /// The first word of the answer has its tone.
+    fn answered(&mut self, answered: &Answered) {
+        let (column, question) = (answered.indent(), printable(&answered.question));
+        let below = answered.column == 0;
+        if below {
+            self.line(&question);
+        }
+        for (position, line) in answered.wrapped(self.width, running).iter().enumerate() {
+            let (first, rest) = match position {
+                0 => line.split_at(line.find([' ', ':', ',', '.']).unwrap_or(line.len())),
+                _ => ("", line.as_str()),
+            };
+            let lead = if position == 0 && !below {
+                &question
+            } else {
+                ""
+            };
+            let gap = " ".repeat(column.saturating_sub(display_width(lead)));
+            let first = match answered.tone {
+                Tone::Plain => first.to_owned(),
+                tone => self.paint(first, tone),
+            };
+            self.line(&format!("{lead}{gap}{first}{rest}"));
+        }
     }
 
     /// `lead`, then `text` from `column` on. A lead that reaches the column puts the text below.

@@ -57,6 +57,8 @@ pub(crate) enum Block {
         text: String,
     },
     Entry(Entry),
+    /// A question with its answer.
+    Answered(Answered),
     /// Goes on below the text of the entry before it.
     More {
         column: usize,
@@ -86,6 +88,86 @@ pub(crate) struct Entry {
     pub(crate) bar: Option<String>,
     /// Empty where the next entry's text is meant.
     pub(crate) text: String,
+}
+
+/// A question, its answer from `column` on, and what is said besides.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) question: String,
+    pub(crate) answer: String,
+    /// Sentences after the answer.
+    pub(crate) more: Vec<String>,
+    /// How many of them are about other file systems; the rest is the reason.
+    pub(crate) others: usize,
+    /// Whether each of them has a line of its own.
+    pub(crate) stacked: bool,
+    /// Of the answer's first word; plain for a fact.
+    pub(crate) tone: Tone,
+    /// 0 where the answer stands below the question.
+    pub(crate) column: usize,
+    /// Rows that it rests on.
+    pub(crate) rows: Vec<usize>,
+}
+
+/// How far an answer is indented below its question.
+const BELOW_QUESTION: usize = 2;
+
+impl Answered {
+    /// The answer and what is said besides, in lines of at most `width` columns without indent.
+    pub(crate) fn wrapped(&self, width: usize, safe: impl Fn(&str) -> String) -> Vec<String> {
+        let room = width.saturating_sub(self.indent()).max(1);
+        let paragraphs = if self.stacked {
+            std::iter::once(&self.answer)
+                .chain(&self.more)
+                .cloned()
+                .collect()
+        } else {
+            let sentences: Vec<&str> = std::iter::once(self.answer.as_str())
+                .chain(self.more.iter().map(String::as_str))
+                .collect();
+            vec![sentences.join(" ")]
+        };
+        let lines = paragraphs.iter().flat_map(|text: &String| {
+            let text = with_units(&safe(text));
+            // A range does not begin on one line and end on another.
+            let options = textwrap::Options::new(room);
+            let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
+            let lines = textwrap::wrap(&text, options).into_iter();
+            lines.map(std::borrow::Cow::into_owned).collect::<Vec<_>>()
+        });
+        lines.collect()
+    }
+
+    /// Columns before the answer.
+    pub(crate) fn indent(&self) -> usize {
+        if self.column == 0 {
+            BELOW_QUESTION
+        } else {
+            self.column
+        }
+    }
+
+    /// Lines that it takes.
+    pub(crate) fn lines(&self, width: usize) -> usize {
+        self.wrapped(width, str::to_owned).len() + usize::from(self.column == 0)
+    }
+}
+
+/// Figures stay with their units.
+fn with_units(text: &str) -> String {
+    const UNITS: [&str; 11] = [
+        "B", "KiB", "MiB", "GiB", "kB", "MB", "s", "ms", "µs", "ns", "%",
+    ];
+    let mut all = String::new();
+    for word in text.split(' ') {
+        let bare = word.trim_end_matches(['.', ',', ';', ':', ')']);
+        let is_unit = UNITS.contains(&bare) && all.ends_with(|last: char| last.is_ascii_digit());
+        if !all.is_empty() {
+            all.push_str(if is_unit { GLUE } else { " " });
+        }
+        all.push_str(word);
+    }
+    all
 }
 
 /// Of a heading.
@@ -119,6 +201,26 @@ impl Page {
 
     pub(crate) fn width(&self) -> usize {
         self.width
+    }
+
+    /// Whether nothing must be left out or shortened.
+    pub(crate) fn is_endless(&self) -> bool {
+        self.width == ENDLESS
+    }
+
+    /// Keeps the blocks that `keeps` takes, in their order.
+    pub(crate) fn retain(&mut self, keeps: impl FnMut(&Block) -> bool) {
+        self.blocks.retain(keeps);
+    }
+
+    /// Adds the first blocks of another one, which has the rest afterwards.
+    pub(crate) fn take(&mut self, from: &mut Self, count: usize) {
+        self.blocks.extend(from.blocks.drain(..count));
+    }
+
+    /// A question with its answer.
+    pub(crate) fn answered(&mut self, answered: Answered) {
+        self.blocks.push(Block::Answered(answered));
     }
 
     /// A page of the same width, to be added to this one when it is good.

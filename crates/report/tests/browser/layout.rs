@@ -167,9 +167,7 @@ fn files_of_one_name_are_one_row() {
     let row = "document.querySelectorAll('#trace-files-table tbody tr')";
     assert_eq!(page.count(row), 1);
     let text = page.text(&format!("{row}[0].textContent"));
-    assert!(text.contains("1 of 300"), "{text}");
-    let others = page.count("document.querySelectorAll('#trace-files-table-others tbody tr')");
-    assert_eq!(others, 299);
+    assert!(text.contains("(300 files)"), "{text}");
     page.is_quiet();
 }
 
@@ -267,7 +265,7 @@ fn one_file_is_shown_and_the_rest_is_called_the_whole_run() {
     let groups = page.ask(&format!("{groups}.map(e => e.textContent)"));
     let groups = groups.as_array().unwrap();
     assert!(
-        !groups.is_empty() && groups.iter().all(|name| name == "t.db-journal"),
+        !groups.is_empty() && groups.iter().all(|name| name == "t.db-journal (12 files)"),
         "{groups:?}"
     );
     assert_eq!(page.count(&shown("section.findings dl > div")), 1);

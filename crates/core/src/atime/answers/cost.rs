@@ -20,7 +20,7 @@ const WRITES_PER_READ: f64 = 0.1;
 const NOTHING_PER_READ: f64 = 0.01;
 
 /// Sectors that a loop made the device write.
-fn written(
+pub(super) fn written(
     target: &TargetRows<'_>,
     files: Loop,
     reading: Reading,
@@ -45,7 +45,7 @@ fn written(
 }
 
 /// What noatime saves of a loop.
-fn comparison<'a>(
+pub(super) fn comparison<'a>(
     target: &TargetRows<'a>,
     files: Loop,
     reading: Reading,
@@ -62,7 +62,7 @@ fn comparison<'a>(
 }
 
 /// What a loop wrote.
-struct Written {
+pub(super) struct Written {
     number: usize,
     mount: Mount,
     sectors: u64,
@@ -70,6 +70,14 @@ struct Written {
 }
 
 impl Written {
+    pub(super) fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    pub(super) fn reads(&self) -> u64 {
+        self.reads
+    }
+
     fn per_read(&self) -> f64 {
         self.sectors as f64 / self.reads as f64
     }
@@ -95,7 +103,7 @@ fn saved(saving: &Saving) -> Result<String, Missing> {
     ))
 }
 
-fn interval(saving: &Saving) -> Result<(f64, f64), Missing> {
+pub(super) fn interval(saving: &Saving) -> Result<(f64, f64), Missing> {
     saving.interval().ok_or_else(|| {
         Missing::Evidence("the timing runs are too few for a 95 % interval".to_owned())
     })

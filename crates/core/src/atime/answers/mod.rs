@@ -5,10 +5,13 @@
 
 mod cost;
 mod moves;
+mod replies;
 
 use super::{AtimeResult, LoopRow};
 use crate::answer::Answer;
 use crate::judge::{self, By, Claim};
+
+pub use replies::replies;
 
 type TargetRows<'a> = judge::TargetRows<'a, LoopRow, AtimeResult>;
 

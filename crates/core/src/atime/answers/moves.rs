@@ -45,7 +45,7 @@ const CLAIMS: [Claim; 4] = [
 ];
 
 /// What one machine found.
-struct Found<'a> {
+pub(super) struct Found<'a> {
     machine: Option<&'a str>,
     touches: Vec<(usize, &'a TouchRow)>,
     probes: Vec<&'a RelatimeProbe>,
@@ -53,7 +53,7 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     /// Of each machine of the result.
-    fn each(result: &'a AtimeResult) -> Vec<Self> {
+    pub(super) fn each(result: &'a AtimeResult) -> Vec<Self> {
         let of_row = |row: &'a TouchRow| machine_of(&row.row.target);
         let of_probe = |probe: &'a RelatimeProbe| probe.machine.as_deref();
         let rows = result.touches().map(|(_, row)| of_row(row));
@@ -73,18 +73,7 @@ impl<'a> Found<'a> {
     /// The claims in their order, and what is found of each.
     fn answers(&self) -> Vec<Option<Answer>> {
         let claims = CLAIMS.iter().map(|claim| judge(claim, self));
-        let rules = [
-            relatime_rule(self),
-            held_back(self, "noatime stops every update", Mount::Noatime, |_| {
-                false
-            }),
-            held_back(
-                self,
-                "nodiratime stops the updates of directories, and only those",
-                Mount::Nodiratime,
-                |subject| subject != Subject::Directory,
-            ),
-        ];
+        let rules = [relatime_rule(self), noatime(self), nodiratime(self)];
         claims
             .chain(rules)
             .map(|answer| Some(self.cited(answer?)))
@@ -110,8 +99,20 @@ pub(super) fn answers(result: &AtimeResult) -> Vec<Answer> {
     (0..claims).flat_map(of_claim).collect()
 }
 
+pub(super) fn noatime(found: &Found<'_>) -> Option<Answer> {
+    let claim = "noatime stops every update";
+    held_back(found, claim, Mount::Noatime, |_| false)
+}
+
+pub(super) fn nodiratime(found: &Found<'_>) -> Option<Answer> {
+    let claim = "nodiratime stops the updates of directories, and only those";
+    held_back(found, claim, Mount::Nodiratime, |subject| {
+        subject != Subject::Directory
+    })
+}
+
 /// Whether a row could show a move at all: the mount lets one through that is due.
-fn may_move(row: &TouchRow) -> bool {
+pub(super) fn may_move(row: &TouchRow) -> bool {
     match row.row.case.mount {
         Mount::Noatime => false,
         Mount::Nodiratime => row.subject != Subject::Directory,
@@ -211,7 +212,7 @@ fn once(texts: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// The probes against `relatime_need_update`, fs/inode.c.
-fn relatime_rule(found: &Found<'_>) -> Option<Answer> {
+pub(super) fn relatime_rule(found: &Found<'_>) -> Option<Answer> {
     let probes = &found.probes;
     if probes.is_empty() {
         return None;

@@ -4,6 +4,7 @@
 //! missing evidence, gives [`Verdict::Inconclusive`].
 
 mod device;
+mod replies;
 mod visibility;
 
 #[cfg(test)]
@@ -13,6 +14,8 @@ use super::{BufferingResult, BufferingRow, Mode};
 use crate::answer::{Answer, Verdict};
 use crate::judge::figures::rate;
 use crate::judge::{self, Also, By, Claim, Finding, Missing, Pick, Relation, Times, numbers};
+
+pub use replies::replies;
 
 type TargetRows<'a> = judge::TargetRows<'a, BufferingRow, BufferingResult>;
 type Numbered<'a> = judge::Numbered<'a, BufferingRow>;
@@ -60,7 +63,7 @@ const CLAIMS: [Claim<BufferingRow, BufferingResult>; 10] = [
         by: By::Rows(device::sync_file_range_is_durable),
     },
     Claim {
-        text: "group commit divides the cost of fsync",
+        text: "group commit amortizes the cost of fsync",
         by: By::Times(Times {
             // One for [`super::GROUP_WRITES`] records.
             rows: Pick::Smallest([Mode::Fsync, Mode::GroupFsync]),

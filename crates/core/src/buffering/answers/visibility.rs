@@ -35,6 +35,14 @@ pub(super) fn after_the_flush(target: &TargetRows<'_>) -> Result<Finding, Missin
     })
 }
 
+/// The most bytes that the buffered mode held back at once, of those written until then.
+pub(super) fn most_hidden(target: &TargetRows<'_>) -> Result<(u64, u64), Missing> {
+    let (buffered, _) = smallest_pair(target)?;
+    let most = buffered.steps.iter().max_by_key(|step| hidden(step));
+    let most = most.ok_or(Missing::Rows)?;
+    Ok((hidden(most), most.written_bytes))
+}
+
 /// The timelines of the smallest records that both modes have. Records as large
 /// as the buffer are never held back and decide nothing.
 fn smallest_pair<'a>(target: &TargetRows<'a>) -> Result<(&'a Timeline, &'a Timeline), Missing> {

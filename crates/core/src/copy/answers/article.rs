@@ -10,7 +10,7 @@ use crate::judge::{Finding, Judged as _, Missing, Relation, numbers};
 const ARTICLES_FACTOR: f64 = 4.0;
 
 /// The article's program: one buffer that takes the whole file.
-fn whole<'a>(target: &TargetRows<'a>) -> Result<Numbered<'a>, Missing> {
+pub(super) fn whole<'a>(target: &TargetRows<'a>) -> Result<Numbered<'a>, Missing> {
     target.best(|row| row.kind() == Some(Method::ReadWrite) && row.row.case.has_whole_buffer())
 }
 

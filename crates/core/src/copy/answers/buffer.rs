@@ -4,7 +4,7 @@ use super::{Numbered, TargetRows};
 use crate::bytes;
 use crate::copy::Method;
 use crate::judge::figures::duration;
-use crate::judge::{Finding, Judged as _, Missing, Relation, SAME_WITHIN, numbers};
+use crate::judge::{Compared, Finding, Judged as _, Missing, Relation, SAME_WITHIN, numbers};
 
 /// The slowest buffer against the quickest; the smallest one that is as good as the
 /// quickest is where it stops to matter.
@@ -13,6 +13,25 @@ pub(super) fn its_size_matters(target: &TargetRows<'_>) -> Result<Finding, Missi
     if rows.len() < 2 {
         return Err(Missing::Rows);
     }
+    let (_, _, time) = extremes(&rows)?;
+    let from = smallest_as_good(&rows).ok_or(Missing::Rows)?;
+    let times: Vec<String> = rows.iter().map(figure).collect();
+    Ok(Finding {
+        verdict: time.is(Relation::LONGER),
+        because: format!(
+            "{}; slowest over quickest {}; from {} on a larger buffer gains less than 10 %",
+            times.join(", "),
+            time.times(),
+            size(&from)
+        ),
+        rows: numbers(&rows),
+    })
+}
+
+/// The quickest row, the slowest, and how many times as long that took.
+pub(super) fn extremes<'a>(
+    rows: &[Numbered<'a>],
+) -> Result<(Numbered<'a>, Numbered<'a>, Compared), Missing> {
     if rows.iter().any(|row| row.row.row.timing.is_none()) {
         return Err(Missing::Evidence(
             "not every buffer of read_write was timed".to_owned(),
@@ -30,23 +49,19 @@ pub(super) fn its_size_matters(target: &TargetRows<'_>) -> Result<Finding, Missi
     let any = || rows.iter().copied().max_by(|a, b| by_time(&a, &b));
     let slowest = slowest.or_else(any).ok_or(Missing::Rows)?;
     let time = slowest.time_over(&quickest)?;
-    let as_good = |row: &&Numbered<'_>| row.median_s() <= quickest.median_s() * SAME_WITHIN;
-    let from = rows.iter().find(as_good).ok_or(Missing::Rows)?;
-    let times: Vec<String> = rows.iter().map(figure).collect();
-    Ok(Finding {
-        verdict: time.is(Relation::LONGER),
-        because: format!(
-            "{}; slowest over quickest {}; from {} on a larger buffer gains less than 10 %",
-            times.join(", "),
-            time.times(),
-            size(from)
-        ),
-        rows: numbers(&rows),
-    })
+    Ok((quickest, slowest, time))
+}
+
+/// Of rows by size the first that is as good as the quickest.
+pub(super) fn smallest_as_good<'a>(rows: &[Numbered<'a>]) -> Option<Numbered<'a>> {
+    let times = rows.iter().map(Numbered::median_s);
+    let quickest_s = times.min_by(f64::total_cmp)?;
+    let as_good = |row: &&Numbered<'_>| row.median_s() <= quickest_s * SAME_WITHIN;
+    rows.iter().find(as_good).copied()
 }
 
 /// Plain `read_write` rows of the largest file, by buffer.
-fn by_size<'a>(target: &TargetRows<'a>) -> Vec<Numbered<'a>> {
+pub(super) fn by_size<'a>(target: &TargetRows<'a>) -> Vec<Numbered<'a>> {
     let wanted = |row: &&Numbered<'_>| row.row.kind() == Some(Method::ReadWrite);
     let largest = target.rows.iter().filter(wanted);
     let largest = largest.map(|row| row.case().size_bytes).max();
@@ -60,7 +75,7 @@ fn by_size<'a>(target: &TargetRows<'a>) -> Vec<Numbered<'a>> {
     rows
 }
 
-fn size(row: &Numbered<'_>) -> String {
+pub(super) fn size(row: &Numbered<'_>) -> String {
     if row.case().has_whole_buffer() {
         "the whole file".to_owned()
     } else {
@@ -70,7 +85,7 @@ fn size(row: &Numbered<'_>) -> String {
     }
 }
 
-fn figure(row: &Numbered<'_>) -> String {
+pub(super) fn figure(row: &Numbered<'_>) -> String {
     format!("{} {}", size(row), duration(row.median_s()))
 }
 

@@ -100,7 +100,7 @@ pub(super) fn cold_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Miss
 }
 
 /// A row that `is` so, against its counterpart that is warm and not durable.
-fn pair<'a, 'b>(
+pub(super) fn pair<'a, 'b>(
     target: &'b TargetRows<'a>,
     is: impl Fn(&Numbered<'_>) -> bool,
 ) -> Result<Pair<'a, 'b>, Missing> {

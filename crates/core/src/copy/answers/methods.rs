@@ -25,18 +25,23 @@ pub(super) fn buffered_and_inside<'a>(
     Ok([buffered, inside])
 }
 
-/// The quickest method, and `cp`, whose time includes starting it. A reflink is no
-/// match for it: `cp` is one itself where it can be.
-pub(super) fn quickest_and_cp<'a>(target: &TargetRows<'a>) -> Result<[Numbered<'a>; 2], Missing> {
-    let cp = plain(target, Method::Cp)?;
-    let no_rival = [
+/// Whether a row is a copy by this program through the page cache.
+pub(super) fn is_rival(row: &CopyRow) -> bool {
+    let others = [
         Some(Method::Cp),
         Some(Method::Reflink),
         Some(Method::Direct),
         None,
     ];
-    let quickest = target
-        .best(|row| row.size_bytes() == cp.row.size_bytes() && !no_rival.contains(&row.kind()))?;
+    !others.contains(&row.kind())
+}
+
+/// The quickest method, and `cp`, whose time includes starting it. A reflink is no
+/// match for it: `cp` is one itself where it can be.
+pub(super) fn quickest_and_cp<'a>(target: &TargetRows<'a>) -> Result<[Numbered<'a>; 2], Missing> {
+    let cp = plain(target, Method::Cp)?;
+    let size = cp.row.size_bytes();
+    let quickest = target.best(|row| row.size_bytes() == size && is_rival(row))?;
     Ok([quickest, cp])
 }
 

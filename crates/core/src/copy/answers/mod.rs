@@ -5,6 +5,7 @@ mod buffer;
 mod durable;
 mod methods;
 mod reflink;
+mod replies;
 
 #[cfg(test)]
 pub(super) mod fixture;
@@ -15,6 +16,8 @@ use crate::bytes::grouped;
 use crate::judge::{
     self, Also, By, Claim, Judged as _, Missing, Pick, Relation, SAME_WITHIN, Times,
 };
+
+pub use replies::replies;
 
 type TargetRows<'a> = judge::TargetRows<'a, CopyRow, CopyResult>;
 type Numbered<'a> = judge::Numbered<'a, CopyRow>;

@@ -8,14 +8,14 @@ use crate::judge::{Compared, Finding, Missing, Relation};
 use crate::page_cache::{Reader, SeriesRead, State};
 
 /// First and second read of the largest file of a state.
-struct Twice<'a> {
-    row: Numbered<'a>,
+pub(super) struct Twice<'a> {
+    pub(super) row: Numbered<'a>,
     first: &'a SeriesRead,
     second: &'a SeriesRead,
-    first_over_second: Compared,
+    pub(super) first_over_second: Compared,
 }
 
-fn twice<'a>(target: &TargetRows<'a>, state: State) -> Result<Twice<'a>, Missing> {
+pub(super) fn twice<'a>(target: &TargetRows<'a>, state: State) -> Result<Twice<'a>, Missing> {
     let rows = in_state(target, state)?.into_iter();
     let row = rows
         .filter(|row| row.case().reader == Reader::Read && row.row.series.len() > 1)

@@ -15,11 +15,17 @@ pub(super) const MINOR_FAULTS: Also<PageCacheRow, PageCacheResult> =
         row.evidence().faults.minor.map(grouped)
     });
 
+/// Share of the time of a read that its new buffer takes, 0 to 1.
+pub(super) fn new_buffer_share(pair: &Pair<'_, '_>) -> f64 {
+    let [fresh_s, reused_s] = pair.time.median_s;
+    (fresh_s - reused_s).max(0.0) / fresh_s
+}
+
 /// `98.3 % of the read is its new buffer; 1,025 and 1 minor faults, 69.1 ns each`.
 pub(super) fn of_the_new_buffer(pair: &Pair<'_, '_>) -> String {
     let [fresh_s, reused_s] = pair.time.median_s;
     let longer_s = (fresh_s - reused_s).max(0.0);
-    let share = number(longer_s / fresh_s * 100.0);
+    let share = number(new_buffer_share(pair) * 100.0);
     let mut said = format!("; {share} % of the read is its new buffer");
     if let [Some(many), Some(few)] = pair.rows.map(|row| row.evidence().faults.minor) {
         said.extend(MINOR_FAULTS.said(pair));

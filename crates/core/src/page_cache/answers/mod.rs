@@ -7,6 +7,7 @@
 mod again;
 mod memory;
 mod parse;
+mod replies;
 mod residency;
 mod sizes;
 
@@ -16,6 +17,8 @@ pub(super) mod fixture;
 use super::{PageCacheResult, PageCacheRow, Parse, Reader, State};
 use crate::answer::Answer;
 use crate::judge::{self, Also, By, Claim, Missing, Pick, Relation, Times};
+
+pub use replies::replies;
 
 type TargetRows<'a> = judge::TargetRows<'a, PageCacheRow, PageCacheResult>;
 type Numbered<'a> = judge::Numbered<'a, PageCacheRow>;

@@ -11,22 +11,31 @@ const _: () = assert!(
     "the cache matters when it is not the same"
 );
 
-/// How cold is to warm, for a parser on its smallest file.
-pub(super) fn matters(
-    target: &TargetRows<'_>,
+/// The cold and the warm row of a parser on its smallest file.
+pub(super) fn rows<'a>(
+    target: &TargetRows<'a>,
     parse: Parse,
-    relation: Relation,
-) -> Result<Finding, Missing> {
+) -> Result<[Numbered<'a>; 2], Missing> {
     let with_parser = |state: State| {
         let rows = target.rows.iter().copied();
         rows.filter(|row| row.case().parse == parse && row.row.asked_state == state)
             .min_by_key(|row| row.case().size_bytes)
             .ok_or(Missing::Rows)
     };
-    let rows @ [cold, warm] = [with_parser(State::Cold)?, with_parser(State::Warm)?];
-    if let Some(unfit) = rows.iter().find_map(Numbered::unfit) {
-        return Err(unfit);
+    let rows = [with_parser(State::Cold)?, with_parser(State::Warm)?];
+    match rows.iter().find_map(Numbered::unfit) {
+        Some(unfit) => Err(unfit),
+        None => Ok(rows),
     }
+}
+
+/// How cold is to warm, for a parser on its smallest file.
+pub(super) fn matters(
+    target: &TargetRows<'_>,
+    parse: Parse,
+    relation: Relation,
+) -> Result<Finding, Missing> {
+    let rows @ [cold, warm] = rows(target, parse)?;
     let compared = cold.time_over(&warm)?;
     let pair = [cold.row.clone(), warm.row.clone()];
     let line = parse_lines(&pair).into_iter().next().ok_or_else(|| {

@@ -7,7 +7,7 @@ use crate::judge::{Finding, Missing, Relation, numbers};
 use crate::page_cache::{Parse, Reader, State};
 
 /// Cold and warm `read` of each size.
-fn pairs<'a, 'b>(target: &'b TargetRows<'a>) -> Result<Vec<Pair<'a, 'b>>, Missing> {
+pub(super) fn pairs<'a, 'b>(target: &'b TargetRows<'a>) -> Result<Vec<Pair<'a, 'b>>, Missing> {
     let cold = (State::Cold, Reader::Read, Parse::None);
     let pairs = target.each_size([cold, WARM_READ])?.into_iter();
     pairs.map(|rows| Pair::of(target, rows)).collect()

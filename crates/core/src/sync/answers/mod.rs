@@ -5,6 +5,7 @@
 
 mod projected;
 mod rate;
+mod replies;
 mod requests;
 
 #[cfg(test)]
@@ -13,6 +14,8 @@ pub(super) mod fixture;
 use super::{Call, SyncResult, SyncRow, Write};
 use crate::answer::Answer;
 use crate::judge::{self, Also, By, Claim, Finding, Missing, Pick, Relation, Times};
+
+pub use replies::replies;
 
 type TargetRows<'a> = judge::TargetRows<'a, SyncRow, SyncResult>;
 type Numbered<'a> = judge::Numbered<'a, SyncRow>;
@@ -32,7 +35,7 @@ const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
         by: By::Rows(requests::about_five),
     },
     Claim {
-        text: "more than 10,000 syncs a second are real here",
+        text: "more than 10,000 syncs a second are durable on this device",
         by: By::Rows(rate::ten_thousand),
     },
     Claim {
@@ -82,7 +85,7 @@ const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
         by: By::Rows(requests::writers_share),
     },
     Claim {
-        text: "requests and latencies of a device tell its rate of syncs",
+        text: "requests and latencies of a device predict its sync rate",
         by: By::Rows(projected::the_projection_holds),
     },
 ];

@@ -25,7 +25,7 @@ pub(super) fn the_projection_holds(target: &TargetRows<'_>) -> Result<Finding, M
         return Err(Missing::Rows);
     };
     let because = format!(
-        "the error of row {row} is the middle one of {}: {} syncs/s projected, {} measured, {:+.0} %",
+        "the error of row {row} is the median of {}: {} syncs/s projected, {} measured, {:+.0} %",
         checks.len(),
         number(projected),
         number(measured),
@@ -51,7 +51,7 @@ mod tests {
         let mut result = result(vec![row]);
         result.own.calibrations = vec![calibrated("host", 100e-6, (100.0 + flush_us) * 1e-6, 9)];
         result.own.projections = projections(&result, &[]);
-        judged("tell its rate", &result)
+        judged("predict its sync rate", &result)
     }
 
     #[test]
@@ -67,7 +67,7 @@ mod tests {
     fn without_calibration_nothing_is_claimed() {
         let row = made(Call::Fsync, Write::Append).timed(&[200.0; 5]);
         let result = result(vec![row]);
-        let said = judged("tell its rate", &result);
+        let said = judged("predict its sync rate", &result);
         assert!(matches!(said, Err(Missing::Rows)));
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn ten_thousand(target: &TargetRows<'_>) -> Result<Finding, Missing> 
         rows: vec![fastest.number],
     };
     if high < DOUBTED_PER_S {
-        return Ok(found(Verdict::Refuted, " is the most of one writer"));
+        return Ok(found(Verdict::Refuted, " is the single-writer maximum"));
     }
     let (durable, reason) = durable(&fastest)?;
     Ok(match durable {
@@ -45,7 +45,7 @@ pub(super) fn ten_thousand(target: &TargetRows<'_>) -> Result<Finding, Missing> 
 }
 
 /// The row of one writer with the highest rate, and the interval of that.
-fn fastest<'a>(target: &TargetRows<'a>) -> Result<(Numbered<'a>, (f64, f64)), Missing> {
+pub(super) fn fastest<'a>(target: &TargetRows<'a>) -> Result<(Numbered<'a>, (f64, f64)), Missing> {
     let lone = target.rows.iter().filter(|row| {
         let case = row.case();
         // A sync of the whole machine is another question.

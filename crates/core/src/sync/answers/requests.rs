@@ -108,8 +108,8 @@ fn transactions(lone: &Requests) -> &'static str {
         .unwrap_or(&"flushes")
 }
 
-/// One writer against the most that were measured.
-pub(super) fn writers_share(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+/// One appending writer, and the most that were measured.
+pub(super) fn lone_and_many<'a>(target: &TargetRows<'a>) -> Result<[Numbered<'a>; 2], Missing> {
     let kind = |writers| (Call::Fsync, Write::Append, writers);
     let appends = |row: &&Numbered<'_>| {
         let case = row.case();
@@ -118,7 +118,20 @@ pub(super) fn writers_share(target: &TargetRows<'_>) -> Result<Finding, Missing>
     let counts = target.rows.iter().filter(appends);
     let most = counts.map(|row| row.case().writers).max();
     let most = most.filter(|writers| *writers > 1).ok_or(Missing::Rows)?;
-    let [lone, many] = target.smallest([kind(1), kind(most)])?;
+    target.smallest([kind(1), kind(most)])
+}
+
+/// What writers may share.
+pub(super) struct Shared {
+    pub(super) noun: &'static str,
+    /// Of one writer's sync, and of one of several writers'.
+    pub(super) alone: String,
+    pub(super) together: String,
+    /// The second as a share of the first.
+    share: f64,
+}
+
+pub(super) fn shared(lone: &Numbered<'_>, many: &Numbered<'_>) -> Result<Shared, Missing> {
     let (alone, together) = (lone.requests()?, many.requests()?);
     let cause = transactions(&alone);
     let (each, shared) = (alone.by(cause), together.by(cause));
@@ -135,16 +148,28 @@ pub(super) fn writers_share(target: &TargetRows<'_>) -> Result<Finding, Missing>
     } else {
         "log writes"
     };
+    Ok(Shared {
+        noun,
+        alone: rate(each),
+        together: rate(shared),
+        share: shared / each,
+    })
+}
+
+/// One writer against the most that were measured.
+pub(super) fn writers_share(target: &TargetRows<'_>) -> Result<Finding, Missing> {
+    let [lone, many] = lone_and_many(target)?;
+    let shared = shared(&lone, &many)?;
+    let most = many.case().writers;
     let rates = lone.row.syncs_per_s.zip(many.row.syncs_per_s);
     let rates = rates.map_or_else(String::new, |(one, all)| {
         format!("; {} and {} syncs/s", number(one), number(all))
     });
     Ok(Finding {
-        verdict: Verdict::by(shared / each, ..=SHARES_SOME, SHARES_NONE..),
+        verdict: Verdict::by(shared.share, ..=SHARES_SOME, SHARES_NONE..),
         because: format!(
-            "{noun} per sync: {} of one writer, {} of {most}{rates}",
-            rate(each),
-            rate(shared)
+            "{} per sync: {} of one writer, {} of {most}{rates}",
+            shared.noun, shared.alone, shared.together
         ),
         rows: vec![lone.number, many.number],
     })

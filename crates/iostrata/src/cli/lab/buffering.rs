@@ -13,7 +13,7 @@ use crate::cli::choices::{names, one_of};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of buffering")]
 pub(crate) struct BufferingOptions {
-    /// How records are handed over; several, separated by commas [default: all]
+    /// Write strategy; several, separated by commas [default: all]
     #[arg(long, value_name = "MODE", value_delimiter = ',', value_parser = modes())]
     pub(crate) mode: Vec<Mode>,
 

@@ -64,6 +64,10 @@ impl ExperimentName {
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option on the command line"
+)]
 pub(crate) struct Lab {
     /// Experiments [default: those whose options are given, otherwise all]
     #[arg(value_enum, value_name = "EXPERIMENT")]
@@ -92,17 +96,21 @@ pub(crate) struct Lab {
     #[arg(long, conflicts_with = "thorough")]
     pub(crate) quick: bool,
 
-    /// The articles' own sizes and counts, and more runs
+    /// Full-size workloads, and more runs
     #[arg(long)]
     pub(crate) thorough: bool,
 
-    /// Print every row of every file system, not only the host's
+    /// Print all of the result, with every row of every file system
     #[arg(long)]
     pub(crate) all_rows: bool,
 
     /// Also write the result as JSON (iostrata.lab/1); to standard output, and no text, with -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    /// Do not keep the result for iostrata report, which keeps the last 20
+    #[arg(long)]
+    pub(crate) no_save: bool,
 
     #[command(flatten)]
     pub(crate) html: Html,

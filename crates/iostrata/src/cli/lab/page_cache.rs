@@ -15,7 +15,7 @@ use crate::cli::choices::{names, one_of};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of page-cache")]
 pub(crate) struct PageCacheOptions {
-    /// Where the file is before it is read; several, separated by commas [default: all]
+    /// Cache state before reading; several, separated by commas [default: all]
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = states())]
     pub(crate) state: Vec<State>,
 
@@ -27,7 +27,7 @@ pub(crate) struct PageCacheOptions {
     #[arg(long, value_name = "PARSER", value_delimiter = ',', value_parser = parsers())]
     pub(crate) parse: Vec<Parse>,
 
-    /// Wait so long between two reads, and show each as it is done
+    /// Pause between reads, and show each as it is done
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) sleep: Option<Duration>,
 }

@@ -18,7 +18,7 @@ pub(crate) struct SyncOptions {
     #[arg(long, value_name = "CALL", value_delimiter = ',', value_parser = calls())]
     pub(crate) call: Vec<Call>,
 
-    /// What a write finds [default: each; append where --call or --writers is given]
+    /// Write pattern [default: each; append where --call or --writers is given]
     #[arg(long, value_name = "WRITE", value_delimiter = ',', value_parser = writes())]
     pub(crate) write: Vec<Write>,
 

@@ -13,7 +13,7 @@ use iostrata_tracer::page_cache::{FileSystems, Mappers, let_go, loop_devices, ma
 
 use super::found::Entry;
 use super::survey::Survey;
-use crate::ui::Bar;
+use crate::progress::Bar;
 
 /// Times that a file is asked to go: pages that another CPU was about to put on a list are
 /// skipped (`invalidate_mapping_pages`, mm/truncate.c).
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(4);
 /// Evicts every file and verifies it. What `stop` leaves undone is left out.
 pub(super) fn all(survey: &mut Survey, sync: bool, stop: &dyn Fn() -> bool) {
     let total = survey.entries.len();
-    let mut bar = Bar::new();
+    let mut bar = Bar::new("evicting");
     let mut done = 0;
     for entry in &mut survey.entries {
         if stop() {

@@ -11,7 +11,7 @@ use iostrata_tracer::page_cache::{FileSystems, page_bytes, read_through, spare_a
 use super::found::Entry;
 use super::survey::Survey;
 use crate::error::Failure;
-use crate::ui::Bar;
+use crate::progress::Bar;
 
 /// Times that a file is read: pages have been seen to be gone again when it had just been.
 const ATTEMPTS: u32 = 3;
@@ -31,7 +31,7 @@ pub(super) fn all(
         check_memory(needed)?;
     }
     let mut reading = Reading {
-        bar: Bar::new(),
+        bar: Bar::new("warming"),
         read_bytes: 0,
         total_bytes: needed,
         stop,

@@ -18,6 +18,7 @@ use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
+use iostrata_report::terminal::lab_screen::{Kept, Parts, Screen};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::machine;
 
@@ -29,6 +30,8 @@ use crate::cli::{ExperimentName, Lab};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
+use crate::progress::Bar;
+use crate::results;
 use crate::ui::{self, Canvas};
 use crate::{GUARD, WORKLOAD};
 
@@ -123,10 +126,11 @@ fn finish(
 ) -> Result<(), Failure> {
     let text = json(result)?;
     let saved: LabResult = read_back(&text)?;
+    let is_kept = !options.no_save && results::keep(results::Kind::Lab, &text);
     let delivered = match (&page, destination) {
         (Some(page), Some(destination)) if page.is_standard_output() => destination.save(&text),
         (Some(page), None) if page.is_standard_output() => Ok(()),
-        (_, destination) => deliver(destination, &text, || Ok(draw(options, &saved))),
+        (_, destination) => deliver(destination, &text, || Ok(draw(options, is_kept, &saved))),
     };
     let json = options.json.as_deref();
     let drawn = page.map_or(Ok(()), |page| page.save_one(Drawn::Lab(&saved), json));
@@ -179,7 +183,7 @@ fn measure(
         if stop() {
             break;
         }
-        let mut bar = ui::Bar::new();
+        let mut bar = Bar::new(one.name.as_str());
         let observer = observer
             .as_mut()
             .map(|observer| &mut **observer as &mut dyn Observer);
@@ -222,10 +226,19 @@ fn effort(options: &Lab) -> Effort {
     }
 }
 
-fn draw(options: &Lab, saved: &LabResult) -> String {
-    let style = terminal::lab::Style {
-        colour: Canvas::Output.colour(),
-        all_rows: options.all_rows,
+fn draw(options: &Lab, is_kept: bool, saved: &LabResult) -> String {
+    let json = options.json.as_ref().map(|path| path.to_string_lossy());
+    let kept = match json.as_deref() {
+        Some(file) if file != "-" => Kept::File(file),
+        _ if is_kept => Kept::Last,
+        _ => Kept::Nowhere,
     };
-    terminal::lab::draw(saved, Canvas::Output.width(), style)
+    let screen = Screen {
+        colour: Canvas::Output.colour(),
+        names: &[],
+        parts: options.all_rows.then_some(Parts::ALL),
+        all_rows: options.all_rows,
+        kept,
+    };
+    terminal::lab_screen::draw(saved, Canvas::Output.width(), &screen)
 }

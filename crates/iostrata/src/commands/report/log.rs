@@ -13,7 +13,7 @@ use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_report::export::{Logged, Recorded};
 
 use crate::error::Failure;
-use crate::ui::Bar;
+use crate::progress::Bar;
 
 /// Operations between two looks at how far reading has come.
 const STEP: u64 = 4096;
@@ -58,7 +58,7 @@ impl Log {
             recordings: Vec::new(),
             failure: None,
             ended: false,
-            bar: Bar::new(),
+            bar: Bar::new("export"),
             label: format!("reading {}", self.path.display()),
         })
     }

@@ -1,13 +1,18 @@
 //! `iostrata report`: draws saved results by the code that drew them first.
 
 mod exports;
+mod last;
 pub(super) mod log;
 mod metrics;
 mod page;
 pub(super) mod read;
 mod tables;
 
+use std::path::Path;
+
+use iostrata_core::lab::LabResult;
 use iostrata_report::terminal;
+use iostrata_report::terminal::lab_screen::{Kept, Parts, Screen};
 
 use self::read::Saved;
 use crate::cli::{Report, SHOWN};
@@ -16,13 +21,22 @@ use crate::outputs::{self, Named};
 use crate::ui::{self, Canvas};
 
 /// Reads every file, then draws them in their order.
-pub(crate) fn run(options: &Report) -> Result<(), Failure> {
+pub(crate) fn run(mut options: Report) -> Result<(), Failure> {
+    if options.list {
+        return last::list();
+    }
+    let names = options.take_names();
+    let is_last = options.paths.is_empty();
+    if is_last {
+        options.paths = vec![last::find(&options, &names)?];
+    }
+    let options = &options;
     check_files(options)?;
     let results = options.paths.iter().map(|path| read::saved(path));
     let results: Vec<Saved> = results.collect::<Result<_, _>>()?;
-    check_options(options, &results)?;
+    check_options(options, &names, &results)?;
     if options.html.html.is_some() {
-        page::write(options, &results)?;
+        page::write(options, &names, &results)?;
     }
     if options.exports.is_given() {
         exports::run(options, &results)?;
@@ -31,7 +45,10 @@ pub(crate) fn run(options: &Report) -> Result<(), Failure> {
         return Ok(());
     }
     // What cannot be drawn is told before anything is.
-    let drawn = results.iter().map(|result| draw(options, result));
+    let drawn = options.paths.iter().zip(&results).map(|(path, result)| {
+        let path = (!is_last).then_some(path.as_path());
+        draw(options, &names, path, result)
+    });
     let drawn: Vec<String> = drawn.collect::<Result<_, _>>()?;
     for (position, (path, text)) in options.paths.iter().zip(&drawn).enumerate() {
         if results.len() > 1 {
@@ -59,7 +76,7 @@ fn check_files(options: &Report) -> Result<(), Failure> {
 }
 
 /// An option that means nothing for any of the files is a mistake.
-fn check_options(options: &Report, results: &[Saved]) -> Result<(), Failure> {
+fn check_options(options: &Report, names: &[&str], results: &[Saved]) -> Result<(), Failure> {
     let has = |wanted: fn(&Saved) -> bool| results.iter().any(wanted);
     if options.all_rows && !has(|saved| matches!(saved, Saved::Lab(_) | Saved::Cache(_))) {
         return Err(Failure::Usage(
@@ -72,16 +89,61 @@ fn check_options(options: &Report, results: &[Saved]) -> Result<(), Failure> {
             "{SHOWN} are for results of trace, and none of the files is one; leave them out"
         )));
     }
-    Ok(())
+    let is_lab = |saved: &Saved| matches!(saved, Saved::Lab(_));
+    if options.parts.is_given() && !has(is_lab) {
+        return Err(Failure::Usage(
+            "--rows, --notes, --method and --all are for results of lab, and none of the files is \
+             one; leave them out"
+                .to_owned(),
+        ));
+    }
+    match names {
+        [] => Ok(()),
+        [first, ..] if !has(is_lab) => Err(Failure::Usage(format!(
+            "{first} is an experiment of lab, and none of the files is a result of it; leave it out, \
+             or write ./{first} for a file of this name"
+        ))),
+        names => {
+            let has = |name: &str| results.iter().any(|saved| has_experiment(saved, name));
+            match names.iter().find(|name| !has(name)) {
+                None => Ok(()),
+                Some(name) => Err(Failure::Usage(format!(
+                    "the result has no experiment {name}; it has {}",
+                    experiments(results).join(", ")
+                ))),
+            }
+        }
+    }
 }
 
-fn draw(options: &Report, result: &Saved) -> Result<String, Failure> {
+fn has_experiment(saved: &Saved, name: &str) -> bool {
+    experiments_of(saved).contains(&name)
+}
+
+fn experiments(results: &[Saved]) -> Vec<&'static str> {
+    results.iter().flat_map(experiments_of).collect()
+}
+
+fn experiments_of(saved: &Saved) -> Vec<&'static str> {
+    match saved {
+        Saved::Lab(result) => {
+            let experiments = result.experiments.iter();
+            experiments.map(|one| one.shared().id).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// `path` is `None` of the last result.
+fn draw(
+    options: &Report,
+    names: &[&str],
+    path: Option<&Path>,
+    result: &Saved,
+) -> Result<String, Failure> {
     let (width, colour) = (Canvas::Output.width(), Canvas::Output.colour());
     Ok(match result {
-        Saved::Lab(result) => {
-            let all_rows = options.all_rows;
-            terminal::lab::draw(result, width, terminal::lab::Style { colour, all_rows })
-        }
+        Saved::Lab(result) => draw_lab(options, names, path, result),
         Saved::Trace(result) => terminal::trace::draw(result, width, &options.shown.style(colour)),
         Saved::Doctor(result) => terminal::doctor::draw(result, width),
         Saved::Cache(result) => {
@@ -90,4 +152,30 @@ fn draw(options: &Report, result: &Saved) -> Result<String, Failure> {
         }
         Saved::Log(log) => return Err(log.not_drawn()),
     })
+}
+
+fn draw_lab(options: &Report, names: &[&str], path: Option<&Path>, result: &LabResult) -> String {
+    let path = path.map(|path| path.to_string_lossy());
+    let asked = options.parts;
+    let parts = if asked.all || options.all_rows {
+        Some(Parts::ALL)
+    } else if asked.is_given() {
+        Some(Parts {
+            answers: false,
+            claims: asked.method,
+            rows: asked.rows,
+            notes: asked.notes,
+            method: asked.method,
+        })
+    } else {
+        (!names.is_empty()).then_some(Parts::TABLES)
+    };
+    let screen = Screen {
+        colour: Canvas::Output.colour(),
+        names,
+        parts,
+        all_rows: options.all_rows || asked.all,
+        kept: path.as_deref().map_or(Kept::Last, Kept::File),
+    };
+    terminal::lab_screen::draw(result, Canvas::Output.width(), &screen)
 }

@@ -10,12 +10,19 @@ use crate::commands::html::Page;
 use crate::error::Failure;
 
 /// Writes the page instead of text.
-pub(super) fn write(options: &Report, results: &[Saved]) -> Result<(), Failure> {
+pub(super) fn write(options: &Report, names: &[&str], results: &[Saved]) -> Result<(), Failure> {
     if options.all_rows || options.shown.is_given() {
         return Err(Failure::Usage(format!(
             "--all-rows, {SHOWN} choose what the text holds, and --html writes a page that holds \
              all of it; leave them out"
         )));
+    }
+    if options.parts.is_given() || !names.is_empty() {
+        return Err(Failure::Usage(
+            "experiments, --rows, --notes, --method and --all choose what the text holds, and \
+             --html writes a page that holds all of it; leave them out"
+                .to_owned(),
+        ));
     }
     let files = options.paths.iter().zip(results);
     let titled = files.map(|(path, saved)| {

@@ -36,6 +36,7 @@ use crate::cli::{Trace, TraceBackend};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
+use crate::results;
 use crate::ui::{self, Canvas};
 
 /// One observed run.
@@ -132,11 +133,24 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let saved = destination.map_or(Ok(()), |destination| destination.save_json(&*result));
     let as_text = !(alone || json_instead || page_instead);
     let drawn = draw(options, &result, as_text, page);
+    keep(options, &result);
     saved?;
     drawn?;
     recorded?;
     failed::told(&failed)?;
     checked::judge(&result, &options.checks, code, hides_calls)
+}
+
+/// For `iostrata report` without a file. Making the text of more files takes longer than all else
+/// at the end, and it is too large to be kept.
+fn keep(options: &Trace, result: &TraceResult) {
+    const MOST_FILES: usize = 4000;
+    if !options.no_save
+        && result.files.len() <= MOST_FILES
+        && let Ok(text) = json(result)
+    {
+        results::keep(results::Kind::Trace, &text);
+    }
 }
 
 /// Whoever reads what was saved sees what is drawn here. Reading back a result of many files takes as

@@ -98,12 +98,12 @@ type Disturbance = (fn(&Interference) -> Option<f64>, &'static str, &'static str
 const DISTURBANCES: [Disturbance; 3] = [
     (
         |seen| seen.steal_s,
-        "the hypervisor took",
-        "s of CPU away while the row was timed",
+        "the hypervisor stole",
+        "s of CPU while the row was timed",
     ),
     (
         |seen| seen.other_cpu_s,
-        "others, the kernel's own threads among them, used",
+        "other processes, including kernel threads, used",
         "s of CPU while the row was timed",
     ),
     (

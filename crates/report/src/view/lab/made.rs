@@ -36,7 +36,7 @@ pub(super) fn limits(page: &mut Page, made: &Made<'_>) {
     left_out(page, made);
     not_seen(page, made);
     if !made.whole.caveats.is_empty() {
-        page.heading("caveats", "keep in mind");
+        page.heading("caveats", "caveats");
         for caveat in made.whole.caveats {
             page.bullet(2, caveat);
         }
@@ -66,7 +66,7 @@ fn timing(made: &Made<'_>) -> String {
         made.whole
             .own_cost
             .as_ref()
-            .map(|cost| format!("own cost {cost}")),
+            .map(|cost| format!("measurement overhead {cost}")),
     );
     words.join(SEPARATOR)
 }

@@ -5,12 +5,14 @@ mod atime;
 mod buffering;
 mod comparison;
 mod copy;
+pub(crate) mod digest;
 #[cfg(test)]
 mod drawn;
 mod footnotes;
 mod heading;
 mod made;
 mod page_cache;
+mod parts;
 mod rows;
 mod sync;
 mod view;
@@ -18,6 +20,8 @@ mod view;
 use iostrata_core::lab::{Experiment, LabResult};
 
 use self::made::Made;
+pub use self::parts::Parts;
+pub(crate) use self::parts::show as show_parts;
 use self::view::{Unshown, View};
 use super::page::Page;
 use crate::lab::{Facts, Named, Whole};
@@ -49,18 +53,23 @@ pub(crate) fn show(page: &mut Page, result: &LabResult, extent: Extent) {
         if position > 0 {
             page.blank();
         }
-        let frame = Frame {
-            result,
-            whole: Whole::of(experiment),
-        };
-        heading::draw(page, result, &frame.whole);
-        match experiment {
-            Experiment::Buffering(measured) => buffering::draw(page, &frame, measured, extent),
-            Experiment::PageCache(measured) => page_cache::draw(page, &frame, measured, extent),
-            Experiment::Sync(measured) => sync::draw(page, &frame, measured, extent),
-            Experiment::Atime(measured) => atime::draw(page, &frame, measured),
-            Experiment::Copy(measured) => copy::draw(page, &frame, measured, extent),
-        }
+        show_one(page, result, experiment, extent);
+    }
+}
+
+/// Adds all of one experiment.
+fn show_one(page: &mut Page, result: &LabResult, experiment: &Experiment, extent: Extent) {
+    let frame = Frame {
+        result,
+        whole: Whole::of(experiment),
+    };
+    heading::draw(page, result, &frame.whole);
+    match experiment {
+        Experiment::Buffering(measured) => buffering::draw(page, &frame, measured, extent),
+        Experiment::PageCache(measured) => page_cache::draw(page, &frame, measured, extent),
+        Experiment::Sync(measured) => sync::draw(page, &frame, measured, extent),
+        Experiment::Atime(measured) => atime::draw(page, &frame, measured),
+        Experiment::Copy(measured) => copy::draw(page, &frame, measured, extent),
     }
 }
 

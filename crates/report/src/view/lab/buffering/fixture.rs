@@ -139,7 +139,7 @@ fn rows() -> Vec<BufferingRow> {
     ];
     for (index, width) in [(0, 12), (1, 33)] {
         rows[index].row.notes = vec![format!(
-            "after {} runs the interval is still {width} % of the median wide",
+            "noisy: after {} runs the interval spans {width} % of the median",
             5 - index
         )];
     }

@@ -48,8 +48,8 @@ fn identity(disk: &Device) -> String {
             .unwrap_or_else(|| "model unknown".to_owned()),
         known(
             disk.rotational,
-            "says that it rotates",
-            "does not rotate",
+            "reports rotational=1",
+            "reports rotational=0",
             "rotation unknown",
         ),
         text("write cache", &disk.write_cache),

@@ -82,12 +82,12 @@ fn a_hundred_columns() {
     the device, Writeback bytes are on their way
 
     notes
-      - after 4–5 runs the interval is still 12–33 % of the median wide [rows 1, 2]
-      - others, the kernel's own threads among them, used <0.01–0.14 s of CPU while the row was timed
+      - noisy: after 4–5 runs the interval spans 12–33 % of the median [rows 1, 2]
+      - other processes, including kernel threads, used <0.01–0.14 s of CPU while the row was timed
         [rows 1–3, 5]
 
-    timing 3–5 runs each, interleaved, no probes, after 6 warm-up runs · own cost 4.13 ns per record ·
-    evidence from a separate observed run, 0 events lost
+    timing 3–5 runs each, interleaved, no probes, after 6 warm-up runs · measurement overhead 4.13 ns
+    per record · evidence from a separate observed run, 0 events lost
     not shown: 1 more row; --all-rows shows them
 
     not seen
@@ -95,7 +95,7 @@ fn a_hundred_columns() {
       kernel evidence  not permitted: run as root (row 3)
       columns          without any value in the memory: device pages
 
-    keep in mind
+    caveats
       - host has no journal: a sync writes the inode in its place and commits no transaction
     "#);
 }
@@ -181,12 +181,13 @@ fn eighty_columns() {
     device, Writeback bytes are on their way
 
     notes
-      - after 4–5 runs the interval is still 12–33 % of the median wide [rows 1, 2]
-      - others, the kernel's own threads among them, used <0.01–0.14 s of CPU while
+      - noisy: after 4–5 runs the interval spans 12–33 % of the median [rows 1, 2]
+      - other processes, including kernel threads, used <0.01–0.14 s of CPU while
         the row was timed [rows 1–3, 5]
 
-    timing 3–5 runs each, interleaved, no probes, after 6 warm-up runs · own cost
-    4.13 ns per record · evidence from a separate observed run, 0 events lost
+    timing 3–5 runs each, interleaved, no probes, after 6 warm-up runs · measurement
+    overhead 4.13 ns per record · evidence from a separate observed run, 0 events
+    lost
     not shown: 1 more row; --all-rows shows them
     no room at 80 columns for: B/call, writes/s, device B; a wider terminal or
     --json shows them
@@ -196,7 +197,7 @@ fn eighty_columns() {
       kernel evidence  not permitted: run as root (row 3)
       columns          without any value in the memory: device pages
 
-    keep in mind
+    caveats
       - host has no journal: a sync writes the inode in its place and commits no
         transaction
     "#);
@@ -245,19 +246,19 @@ fn columns_without_a_value_are_named_and_never_zero() {
     Go go1.26.8  os.File.Write                    none  2 × write 3, write 5  10 × write 1024
 
     notes
-      - after 4–5 runs the interval is still 12–33 % of the median wide [rows 1, 2]
-      - others, the kernel's own threads among them, used <0.01–0.07 s of CPU while the row was timed
+      - noisy: after 4–5 runs the interval spans 12–33 % of the median [rows 1, 2]
+      - other processes, including kernel threads, used <0.01–0.07 s of CPU while the row was timed
         [rows 1, 2]
 
-    timing 5 runs each, interleaved, no probes, after 6 warm-up runs · own cost 4.13 ns per record · no
-    evidence from the kernel: nothing could observe the runs
+    timing 5 runs each, interleaved, no probes, after 6 warm-up runs · measurement overhead 4.13 ns per
+    record · no evidence from the kernel: nothing could observe the runs
 
     not seen
       Java     java is not in the search path
       columns  without any value in the rows of host: writes/s, B/call, system calls, pages, data,
                journal, commit, metadata, flushes, device B, bytes ×, unpaid B
 
-    keep in mind
+    caveats
       - host has no journal: a sync writes the inode in its place and commits no transaction
     "#);
 }
@@ -282,7 +283,7 @@ fn nothing_measured_is_said() {
     timing: no run finished
     not seen: nothing
 
-    keep in mind
+    caveats
       - host has no journal: a sync writes the inode in its place and commits no
         transaction
     ");

@@ -96,7 +96,7 @@ fn rows() -> Vec<SyncRow> {
     let seconds = [9100, 13_000, 13_100, 12_900].map(second).to_vec();
     rows[0].series = iostrata_core::sync::Series::of(seconds);
     rows[1].row.notes =
-        vec!["after 5 runs the interval is still 12 % of the median wide".to_owned()];
+        vec!["noisy: after 5 runs the interval spans 12 % of the median".to_owned()];
     rows
 }
 

@@ -1,0 +1,231 @@
+//! What a reader asks of writes.
+
+use super::{Numbered, TargetRows, device, targets, visibility};
+use crate::answer::Verdict;
+use crate::buffering::{BufferingResult, BufferingRow, GROUP_WRITES, Mode};
+use crate::bytes;
+use crate::judge::figures::{number, rate};
+use crate::judge::{Finding, Judged as _, Missing, Pair, numbers};
+use crate::reply::{
+    self, Question, Reply, Said, Standing, by_requests, by_time, count, judged, times,
+};
+
+const QUESTIONS: [Question<BufferingRow, BufferingResult>; 10] = [
+    Question {
+        text: "When do others see it?",
+        leads: true,
+        say: visible,
+    },
+    Question {
+        text: "When is it durable?",
+        leads: true,
+        say: durable,
+    },
+    Question {
+        text: "What does fsync cost?",
+        leads: true,
+        say: cost,
+    },
+    Question {
+        text: "Does batching help?",
+        leads: true,
+        say: batching,
+    },
+    Question {
+        text: "Is fdatasync cheaper?",
+        leads: true,
+        say: |target| by_requests(target, [Mode::Fsync, Mode::Fdatasync]),
+    },
+    Question {
+        text: "Is sync_file_range safe?",
+        leads: true,
+        say: range,
+    },
+    Question {
+        text: "What reaches the device?",
+        leads: true,
+        say: reaches,
+    },
+    Question {
+        text: "Do large records cost more?",
+        leads: false,
+        say: large,
+    },
+    Question {
+        text: "What do flushes cost?",
+        leads: false,
+        say: flushes,
+    },
+    Question {
+        text: "Are O_SYNC, O_DSYNC alike?",
+        leads: false,
+        say: |target| {
+            let found = device::flags_equal_calls(target)?;
+            let (yes, no) = (
+                "O_SYNC does what fsync does, O_DSYNC and RWF_DSYNC what fdatasync does.",
+                "They do not do what fsync and fdatasync do.",
+            );
+            Ok(judged(found, yes, no))
+        },
+    },
+];
+
+/// What the rows say to each question, and what the languages found here buffer.
+pub fn replies(result: &BufferingResult) -> Vec<Reply> {
+    let mut replies = reply::replies(&QUESTIONS, targets(result));
+    replies.extend(runtimes(result));
+    replies
+}
+
+fn visible(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let Finding { verdict, rows, .. } = visibility::after_the_flush(target)?;
+    let (hidden, written) = visibility::most_hidden(target)?;
+    let (hidden, written) = (bytes::grouped(hidden), bytes::grouped(written));
+    Ok(match verdict {
+        Verdict::Holds => {
+            let answer = format!("After a flush; {hidden} of {written} B were hidden before.");
+            Said::fact(answer, rows)
+        }
+        _ if hidden == "0" => Said::fact("At once: the buffer held nothing back.", rows),
+        _ => {
+            let answer = "Late: bytes were hidden after a flush or at the end.";
+            Said::fact(answer, rows).standing(Standing::Bad)
+        }
+    }
+    .gist(verdict.as_str()))
+}
+
+fn durable(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let found = device::only_a_sync_asks_the_device(target)?;
+    let [flush, fsync] = target.smallest([Mode::Flush, Mode::Fsync])?;
+    let (each, asked) = (flushes_of(&flush)?, flushes_of(&fsync)?);
+    let asked = count(&asked, "flush", "flushes");
+    Ok(if found.verdict == Verdict::Holds {
+        let answer = format!("After a sync ({asked} per record); write() sends {each}.");
+        Said::fact(answer, found.rows)
+    } else {
+        let figures = format!("fsync sent {asked} per record, and write() {each}.");
+        Said::unclear(&figures, found.rows)
+    })
+}
+
+fn flushes_of(row: &Numbered<'_>) -> Result<String, Missing> {
+    Ok(rate(row.each(row.device()?.flushes)))
+}
+
+fn cost(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let pair = Pair::of(target, target.smallest([Mode::Fsync, Mode::Flush])?)?;
+    let (longer, less) = (
+        "{0} per {size0} record, {x} a write().",
+        "{0} per {size0} record, no more than a write(): {x}.",
+    );
+    Ok(by_time(&pair, longer, less))
+}
+
+fn batching(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let rows = target.smallest([Mode::Fsync, Mode::GroupFsync])?;
+    let pair = Pair::of(target, rows)?;
+    let longer = format!("Yes: {{x}} at {GROUP_WRITES} records per fsync.");
+    let less = format!("No: {{x}} at {GROUP_WRITES} records per fsync.");
+    let said = by_time(&pair, &longer, &less);
+    let reason = match rows.map(|row| flushes_of(&row)) {
+        [Ok(each), Ok(group)] => format!("{group} flushes per record, not {each}."),
+        _ => String::new(),
+    };
+    Ok(helps(said, &pair).because(reason))
+}
+
+/// Good when the first of two takes longer, and the second is what is asked about.
+fn helps(said: Said, pair: &Pair<'_, '_, BufferingRow, BufferingResult>) -> Said {
+    match pair.time.is(crate::judge::Relation::LONGER) {
+        Verdict::Holds => said.standing(Standing::Good),
+        _ => said,
+    }
+}
+
+fn range(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let found = device::sync_file_range_is_durable(target)?;
+    let rows = target.smallest([Mode::SyncFileRange, Mode::Fsync])?;
+    let [ranged, fsync] = [flushes_of(&rows[0])?, flushes_of(&rows[1])?];
+    let asked = count(&ranged, "flush", "flushes");
+    Ok(if found.verdict == Verdict::Refuted {
+        let answer = format!("No: it sends {asked} per record, fsync {fsync}.");
+        Said::fact(answer, found.rows).standing(Standing::Bad)
+    } else {
+        let figures = format!("the device saw {asked} per record, with fsync {fsync}.");
+        Said::unclear(&figures, found.rows)
+    })
+}
+
+fn reaches(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut rows = Vec::new();
+    for [fsync] in target.each_size([Mode::Fsync])? {
+        let size = fsync.row.size_bytes();
+        let written = fsync.each(fsync.device()?.writes().bytes);
+        parts.push(if parts.is_empty() {
+            format!("{} B per {} record", number(written), fsync.size())
+        } else {
+            format!("{}x at {}", number(written / size as f64), fsync.size())
+        });
+        rows.push(fsync.number);
+    }
+    let answer = format!("With fsync {}.", parts.join(", "));
+    let [smallest] = target.smallest([Mode::Fsync])?;
+    let buffered = target.of_size(Mode::Buffered, smallest.row.size_bytes());
+    let later = buffered.is_some_and(|row| {
+        let device = row.device();
+        let unpaid = row.row.per_write.unpaid_bytes;
+        device.is_ok_and(|device| device.writes().bytes == 0)
+            && unpaid.is_some_and(|each| each > 0.0)
+    });
+    let reason = if later { "Without: later." } else { "" };
+    Ok(Said::fact(answer, rows).because(reason))
+}
+
+fn large(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let [[small], [large]] = target.extremes([Mode::Fsync])?;
+    let pair = Pair::of(target, [large, small])?;
+    let (longer, less) = (
+        "With fsync, {size0} {0}, {x} a record of {size1}.",
+        "No: with fsync {size0} {0}, {x} a record of {size1}.",
+    );
+    Ok(by_time(&pair, longer, less))
+}
+
+fn flushes(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let [small, large] = target.extremes([Mode::Flush, Mode::Buffered])?;
+    let figures = [small, large].map(|[flush, buffered]| {
+        let time = flush.time_over(&buffered)?;
+        Ok(format!("{} records {}", flush.size(), times(&time)))
+    });
+    let [small_figure, large_figure] = figures;
+    let answer = format!(
+        "One write() per record, over a buffer: {}, {}.",
+        small_figure?, large_figure?
+    );
+    Ok(Said::fact(answer, numbers(small.iter().chain(&large))))
+}
+
+/// The article's question of Ruby, asked of every language found here.
+fn runtimes(result: &BufferingResult) -> Option<Reply> {
+    let each = result.own.runtimes.iter().map(|runtime| {
+        let size = match runtime.buffer_bytes {
+            Some(size) => bytes::exact(size),
+            None => match runtime.buffered {
+                Some(true) => "a queue".to_owned(),
+                Some(false) => "none".to_owned(),
+                None => "unknown".to_owned(),
+            },
+        };
+        let name = match runtime.api.as_str() {
+            api if api.starts_with("fs.") => api,
+            _ => &runtime.runtime,
+        };
+        format!("{name} {size}")
+    });
+    let each: Vec<String> = each.collect();
+    let answer = format!("{}.", each.join(", "));
+    (!each.is_empty())
+        .then(|| Said::fact(answer, Vec::new()).reply("How large are buffers?", false))
+}

@@ -1,0 +1,255 @@
+//! What a reader asks of reads.
+
+use super::{TargetRows, WARM_READ, again, memory, parse, residency, sizes, targets};
+use crate::answer::Verdict;
+use crate::bytes::exact;
+use crate::judge::figures::duration;
+use crate::judge::{Judged as _, Missing, Pair, Relation, numbers};
+use crate::page_cache::{PageCacheResult, PageCacheRow, Parse, Reader, State, parse_lines};
+use crate::reply::{
+    self, Question, Reply, Said, Standing, by_time, by_verdict, judged, percent, times,
+};
+
+const REUSED: (State, Reader, Parse) = (State::Warm, Reader::ReadReused, Parse::None);
+const MAPPED: (State, Reader, Parse) = (State::Warm, Reader::Mmap, Parse::None);
+
+const QUESTIONS: [Question<PageCacheRow, PageCacheResult>; 10] = [
+    Question {
+        text: "Does the cache help?",
+        leads: true,
+        say: cache,
+    },
+    Question {
+        text: "Reuse the read buffer?",
+        leads: true,
+        say: reuse,
+    },
+    Question {
+        text: "mmap or read?",
+        leads: true,
+        say: mapping,
+    },
+    Question {
+        text: "Random 4 KiB reads?",
+        leads: true,
+        say: random,
+    },
+    Question {
+        text: "Is a second read faster?",
+        leads: false,
+        say: second_read,
+    },
+    Question {
+        text: "And one with O_DIRECT?",
+        leads: false,
+        say: second_direct,
+    },
+    Question {
+        text: "Does it help JSON parsing?",
+        leads: false,
+        say: |target| parsing(target, Parse::Json, Relation::SameOrLess),
+    },
+    Question {
+        text: "Does it help a checksum?",
+        leads: false,
+        say: |target| parsing(target, Parse::Checksum, Relation::SameOrLess),
+    },
+    Question {
+        text: "Does one read cache it all?",
+        leads: false,
+        say: |target| {
+            let found = residency::all_is_cached(target)?;
+            Ok(judged(found, "Yes.", "No."))
+        },
+    },
+    Question {
+        text: "RWF_DONTCACHE leaves none?",
+        leads: false,
+        say: |target| {
+            let found = residency::dontcache_leaves_nothing(target)?;
+            Ok(judged(found, "Yes.", "No: some pages stayed."))
+        },
+    },
+];
+
+/// What the rows say to each question.
+pub fn replies(result: &PageCacheResult) -> Vec<Reply> {
+    reply::replies(&QUESTIONS, targets(result))
+}
+
+/// The smallest and the largest size where it does, and the sizes where that is not known.
+fn cache(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let pairs = sizes::pairs(target)?;
+    let rows = numbers(pairs.iter().flat_map(|pair| &pair.rows));
+    let which = |wanted: Verdict| -> Vec<&Pair<'_, '_, PageCacheRow, PageCacheResult>> {
+        let pairs = pairs.iter();
+        let pairs = pairs.filter(|pair| pair.time.is(Relation::LONGER) == wanted);
+        pairs.collect()
+    };
+    let (helped, slower, open) = (
+        which(Verdict::Holds),
+        which(Verdict::Refuted),
+        which(Verdict::Inconclusive),
+    );
+    let figure = |pair: &Pair<'_, '_, PageCacheRow, PageCacheResult>| {
+        format!("{} {}", pair.rows[0].size(), times(&pair.time))
+    };
+    let names = |pairs: &[&Pair<'_, '_, PageCacheRow, PageCacheResult>]| {
+        let names: Vec<String> = pairs.iter().map(|pair| pair.rows[0].size()).collect();
+        names.join(", ")
+    };
+    let ends: Vec<String> = match helped.as_slice() {
+        [first, .., last] => vec![figure(first), figure(last)],
+        some => some.iter().map(|pair| figure(pair)).collect(),
+    };
+    let mut rest = Vec::new();
+    if !slower.is_empty() {
+        rest.push(format!("Not at {}.", names(&slower)));
+    }
+    if !open.is_empty() {
+        rest.push(format!("Unclear at {}.", names(&open)));
+    }
+    let said = match (helped.is_empty(), slower.is_empty()) {
+        (false, _) => {
+            Said::fact(format!("Yes: {}.", ends.join(", ")), rows).standing(Standing::Good)
+        }
+        (true, false) => Said::fact("No.", rows),
+        (true, true) => {
+            let figures = match pairs.as_slice() {
+                [first, .., last] => format!("{}, {}", figure(first), figure(last)),
+                some => some.iter().map(figure).collect(),
+            };
+            return Ok(Said::unclear(&format!("{figures}."), rows));
+        }
+    };
+    let last = helped.first().filter(|_| rest.is_empty());
+    if let Some(pair) = last {
+        rest.push(pair.words("{size0} takes {time1}."));
+    }
+    Ok(said.because(rest.join(" ")))
+}
+
+fn second_read(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let found = again::the_cache_explains_it(target)?;
+    let twice = again::twice(target, State::Cold)?;
+    let [first_s, second_s] = twice.first_over_second.median_s.map(duration);
+    let rows = found.rows.clone();
+    let compared = times(&twice.first_over_second);
+    let size = twice.row.size();
+    Ok(by_verdict(
+        found.verdict,
+        Said::fact(
+            format!("Yes: {compared}; the first left it in the cache."),
+            rows.clone(),
+        )
+        .because(format!("{size}: {first_s}, then {second_s}.")),
+        Said::fact(
+            format!("No, or not because of the cache: {compared}."),
+            rows.clone(),
+        ),
+        Said::unclear(
+            &format!("{size} {first_s}, then {second_s}, {compared}."),
+            rows,
+        ),
+    )
+    .gist(found.verdict.as_str()))
+}
+
+fn second_direct(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let found = again::without_the_cache(target)?;
+    let twice = again::twice(target, State::Direct)?;
+    let compared = times(&twice.first_over_second);
+    let rows = found.rows.clone();
+    Ok(by_verdict(
+        found.verdict,
+        Said::fact(format!("Yes: {compared}, without the cache."), rows.clone()),
+        Said::fact(format!("No: {compared}."), rows.clone()),
+        Said::unclear(&format!("{compared}, within noise."), rows),
+    ))
+}
+
+fn reuse(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let pair = Pair::of(target, target.largest([WARM_READ, REUSED])?)?;
+    let is_better = pair.time.is(Relation::LONGER) == Verdict::Holds;
+    let faults = pair.rows.map(|row| row.evidence().faults.minor);
+    let by_faults = matches!(faults, [Some(many), Some(few)] if many > few);
+    let share = percent(memory::new_buffer_share(&pair));
+    let faulting = if by_faults {
+        format!("; page faults cost {share}.")
+    } else {
+        ".".to_owned()
+    };
+    let said = by_time(
+        &pair,
+        &format!("Yes: {{size0}} {{x}}{faulting}"),
+        "No: {size0} is {x} as fast with it.",
+    );
+    let reason = if is_better {
+        pair.words("{time1}, not {time0}.")
+    } else {
+        String::new()
+    };
+    Ok(if is_better {
+        said.standing(Standing::Good)
+    } else {
+        said
+    }
+    .because(reason))
+}
+
+fn mapping(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let pair = Pair::of(target, target.largest([WARM_READ, MAPPED])?)?;
+    let said = by_time(
+        &pair,
+        "mmap: {size0} in {1}; read takes {x}.",
+        "read: {size0} in {0}, {x} mmap.",
+    );
+    let reused = target.of_size(REUSED, pair.rows[0].row.size_bytes());
+    let reused = reused.filter(|row| row.unfit().is_none() && row.median_s().is_finite());
+    let reason = reused.map_or_else(String::new, |row| {
+        format!("A reused buffer takes {}.", duration(row.median_s()))
+    });
+    Ok(said.because(reason))
+}
+
+/// Latencies of the same size, cached and past the cache.
+fn random(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let kind = |state| (state, Reader::PreadRandom, Parse::None);
+    let mut parts = Vec::new();
+    let mut rows = Vec::new();
+    let [warm] = target.largest([kind(State::Warm)])?;
+    let size = warm.row.size_bytes();
+    let direct = target.of_size(kind(State::Direct), size);
+    for (row, how) in [(Some(warm), "cached"), (direct, "with O_DIRECT")] {
+        let row = row.filter(|row| row.unfit().is_none());
+        if let Some((row, latency)) = row.and_then(|row| Some((row, row.row.latency_s?))) {
+            parts.push(format!("{} {how}", duration(latency.p50)));
+            rows.push(row.number);
+        }
+    }
+    if parts.is_empty() {
+        return Err(Missing::Rows);
+    }
+    let file = exact(size);
+    Ok(Said::fact(format!("p50 {}.", parts.join(", ")), rows).because(format!("File of {file}.")))
+}
+
+fn parsing(target: &TargetRows<'_>, of: Parse, relation: Relation) -> Result<Said, Missing> {
+    // Judged as the claim is; the other way round, it asks whether the cache helps.
+    let found = parse::matters(target, of, relation)?;
+    let [cold, warm] = parse::rows(target, of)?;
+    let compared = times(&cold.time_over(&warm)?);
+    let lines = parse_lines(&[cold.row.clone(), warm.row.clone()]);
+    let reason = lines.first().map_or_else(String::new, |line| {
+        let (share, size) = (percent(line.cold_reading_share), exact(line.size_bytes));
+        format!("Reading is {share} of the time for {size}, cold.")
+    });
+    let rows = found.rows.clone();
+    Ok(by_verdict(
+        found.verdict,
+        Said::fact(format!("No: {compared}."), rows.clone()),
+        Said::fact(format!("Yes: {compared} faster."), rows.clone()).standing(Standing::Good),
+        Said::unclear(&format!("{compared}; is it 10 % or more?"), rows),
+    )
+    .because(reason))
+}

@@ -1,0 +1,168 @@
+//! What a reader must know of a whole run before its replies: how often it ran, and what would make
+//! one distrust it.
+
+use super::Reply;
+use crate::atime::AtimeRow;
+use crate::environment::Backend;
+use crate::evidence::Evidence;
+use crate::lab::{Experiment, Interference, LabResult, Row};
+use crate::timing::Timing;
+use crate::{atime, buffering, copy, page_cache, sync};
+
+/// A row whose interval is wider than this share of its median is noisy: the limit at which a ratio
+/// of two such rows says little.
+const NOISY: f64 = 0.5;
+
+/// Of all experiments of a run together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Overview {
+    /// Timing runs of a row: fewest and most; `None` when nothing was timed.
+    pub runs: Option<(usize, usize)>,
+    /// Rows that were timed.
+    pub timed_rows: usize,
+    /// Those whose interval is wider than half of their median.
+    pub noisy_rows: usize,
+    /// Events that were lost, and rows that they are missing in.
+    pub lost: (u64, usize),
+    /// Rows during whose timing the hypervisor took CPU away.
+    pub stolen_rows: usize,
+    /// Rows during whose observation others used the same disk.
+    pub disturbed_rows: usize,
+    /// Rows there are, and rows that were asked for, where the run was interrupted.
+    pub interrupted: Option<(usize, usize)>,
+    /// Whether nothing was observed by the kernel.
+    pub unobserved: bool,
+    /// Whether the machine is a virtual one.
+    pub is_virtual: bool,
+    /// Whether file systems were made for the run, on loop devices.
+    pub has_images: bool,
+}
+
+/// Sums a run up.
+pub fn overview(result: &LabResult) -> Overview {
+    let environment = &result.environment;
+    let is_virtual = environment.virtualization.as_ref();
+    let mut all = Overview {
+        unobserved: environment.backend == Backend::None,
+        is_virtual: is_virtual.is_some_and(|name| name.contains("virtual machine")),
+        ..Overview::default()
+    };
+    for experiment in &result.experiments {
+        let shared = experiment.shared();
+        all.has_images |= shared.targets.iter().any(|target| target.image);
+        if shared.interrupted {
+            let (done, planned) = all.interrupted.unwrap_or_default();
+            let more = experiment.planned_rows();
+            all.interrupted = Some((done + shared.rows, planned + more));
+        }
+        experiment.each_row(|row| all.add(row));
+    }
+    all
+}
+
+/// What every row has.
+struct Measured<'a> {
+    timing: Option<&'a Timing>,
+    evidence: &'a Evidence,
+    interference: &'a Interference,
+}
+
+impl<'a> Measured<'a> {
+    fn of<C>(row: &'a Row<C>) -> Self {
+        Self {
+            timing: row.timing.as_ref(),
+            evidence: &row.evidence,
+            interference: &row.interference,
+        }
+    }
+}
+
+impl Overview {
+    fn add(&mut self, row: &Measured<'_>) {
+        if let Some(timing) = row.timing {
+            let runs = timing.samples_s.len();
+            let (fewest, most) = self.runs.unwrap_or((runs, runs));
+            self.runs = Some((fewest.min(runs), most.max(runs)));
+            self.timed_rows += 1;
+            self.noisy_rows += usize::from(timing.relative_width() > NOISY);
+        }
+        if row.evidence.lost_events > 0 {
+            let (lost, rows) = self.lost;
+            self.lost = (lost.saturating_add(row.evidence.lost_events), rows + 1);
+        }
+        let Interference {
+            steal_s,
+            other_requests,
+            ..
+        } = row.interference;
+        self.stolen_rows += usize::from(steal_s.is_some_and(|seconds| seconds > 0.0));
+        self.disturbed_rows += usize::from(other_requests.is_some_and(|requests| requests > 0));
+    }
+}
+
+impl Experiment {
+    /// What a reader asks of it, with the answers of its rows.
+    pub fn replies(&self) -> Vec<Reply> {
+        match self {
+            Self::Buffering(result) => buffering::replies(result),
+            Self::PageCache(result) => page_cache::replies(result),
+            Self::Sync(result) => sync::replies(result),
+            Self::Atime(result) => atime::replies(result),
+            Self::Copy(result) => copy::replies(result),
+        }
+    }
+
+    /// What it is about, as a question.
+    pub fn question(&self) -> &str {
+        match self {
+            Self::Buffering(result) => &result.question,
+            Self::PageCache(result) => &result.question,
+            Self::Sync(result) => &result.question,
+            Self::Atime(result) => &result.question,
+            Self::Copy(result) => &result.question,
+        }
+    }
+
+    fn planned_rows(&self) -> usize {
+        match self {
+            Self::Buffering(result) => result.method.planned_rows,
+            Self::PageCache(result) => result.method.planned_rows,
+            Self::Sync(result) => result.method.planned_rows,
+            Self::Atime(result) => result.method.planned_rows,
+            Self::Copy(result) => result.method.planned_rows,
+        }
+    }
+
+    fn each_row(&self, mut see: impl FnMut(&Measured<'_>)) {
+        match self {
+            Self::Buffering(result) => {
+                result
+                    .rows
+                    .iter()
+                    .for_each(|row| see(&Measured::of(&row.row)));
+            }
+            Self::PageCache(result) => {
+                result
+                    .rows
+                    .iter()
+                    .for_each(|row| see(&Measured::of(&row.row)));
+            }
+            Self::Sync(result) => {
+                result
+                    .rows
+                    .iter()
+                    .for_each(|row| see(&Measured::of(&row.row)));
+            }
+            Self::Copy(result) => {
+                result
+                    .rows
+                    .iter()
+                    .for_each(|row| see(&Measured::of(&row.row)));
+            }
+            Self::Atime(result) => result.rows.iter().for_each(|row| match row {
+                AtimeRow::Touch(row) => see(&Measured::of(&row.row)),
+                AtimeRow::Loop(row) => see(&Measured::of(&row.row)),
+            }),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What a reader asks of syncs.
+
+use super::{APPEND, Numbered, TargetRows, projected, rate, requests, targets};
+use crate::answer::Verdict;
+use crate::bytes::{grouped, short};
+use crate::judge::figures::{duration, number, rate as rate_text};
+use crate::judge::{Missing, Pair, Relation};
+use crate::reply::{
+    self, Question, Reply, Said, Standing, by_requests, by_time, by_verdict, judged, percent,
+};
+use crate::sync::{Call, SyncResult, SyncRow, Write};
+
+const QUESTIONS: [Question<SyncRow, SyncResult>; 11] = [
+    Question {
+        text: "How many per second?",
+        leads: true,
+        say: how_many,
+    },
+    Question {
+        text: "Why more with several?",
+        leads: true,
+        say: sharing,
+    },
+    Question {
+        text: "What does one sync do?",
+        leads: true,
+        say: one_sync,
+    },
+    Question {
+        text: "Does preallocating help?",
+        leads: true,
+        say: |target| against_append(target, Write::Preallocated),
+    },
+    Question {
+        text: "Is the rate steady?",
+        leads: true,
+        say: steady,
+    },
+    Question {
+        text: "Over 10,000/s, 1 writer?",
+        leads: true,
+        say: ten_thousand,
+    },
+    Question {
+        text: "Does overwriting help?",
+        leads: false,
+        say: |target| against_append(target, Write::Overwrite),
+    },
+    Question {
+        text: "fdatasync for appends?",
+        leads: false,
+        say: |target| data_only(target, Write::Append),
+    },
+    Question {
+        text: "fdatasync for overwrites?",
+        leads: false,
+        say: |target| data_only(target, Write::Overwrite),
+    },
+    Question {
+        text: "Do sync and syncfs do more?",
+        leads: false,
+        say: |target| {
+            let found = requests::sync_asks_for_more(target)?;
+            Ok(judged(
+                found,
+                "Yes, than fsync.",
+                "No, they do what fsync does.",
+            ))
+        },
+    },
+    Question {
+        text: "Can it be predicted?",
+        leads: false,
+        say: |target| {
+            let found = projected::the_projection_holds(target)?;
+            let (yes, no) = (
+                "Yes, from the requests per sync and the device's latencies.",
+                "No: do not use the projection for other devices.",
+            );
+            Ok(judged(found, yes, no))
+        },
+    },
+];
+
+/// What the rows say to each question.
+pub fn replies(result: &SyncResult) -> Vec<Reply> {
+    reply::replies(&QUESTIONS, targets(result))
+}
+
+/// Appends of the smallest size: one writer, and the most that were measured.
+fn how_many(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let [lone] = target.smallest([APPEND])?;
+    let syncs = |row: &Numbered<'_>| {
+        let rate = row.row.syncs_per_s.map(number);
+        rate.ok_or_else(|| Missing::Evidence(format!("row {} has no timing run", row.number)))
+    };
+    let tail = [
+        (lone.row.latency_s.p99, "p99"),
+        (lone.row.latency_s.p50, "p50"),
+    ];
+    let tail = tail
+        .iter()
+        .find_map(|(value, name)| Some((value.as_ref()?, name)));
+    let tail = tail.map_or_else(String::new, |(value, name)| {
+        format!(" {name} {}.", duration(*value))
+    });
+    let mut answer = format!("{}, 1 writer ({})", syncs(&lone)?, runs(&lone)?);
+    let mut rows = vec![lone.number];
+    if let Ok([_, many]) = requests::lone_and_many(target) {
+        answer = format!("{answer}; {} with {}", syncs(&many)?, many.case().writers);
+        rows.push(many.number);
+    }
+    let reason = format!("{} appends.{tail}", lone.size());
+    Ok(Said::fact(format!("{answer}."), rows).because(reason))
+}
+
+/// `runs 5,010-5,950`: the range, which an interval of few runs is too.
+fn runs(row: &Numbered<'_>) -> Result<String, Missing> {
+    let rates = row.row.times_s().into_iter().map(|each_s| 1.0 / each_s);
+    let least = rates.clone().min_by(f64::total_cmp).ok_or(Missing::Rows)?;
+    let most = rates.max_by(f64::total_cmp).ok_or(Missing::Rows)?;
+    Ok(format!("runs {}-{}", number(least), number(most)))
+}
+
+fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let found = requests::writers_share(target)?;
+    let [lone, many] = requests::lone_and_many(target)?;
+    let more = many.row.syncs_per_s.zip(lone.row.syncs_per_s);
+    if more.is_none_or(|(many, lone)| many <= lone) {
+        return Ok(Said::fact("There are no more.", found.rows));
+    }
+    let shared = requests::shared(&lone, &many)?;
+    let (noun, each, shared) = (shared.noun, shared.alone, shared.together);
+    let rows = found.rows.clone();
+    Ok(by_verdict(
+        found.verdict,
+        Said::fact(
+            format!("Writers share {noun}: {shared} per sync, not {each}."),
+            rows.clone(),
+        ),
+        Said::fact(
+            format!("They wait at the same time; each has its own {noun}."),
+            rows.clone(),
+        ),
+        Said::unclear(&format!("{shared} {noun} per sync, alone {each}."), rows),
+    )
+    .gist(found.verdict.as_str()))
+}
+
+fn one_sync(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let [row] = target.smallest([APPEND])?;
+    let asked = row.requests()?;
+    let answer = format!("{}.", asked.named().join(", "));
+    let bytes = row.row.per_sync.bytes;
+    let reason = bytes.map_or_else(String::new, |bytes| {
+        format!("{} per {} append.", whole_bytes(bytes), row.size())
+    });
+    let rounded = asked.rounded();
+    Ok(Said::fact(answer, vec![row.number])
+        .because(reason)
+        .gist(rounded))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast to u64 saturates; bytes of a sync are not negative"
+)]
+fn whole_bytes(bytes: f64) -> String {
+    short(bytes.round() as u64)
+}
+
+fn against_append(target: &TargetRows<'_>, write: Write) -> Result<Said, Missing> {
+    let pair = Pair::of(target, target.smallest([APPEND, (Call::Fsync, write, 1)])?)?;
+    let said = by_time(&pair, "Yes: {x} faster.", "No: {x}.");
+    let is_better = pair.time.is(Relation::LONGER) == Verdict::Holds;
+    let asked = pair
+        .rows
+        .map(|row| row.requests().ok().map(|requests| requests.sum()));
+    let reason = match asked {
+        [Some(append), Some(other)] => {
+            let (append, other) = (rate_text(append), rate_text(other));
+            format!("{other} requests per sync, appends {append}.")
+        }
+        _ => String::new(),
+    };
+    Ok(if is_better {
+        said.standing(Standing::Good)
+    } else {
+        said
+    }
+    .because(reason))
+}
+
+fn steady(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let found = rate::is_steady(target)?;
+    let [row] = target.smallest([APPEND])?;
+    let series = &row.row.series;
+    let (Some(steadiness), [first, .., last]) = (series.steadiness, series.seconds.as_slice())
+    else {
+        return Err(Missing::Rows);
+    };
+    let seconds = grouped(series.seconds.len() as u64);
+    Ok(if steadiness.steady {
+        let mean = number(steadiness.mean_per_s);
+        let left = series.seconds.len() - steadiness.warm_up_seconds;
+        let range = percent(steadiness.range);
+        let answer = format!("Yes: {mean}/s observed over {left} s, within {range}.");
+        Said::fact(answer, found.rows).standing(Standing::Good)
+    } else {
+        let (first, last) = (number(first.syncs_per_s()), number(last.syncs_per_s()));
+        let answer = format!("No: {first}/s in second 1, {last}/s in second {seconds}.");
+        let said = Said::fact(answer, found.rows).standing(Standing::Bad);
+        said.because("Do not quote one rate.")
+    })
+}
+
+fn ten_thousand(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let found = rate::ten_thousand(target)?;
+    let (row, _) = rate::fastest(target)?;
+    let case = row.case();
+    let most = number(row.row.syncs_per_s.unwrap_or(0.0));
+    let by = format!("{} {}", case.call.as_str(), case.write.as_str());
+    let most = format!("{most} ({})", runs(&row)?);
+    let rows = found.rows.clone();
+    Ok(by_verdict(
+        found.verdict,
+        Said::fact(format!("Yes: {most}, {by}, each flushed."), rows.clone()),
+        Said::fact(format!("No: {most} at best, {by}."), rows.clone()),
+        Said::unclear(&format!("{most}, {by}."), rows),
+    ))
+}
+
+fn data_only(target: &TargetRows<'_>, write: Write) -> Result<Said, Missing> {
+    by_requests(
+        target,
+        [Call::Fsync, Call::Fdatasync].map(|call| (call, write, 1)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn bytes_are_whole() {
+        assert_eq!(super::whole_bytes(8192.6), "8.0 KiB");
+    }
+}

@@ -1,0 +1,319 @@
+//! Results that are kept without being asked for: the last ones, of this user alone.
+//!
+//! They are in `iostrata/results` below `XDG_STATE_HOME`, or `~/.local/state` (XDG base directory
+//! specification 0.8). A result that cannot be kept is a line for the user and never a failure.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, fchmod, fstat, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+use crate::place::{self, Found, Place};
+use crate::replacement::Replacement;
+use crate::ui;
+
+/// So many are kept, of all kinds together.
+const MOST: usize = 20;
+
+/// Larger ones are not kept unasked: twenty of them would fill a disk.
+const LARGEST_BYTES: usize = 32 << 20;
+
+/// Below the directory for state.
+const WHERE: [&str; 2] = ["iostrata", "results"];
+
+/// Root's own directory for state. Who gave root a home of another user's, as some `sudo` do, does
+/// not want files of root there.
+const OF_ROOT: &str = "/root/.local/state";
+
+/// What made a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Lab,
+    Trace,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Lab => "lab",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+/// A result that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) path: PathBuf,
+    pub(crate) kind: Kind,
+    /// When it was, milliseconds since 1970.
+    pub(crate) at_ms: u64,
+}
+
+/// Keeps a result, and says so if it cannot. Returns whether it is kept.
+pub(crate) fn keep(kind: Kind, json: &str) -> bool {
+    let kept = write(kind, json.as_bytes());
+    if let Err(error) = &kept {
+        ui::say(&format!(
+            "note: this result was not kept for iostrata report ({error}); --json FILE keeps it, \
+             --no-save asks for none"
+        ));
+    }
+    kept.is_ok()
+}
+
+fn write(kind: Kind, json: &[u8]) -> io::Result<()> {
+    if json.len() > LARGEST_BYTES {
+        return Err(io::Error::other("it is larger than 32 MiB"));
+    }
+    let directory = make(&base()?)?;
+    let place = named(&directory.join(name(kind, now_ms())))?;
+    check_owner(&fstat(place.directory())?)?;
+    prune(place.directory(), MOST - 1)?;
+    let replacement = Replacement::begin_at(place)?;
+    fchmod(replacement.file(), Mode::from_raw_mode(0o600))?;
+    replacement.file().write_all(json)?;
+    replacement.finish()
+}
+
+/// Those that are kept, the last one first; none where there is no directory for them.
+pub(crate) fn all() -> io::Result<Vec<Kept>> {
+    let directory = WHERE.iter().fold(base()?, |path, name| path.join(name));
+    let opened = match open_directory(&directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    check_owner(&fstat(&opened)?)?;
+    let mut all: Vec<Kept> = names(opened.as_fd())?
+        .into_iter()
+        .filter_map(|name| {
+            let (kind, at_ms) = parsed(&name)?;
+            let path = directory.join(name);
+            Some(Kept { path, kind, at_ms })
+        })
+        .collect();
+    all.sort_by(|one, other| (other.at_ms, &other.path).cmp(&(one.at_ms, &one.path)));
+    Ok(all)
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
+/// The directory for state.
+fn base() -> io::Result<PathBuf> {
+    let absolute = |name: &str| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    let home = || Some(absolute("HOME")?.join(".local/state"));
+    let base = absolute("XDG_STATE_HOME").or_else(home);
+    let is_root = geteuid().is_root();
+    match base {
+        Some(base) if !is_root || is_roots(&base) => Ok(base),
+        _ if is_root => Ok(OF_ROOT.into()),
+        _ => Err(io::Error::other("neither XDG_STATE_HOME nor HOME is set")),
+    }
+}
+
+/// Whether root owns the innermost directory that is there on the way to a path.
+fn is_roots(path: &Path) -> bool {
+    let there = path
+        .ancestors()
+        .find_map(|path| path.symlink_metadata().ok());
+    there.is_some_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0)
+}
+
+/// Makes what is not there of the directory of results, for this user alone.
+fn make(base: &Path) -> io::Result<PathBuf> {
+    let directory = WHERE
+        .iter()
+        .fold(base.to_owned(), |path, name| path.join(name));
+    let mut outer: Vec<&Path> = directory.ancestors().collect();
+    outer.reverse();
+    for path in outer {
+        let place = match place::find(path)? {
+            Found::Name(place) => place,
+            Found::Directory => continue,
+            Found::Descriptor(_) => return Err(Errno::NOTDIR.into()),
+        };
+        if place.stat()?.is_none() {
+            let mode = Mode::from_raw_mode(0o700);
+            match mkdirat(place.directory(), place.name(), mode) {
+                // Another run makes it at the same moment.
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+    Ok(directory)
+}
+
+fn named(path: &Path) -> io::Result<Place> {
+    match place::find(path)? {
+        Found::Name(place) => Ok(place),
+        Found::Directory | Found::Descriptor(_) => Err(Errno::EXIST.into()),
+    }
+}
+
+fn open_directory(path: &Path) -> io::Result<std::os::fd::OwnedFd> {
+    let place = match place::find(path)? {
+        Found::Name(place) => place,
+        Found::Directory | Found::Descriptor(_) => return Err(Errno::NOTDIR.into()),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = openat(place.directory(), place.name(), flags, Mode::empty())?;
+    Ok(opened)
+}
+
+/// What others may write to is not a place for results, nor what they have put there.
+fn check_owner(directory: &Stat) -> io::Result<()> {
+    if directory.st_uid != geteuid().as_raw() {
+        return Err(io::Error::other(
+            "the directory of results is another user's",
+        ));
+    }
+    if directory.st_mode & 0o022 != 0 {
+        return Err(io::Error::other(
+            "others may write to the directory of results",
+        ));
+    }
+    Ok(())
+}
+
+/// Removes the oldest until so many are left.
+fn prune(directory: BorrowedFd<'_>, most: usize) -> io::Result<()> {
+    let mut ours: Vec<(u64, OsString)> = names(directory)?
+        .into_iter()
+        .filter_map(|name| Some((parsed(&name)?.1, name)))
+        .collect();
+    ours.sort_unstable();
+    let extra = ours.len().saturating_sub(most);
+    for (_, name) in ours.into_iter().take(extra) {
+        match unlinkat(directory, &name, AtFlags::empty()) {
+            // Another run removes the same.
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+fn names(directory: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
+    // What leads to a directory cannot be read itself.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let entries = Dir::new(openat(directory, ".", flags, Mode::empty())?)?;
+    entries
+        .map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()))
+        .collect()
+}
+
+/// `1795471803123-lab-4211.json`: when, what, and the process that made it.
+fn name(kind: Kind, at_ms: u64) -> String {
+    format!("{at_ms:013}-{}-{}.json", kind.as_str(), std::process::id())
+}
+
+fn parsed(name: &OsStr) -> Option<(Kind, u64)> {
+    let mut parts = name.to_str()?.strip_suffix(".json")?.split('-');
+    let (at, kind, process) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if parts.next().is_some() || !is_number(at) || !is_number(process) {
+        return None;
+    }
+    let kind = match kind {
+        "lab" => Kind::Lab,
+        "trace" => Kind::Trace,
+        _ => return None,
+    };
+    Some((kind, at.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        let name = name(Kind::Trace, 1_795_471_803_123);
+        let read = parsed(OsStr::new(&name));
+        assert_eq!(read, Some((Kind::Trace, 1_795_471_803_123)));
+        for other in [
+            "1-lab.json",
+            "1-lab-2.json.tmp",
+            "x-lab-2.json",
+            "1-doctor-2.json",
+            "notes",
+        ] {
+            assert_eq!(parsed(OsStr::new(other)), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn directories_are_made_for_this_user_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let made = make(&root.path().join("a/b")).unwrap();
+        assert!(made.ends_with("a/b/iostrata/results"));
+        for path in made.ancestors().take(4) {
+            let mode = fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700, "{}", path.display());
+        }
+        make(&root.path().join("a/b")).unwrap();
+    }
+
+    #[test]
+    fn the_oldest_go_and_other_files_stay() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["7-lab-1.json", "9-trace-1.json", "8-lab-2.json", "a.json"] {
+            fs::write(root.path().join(name), "{}").unwrap();
+        }
+        let directory = fs::File::open(root.path()).unwrap();
+        prune(directory.as_fd(), 1).unwrap();
+        let mut left: Vec<_> = fs::read_dir(root.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["9-trace-1.json", "a.json"]);
+    }
+
+    #[test]
+    fn what_others_may_write_to_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let refused = |mode: u32| {
+            fs::set_permissions(root.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let directory = fs::File::open(root.path()).unwrap();
+            check_owner(&fstat(&directory).unwrap()).is_err()
+        };
+        assert_eq!(
+            [0o700, 0o755, 0o770, 0o777].map(refused),
+            [false, false, true, true]
+        );
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_directory_leads_nowhere_else() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("iostrata")).unwrap();
+        fs::write(root.path().join("file"), "").unwrap();
+        symlink(
+            root.path().join("file"),
+            root.path().join("iostrata/results"),
+        )
+        .unwrap();
+        let made = make(root.path()).unwrap();
+        assert!(named(&made.join("1-lab-1.json")).is_err());
+    }
+}
