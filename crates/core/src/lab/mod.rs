@@ -10,15 +10,16 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::atime::{AtimeResult, AtimeRow};
-use crate::buffering::BufferingResult;
-use crate::copy::CopyResult;
+use crate::atime::{self, AtimeResult, AtimeRow};
+use crate::buffering::{self, BufferingResult};
+use crate::copy::{self, CopyResult};
 use crate::doctor::Setting;
 use crate::environment::{Environment, Target};
 use crate::evidence::Evidence;
 use crate::op::Gap;
-use crate::page_cache::PageCacheResult;
-use crate::sync::SyncResult;
+use crate::page_cache::{self, PageCacheResult};
+use crate::reply::Reply;
+use crate::sync::{self, SyncResult};
 use crate::timing::Timing;
 pub use case::Case;
 pub use facts::Facts;
@@ -86,11 +87,22 @@ impl Experiment {
     /// What it has as every experiment does.
     pub fn shared(&self) -> Shared<'_> {
         match self {
-            Self::Buffering(result) => result.shared("buffering"),
-            Self::PageCache(result) => result.shared("page-cache"),
-            Self::Sync(result) => result.shared("sync"),
-            Self::Atime(result) => result.shared("atime"),
-            Self::Copy(result) => result.shared("copy"),
+            Self::Buffering(result) => result.shared("buffering", "writes"),
+            Self::PageCache(result) => result.shared("page-cache", "reads"),
+            Self::Sync(result) => result.shared("sync", "syncs"),
+            Self::Atime(result) => result.shared("atime", "access times"),
+            Self::Copy(result) => result.shared("copy", "copies"),
+        }
+    }
+
+    /// What a reader asks of it, with the answers of its rows, which are of one machine.
+    pub fn replies(&self) -> Vec<Reply> {
+        match self {
+            Self::Buffering(result) => buffering::replies(result),
+            Self::PageCache(result) => page_cache::replies(result),
+            Self::Sync(result) => sync::replies(result),
+            Self::Atime(result) => atime::replies(result),
+            Self::Copy(result) => copy::replies(result),
         }
     }
 
@@ -186,6 +198,8 @@ pub struct OwnCost {
 pub struct Shared<'a> {
     /// Name of the experiment, as in the JSON.
     pub id: &'static str,
+    /// What it measures, in a word or two.
+    pub about: &'static str,
     /// What it answers.
     pub question: &'a str,
     /// File systems measured.
@@ -209,9 +223,10 @@ pub struct Shared<'a> {
 }
 
 impl<R, O, M> ExperimentResult<R, O, M> {
-    fn shared(&self, id: &'static str) -> Shared<'_> {
+    fn shared(&self, id: &'static str, about: &'static str) -> Shared<'_> {
         Shared {
             id,
+            about,
             question: &self.question,
             targets: &self.targets,
             rows: self.rows.len(),

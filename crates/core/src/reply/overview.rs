@@ -1,13 +1,8 @@
 //! What a reader must know of a whole run before its replies: how often it ran, and what would make
 //! one distrust it.
 
-use super::Reply;
-use crate::atime::AtimeRow;
 use crate::environment::Backend;
-use crate::evidence::Evidence;
-use crate::lab::{Experiment, Interference, LabResult, Row};
-use crate::timing::Timing;
-use crate::{atime, buffering, copy, page_cache, sync};
+use crate::lab::{Facts, Interference, LabResult};
 
 /// A row whose interval is wider than this share of its median is noisy: the limit at which a ratio
 /// of two such rows says little.
@@ -52,33 +47,17 @@ pub fn overview(result: &LabResult) -> Overview {
         all.has_images |= shared.targets.iter().any(|target| target.image);
         if shared.interrupted {
             let (done, planned) = all.interrupted.unwrap_or_default();
-            let more = experiment.planned_rows();
-            all.interrupted = Some((done + shared.rows, planned + more));
+            all.interrupted = Some((done + shared.rows, planned + shared.planned_rows));
         }
-        experiment.each_row(|row| all.add(row));
+        for row in experiment.facts() {
+            all.add(&row);
+        }
     }
     all
 }
 
-/// What every row has.
-struct Measured<'a> {
-    timing: Option<&'a Timing>,
-    evidence: &'a Evidence,
-    interference: &'a Interference,
-}
-
-impl<'a> Measured<'a> {
-    fn of<C>(row: &'a Row<C>) -> Self {
-        Self {
-            timing: row.timing.as_ref(),
-            evidence: &row.evidence,
-            interference: &row.interference,
-        }
-    }
-}
-
 impl Overview {
-    fn add(&mut self, row: &Measured<'_>) {
+    fn add(&mut self, row: &Facts<'_>) {
         if let Some(timing) = row.timing {
             let runs = timing.samples_s.len();
             let (fewest, most) = self.runs.unwrap_or((runs, runs));
@@ -94,75 +73,8 @@ impl Overview {
             steal_s,
             other_requests,
             ..
-        } = row.interference;
+        } = *row.interference;
         self.stolen_rows += usize::from(steal_s.is_some_and(|seconds| seconds > 0.0));
         self.disturbed_rows += usize::from(other_requests.is_some_and(|requests| requests > 0));
-    }
-}
-
-impl Experiment {
-    /// What a reader asks of it, with the answers of its rows.
-    pub fn replies(&self) -> Vec<Reply> {
-        match self {
-            Self::Buffering(result) => buffering::replies(result),
-            Self::PageCache(result) => page_cache::replies(result),
-            Self::Sync(result) => sync::replies(result),
-            Self::Atime(result) => atime::replies(result),
-            Self::Copy(result) => copy::replies(result),
-        }
-    }
-
-    /// What it is about, as a question.
-    pub fn question(&self) -> &str {
-        match self {
-            Self::Buffering(result) => &result.question,
-            Self::PageCache(result) => &result.question,
-            Self::Sync(result) => &result.question,
-            Self::Atime(result) => &result.question,
-            Self::Copy(result) => &result.question,
-        }
-    }
-
-    fn planned_rows(&self) -> usize {
-        match self {
-            Self::Buffering(result) => result.method.planned_rows,
-            Self::PageCache(result) => result.method.planned_rows,
-            Self::Sync(result) => result.method.planned_rows,
-            Self::Atime(result) => result.method.planned_rows,
-            Self::Copy(result) => result.method.planned_rows,
-        }
-    }
-
-    fn each_row(&self, mut see: impl FnMut(&Measured<'_>)) {
-        match self {
-            Self::Buffering(result) => {
-                result
-                    .rows
-                    .iter()
-                    .for_each(|row| see(&Measured::of(&row.row)));
-            }
-            Self::PageCache(result) => {
-                result
-                    .rows
-                    .iter()
-                    .for_each(|row| see(&Measured::of(&row.row)));
-            }
-            Self::Sync(result) => {
-                result
-                    .rows
-                    .iter()
-                    .for_each(|row| see(&Measured::of(&row.row)));
-            }
-            Self::Copy(result) => {
-                result
-                    .rows
-                    .iter()
-                    .for_each(|row| see(&Measured::of(&row.row)));
-            }
-            Self::Atime(result) => result.rows.iter().for_each(|row| match row {
-                AtimeRow::Touch(row) => see(&Measured::of(&row.row)),
-                AtimeRow::Loop(row) => see(&Measured::of(&row.row)),
-            }),
-        }
     }
 }

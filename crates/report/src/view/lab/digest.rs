@@ -117,8 +117,9 @@ fn several_of(page: &mut Page, experiments: &[&Experiment], room: usize) {
     }
     shorten(page, all.iter_mut().flatten().collect(), room);
     for (experiment, answers) in experiments.iter().zip(all) {
-        let (name, heading) = named(experiment);
-        page.heading(name, heading);
+        let shared = experiment.shared();
+        let heading = format!("{} ({})", shared.about.to_uppercase(), shared.id);
+        page.heading(shared.id, &heading);
         if answers.is_empty() {
             page.paragraph(0, "No question has the rows that it needs.");
         }
@@ -143,17 +144,6 @@ fn answers(page: &mut Page, replies: &[Reply], room: usize) {
     }
     for one in all {
         page.answered(one);
-    }
-}
-
-/// What is one line further down, and what this run has of each experiment.
-fn named(experiment: &Experiment) -> (&'static str, &'static str) {
-    match experiment {
-        Experiment::Buffering(_) => ("buffering", "WRITES (buffering)"),
-        Experiment::PageCache(_) => ("page-cache", "READS (page-cache)"),
-        Experiment::Sync(_) => ("sync", "SYNCS (sync)"),
-        Experiment::Atime(_) => ("atime", "ACCESS TIMES (atime)"),
-        Experiment::Copy(_) => ("copy", "COPIES (copy)"),
     }
 }
 
@@ -236,7 +226,7 @@ fn heading(
     let asked = match experiments {
         [only] => {
             let shared = only.shared();
-            format!("iostrata lab {}: {}", shared.id, only.question())
+            format!("iostrata lab {}: {}", shared.id, shared.question)
         }
         several => {
             let names: Vec<&str> = several.iter().map(|one| one.shared().id).collect();
