@@ -13,7 +13,7 @@ const WIDTHS: [usize; 4] = [60, 80, 100, 160];
 /// A quick run of all experiments, as root in a virtual machine.
 fn quick() -> LabResult {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/quick.json");
-    LabResult::from_json(&std::fs::read(path).unwrap()).unwrap()
+    LabResult::from_json(&std::fs::read(path).expect("it is saved")).expect("it is a result")
 }
 
 fn screen() -> Screen<'static> {
@@ -29,9 +29,9 @@ fn text(result: &LabResult, width: usize) -> String {
 
 /// Every timing of a result with these samples, as factors of its median.
 fn with_samples(mut result: LabResult, factors: &[f64]) -> LabResult {
-    let mut json = serde_json::to_value(&result).unwrap();
+    let mut json = serde_json::to_value(&result).expect("results are JSON");
     spread(&mut json, factors);
-    result = serde_json::from_value(json).unwrap();
+    result = serde_json::from_value(json).expect("times are times still");
     result
 }
 
@@ -41,7 +41,7 @@ fn spread(value: &mut serde_json::Value, factors: &[f64]) {
     if let Value::Object(fields) = value
         && fields.contains_key("samples_s")
     {
-        let median = fields["median_s"].as_f64().unwrap();
+        let median = fields["median_s"].as_f64().expect("a number");
         let samples: Vec<f64> = factors.iter().map(|factor| factor * median).collect();
         fields.insert("low_s".to_owned(), json!(samples[0]));
         fields.insert("high_s".to_owned(), json!(samples[samples.len() - 1]));
