@@ -133,6 +133,7 @@ fn unknown(why: &str) -> Said {
     if let Some((_, short)) = SHORT.iter().find(|(long, _)| why.contains(long)) {
         return Said::unclear(short, Vec::new());
     }
+    let rest = why.split_once(": ").map(|(_, rest)| rest);
     let parentheses = why.split_once(" (").and_then(|(before, rest)| {
         let (_, after) = rest.split_once(')')?;
         Some(format!("{before}{after}"))
@@ -141,8 +142,17 @@ fn unknown(why: &str) -> Said {
     let cuts = [" (", ", and ", ": "];
     let end = cuts.iter().filter_map(|cut| why.find(cut)).min();
     let cause = why.get(..end.unwrap_or(why.len())).unwrap_or(why);
+    let rest = rest.filter(|_| why[cause.len()..].starts_with(": "));
     let cause = cause.strip_prefix("the ").unwrap_or(cause);
-    Said::unclear(&format!("{cause}."), Vec::new())
+    let reason = rest.map_or_else(String::new, |rest| raised(&format!("{rest}.")));
+    Said::unclear(&format!("{cause}."), Vec::new()).because(reason)
+}
+
+/// At its beginning.
+fn raised(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    let first = chars.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(chars).collect()
 }
 
 /// In the middle of a sentence; names of calls and units stay as they are.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use iostrata_core::lab::{self, Input, LabResult};
-use iostrata_report::terminal;
+use iostrata_report::terminal::lab_screen::{self, Parts, Screen};
 
 use super::report::read::{self, Saved};
 use crate::cli::Merge;
@@ -24,9 +24,13 @@ pub(crate) fn run(options: &Merge) -> Result<(), Failure> {
     super::deliver(destination, &json, || {
         let result: LabResult = super::read_back(&json)?;
         let (width, colour) = (Canvas::Output.width(), Canvas::Output.colour());
-        let all_rows = options.all_rows;
-        let style = terminal::lab::Style { colour, all_rows };
-        Ok(terminal::lab::draw(&result, width, style))
+        let screen = Screen {
+            colour,
+            parts: options.all_rows.then_some(Parts::ALL),
+            all_rows: options.all_rows,
+            ..Screen::default()
+        };
+        Ok(lab_screen::draw(&result, width, &screen))
     })
 }
 

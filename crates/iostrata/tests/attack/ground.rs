@@ -67,16 +67,19 @@ fn pinned() -> Vec<PathBuf> {
 }
 
 /// Fails when the measured directory, or that for temporary files, holds something that the trial
-/// does not expect. Returns what is left for the next run of the same name to remove.
+/// does not expect. Results that were kept unasked are whole. Returns what is left for the next run of
+/// the same name to remove.
 pub(crate) fn check_files(
     place: &Place,
     expected: &[PathBuf],
     is_for_the_next: impl Fn(&Path) -> bool,
 ) -> Result<Vec<PathBuf>, Failure> {
     let mut left = Vec::new();
+    let state = place.path("home/.local");
+    check_kept(&state)?;
     let found = [entries(&place.dir()), entries(&place.path("home"))];
     for path in found.concat() {
-        if expected.contains(&path) {
+        if expected.contains(&path) || path == state {
             continue;
         }
         holds(is_for_the_next(&path), Fault::Left, || {
@@ -85,6 +88,21 @@ pub(crate) fn check_files(
         left.push(path);
     }
     Ok(left)
+}
+
+/// Fails when a result that was kept is not whole, or anything else is beside it.
+fn check_kept(state: &Path) -> Result<(), Failure> {
+    let directory = state.join("state/iostrata/results");
+    let kept = fs::read_dir(directory).into_iter().flatten().flatten();
+    let kept = kept.map(|entry| entry.path());
+    for path in kept {
+        let text = fs::read(&path).unwrap_or_default();
+        let is_named = path.extension().is_some_and(|end| end == "json");
+        holds(is_named && is_json(&text), Fault::Half, || {
+            format!("{} is kept, {} B", path.display(), text.len())
+        })?;
+    }
+    Ok(())
 }
 
 /// Waits until what a killed `lab` left is removed, or nobody is going to do so.

@@ -53,7 +53,7 @@ fn bash_completes_commands_options_and_names() {
         ("iostrata exp", "explain"),
         ("iostrata lab --mode fda", "fdatasync"),
         ("iostrata explain rename-", "rename-without-fsync"),
-        ("iostrata report --pa", "--parquet"),
+        ("iostrata report --par", "--parquet"),
         ("iostrata completions z", "zsh"),
     ] {
         let mut bash = Command::new("bash");
@@ -76,7 +76,7 @@ fn fish_completes_commands_options_and_names() {
         ("iostrata lab --mode fda", "fdatasync"),
         ("iostrata explain rename-", "rename-without-fsync"),
         ("iostrata lab buf", "buffering"),
-        ("iostrata report --pa", "--parquet"),
+        ("iostrata report --par", "--parquet"),
     ] {
         let mut fish = Command::new("fish");
         fish.args(["--no-config", "-c", "source $argv[1]; complete -C $argv[2]"]);

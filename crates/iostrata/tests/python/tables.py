@@ -295,7 +295,7 @@ def lab(left, number, result):
             row = left.next("answers", number)
             for cited in "rows", "row_ids":
                 assert json.loads(row.pop(cited)) == answer.pop(cited, [])
-            expected = answer | {"experiment": name, "answer": place}
+            expected = {"machine": None} | answer | {"experiment": name, "answer": place}
             assert row == expected, f"answers: {row}"
         for place, row in enumerate(experiment["rows"], 1):
             lab_row(left, number, name, place, row)

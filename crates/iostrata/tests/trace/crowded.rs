@@ -9,9 +9,11 @@ use crate::traced::{calls, iostrata};
 const FILES: u64 = 40_000;
 
 /// Makes its second argument's number of files with one byte each in the directory that is its
-/// first, and removes each at once.
-const CROWD: &str = "import os, sys
+/// first, and removes each at once. Pauses, in which a reader that is not optimised catches up.
+const CROWD: &str = "import os, sys, time
 for number in range(int(sys.argv[2])):
+    if number % 1000 == 0:
+        time.sleep(0.1)
     path = f'{sys.argv[1]}/{number}'
     file = os.open(path, os.O_CREAT | os.O_WRONLY)
     assert os.write(file, b'x') == 1

@@ -204,8 +204,24 @@ fn the_calls_are_those_that_strace_counts() {
             let entered = |calls: &mut BTreeMap<String, u64>| calls.remove("io_uring_enter");
             assert!(entered(&mut seen).is_some() && entered(&mut witness).is_some());
         }
+        if row.row.case.method == Method::Cp {
+            witness = without_launching(witness);
+        }
         assert_eq!(seen, witness, "{:?}", row.row.case.method);
     }
+}
+
+/// What strace counts of `cp` without what starts it: looking for it in `PATH`, and a pipe for what it
+/// complains of, which is made, put in its place, read once and closed at three ends.
+fn without_launching(mut calls: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    for name in ["clone", "pipe2", "prctl", "recvfrom", "socketpair", "wait4"] {
+        assert!(calls.remove(name).is_some(), "{name}");
+    }
+    for (name, of_pipe) in [("close", 3), ("dup2", 1), ("read", 1)] {
+        *calls.get_mut(name).unwrap() -= of_pipe;
+    }
+    calls.insert("execve".to_owned(), 1);
+    calls
 }
 
 fn settings(scratch: &Path) -> RunSettings {

@@ -108,10 +108,11 @@ pub(crate) fn show(
     }
 }
 
-/// Adds the tables of experiments alone.
+/// Adds the tables of experiments, and what must be known about their rows.
 pub(super) fn tables(page: &mut Page, result: &LabResult, experiments: &[&Experiment]) {
     let parts = Parts {
         rows: true,
+        notes: true,
         ..Parts::default()
     };
     for experiment in experiments {
