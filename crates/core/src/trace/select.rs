@@ -1,5 +1,7 @@
 //! Which rows of a trace are shown, in which order, and how many of them.
 
+use std::cmp::Ordering;
+
 use glob::Pattern;
 
 use super::together::{FileGroup, Together, together};
@@ -112,13 +114,23 @@ impl Sort {
 
     /// Sorts rows; those that are equal, or have no figure, stay in their order behind the others.
     fn sort<T>(self, rows: &mut [T], name: fn(&T) -> &str, figure: impl Fn(&T) -> Option<f64>) {
-        rows.sort_by(|one, other| match self {
+        rows.sort_by(|one, other| self.order(one, other, name, &figure));
+    }
+
+    fn order<T>(
+        self,
+        one: &T,
+        other: &T,
+        name: fn(&T) -> &str,
+        figure: &impl Fn(&T) -> Option<f64>,
+    ) -> Ordering {
+        match self {
             Self::Name => name(one).cmp(name(other)),
             _ => match (figure(one), figure(other)) {
                 (Some(one), Some(other)) => other.total_cmp(&one),
                 (one, other) => other.is_some().cmp(&one.is_some()),
             },
-        });
+        }
     }
 }
 
@@ -134,16 +146,20 @@ impl Selection {
     }
 
     /// The files that were asked for, drawn together and sorted.
-    pub fn files(&self, run: &TraceResult, by: Together) -> Vec<FileGroup> {
+    pub fn files<'a>(&self, run: &'a TraceResult, by: Together) -> Vec<FileGroup<'a>> {
         let mut groups = together(self.chosen(run), by);
-        let figure = |group: &FileGroup| self.sort.of_file(&group.row);
-        self.sort.sort(&mut groups, |group| &group.name, figure);
+        let figure = |group: &FileGroup<'_>| self.sort.of_file(&group.row);
+        self.sort.sort(&mut groups, |group| group.name, figure);
+        let figure = |call: &FileCall| self.sort.of_call(&call.row);
+        let order = |one: &FileCall, other: &FileCall| {
+            self.sort.order(one, other, |call| &call.row.name, &figure)
+        };
         for group in &mut groups {
-            self.sort.sort(
-                &mut group.row.calls,
-                |call: &FileCall| &call.row.name,
-                |call| self.sort.of_call(&call.row),
-            );
+            // Most are in order, and thousands of rows need not be copied for it.
+            let calls = &group.row.calls;
+            if !calls.is_sorted_by(|one, other| order(one, other).is_le()) {
+                group.row.to_mut().calls.sort_by(order);
+            }
         }
         groups
     }
@@ -252,8 +268,12 @@ mod tests {
     }
 
     fn paths(selection: &Selection) -> Vec<String> {
-        let files = selection.files(&run(), Together::Path);
-        files.into_iter().map(|group| group.name).collect()
+        let run = run();
+        let files = selection.files(&run, Together::Path);
+        files
+            .into_iter()
+            .map(|group| group.name.to_owned())
+            .collect()
     }
 
     fn matching(pattern: &str) -> Selection {
@@ -292,7 +312,8 @@ mod tests {
             call: Some("fsync".to_owned()),
             ..Selection::default()
         };
-        let files = wanted.files(&run(), Together::Path);
+        let everything = run();
+        let files = wanted.files(&everything, Together::Path);
         assert_eq!(files.len(), 1);
         assert_eq!(
             files[0].row.calls.len(),

@@ -1,5 +1,6 @@
 //! Files drawn together to one row: those of one path, one directory or one extension.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -8,14 +9,14 @@ use crate::evidence::Evidence;
 
 /// Files that share a name for what they are.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FileGroup {
+pub struct FileGroup<'a> {
     /// Their path, directory or extension.
-    pub name: String,
+    pub name: &'a str,
     /// Files, each life of an inode number being one.
     pub files: u64,
     /// Sums over them. What only one file can have (its inode, its history) is that of the first.
     /// Percentiles are missing where calls of several files are one.
-    pub row: FileRow,
+    pub row: Cow<'a, FileRow>,
 }
 
 /// By what files are drawn together.
@@ -30,8 +31,11 @@ pub enum Together {
 }
 
 /// Draws files together; groups come in the order of their first file.
-pub fn together<'a>(files: impl IntoIterator<Item = &'a FileRow>, by: Together) -> Vec<FileGroup> {
-    let mut groups: Vec<FileGroup> = Vec::new();
+pub fn together<'a>(
+    files: impl IntoIterator<Item = &'a FileRow>,
+    by: Together,
+) -> Vec<FileGroup<'a>> {
+    let mut groups: Vec<FileGroup<'a>> = Vec::new();
     let mut places: HashMap<(&str, bool), usize> = HashMap::new();
     for file in files {
         let (name, shown) = name(file, by);
@@ -39,15 +43,15 @@ pub fn together<'a>(files: impl IntoIterator<Item = &'a FileRow>, by: Together) 
             Entry::Vacant(place) => {
                 place.insert(groups.len());
                 groups.push(FileGroup {
-                    name: shown.to_owned(),
+                    name: shown,
                     files: 1,
-                    row: file.clone(),
+                    row: Cow::Borrowed(file),
                 });
             }
             Entry::Occupied(place) => {
                 let group = &mut groups[*place.get()];
                 group.files += 1;
-                add(&mut group.row, file);
+                add(group.row.to_mut(), file);
             }
         }
     }
@@ -164,10 +168,10 @@ mod tests {
         row
     }
 
-    fn named(groups: &[FileGroup]) -> Vec<(&str, u64)> {
+    fn named<'a>(groups: &[FileGroup<'a>]) -> Vec<(&'a str, u64)> {
         groups
             .iter()
-            .map(|group| (group.name.as_str(), group.files))
+            .map(|group| (group.name, group.files))
             .collect()
     }
 
@@ -191,7 +195,7 @@ mod tests {
         assert!((row.time_s() - 1.5).abs() < 1e-9);
         // One of them was not seen there.
         assert_eq!(row.evidence.cache.dirtied_bytes, None);
-        assert_eq!(groups[1].row, files[1]);
+        assert_eq!(*groups[1].row, files[1]);
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub(super) fn heading(noun: &str, listed: usize, all: usize) -> String {
 fn of_files(page: &mut Page, view: &View<'_>) -> Option<LeftOut> {
     let files = view.files();
     let files = &files[..view.selection.limit(files.len())];
-    let of_file = |file: &FileGroup| {
+    let of_file = |file: &FileGroup<'_>| {
         let calls = file.row.calls.iter();
         calls
             .filter(|call| view.selection.has_call(&call.row.name))
@@ -90,7 +90,7 @@ fn of_files(page: &mut Page, view: &View<'_>) -> Option<LeftOut> {
     for file in files {
         let own = of_file(file);
         if own > 0 {
-            table.title(row, several(view.path(&file.name).to_owned(), file.files));
+            table.title(row, several(view.path(file.name).to_owned(), file.files));
             row += own;
         }
     }

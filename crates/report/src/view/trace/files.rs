@@ -41,7 +41,7 @@ pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
     } else {
         let shown = stored_first(view, most);
         let names = names(view, &shown, room(page));
-        let rows: Vec<&FileRow> = shown.iter().map(|group| &group.row).collect();
+        let rows: Vec<&FileRow> = shown.iter().map(|group| &*group.row).collect();
         let mut columns = vec![Column::label("files", names)];
         columns.extend(file().columns(&[Group::Above, Group::Below], &rows));
         let left_out = Table::new(0, columns).draw(page);
@@ -58,8 +58,8 @@ fn room(page: &Page) -> usize {
 
 /// The first `most`; where nobody asked for an order, pipes, sockets and terminals, which only wait
 /// for others, where room is left.
-fn stored_first<'v>(view: &'v View<'_>, most: usize) -> Vec<&'v FileGroup> {
-    let (stored, others): (Vec<&FileGroup>, Vec<&FileGroup>) = view
+fn stored_first<'v>(view: &'v View<'_>, most: usize) -> Vec<&'v FileGroup<'v>> {
+    let (stored, others): (Vec<&FileGroup<'_>>, Vec<&FileGroup<'_>>) = view
         .files()
         .iter()
         .partition(|file| file.row.kind.is_stored() || view.selection.sort != Sort::Time);
@@ -67,10 +67,11 @@ fn stored_first<'v>(view: &'v View<'_>, most: usize) -> Vec<&'v FileGroup> {
 }
 
 /// Their paths in at most so many columns, each another one.
-fn names(view: &View<'_>, files: &[&FileGroup], room: usize) -> Vec<String> {
-    let left = |file: &&FileGroup| room.saturating_sub(several(String::new(), file.files).len());
+fn names(view: &View<'_>, files: &[&FileGroup<'_>], room: usize) -> Vec<String> {
+    let left =
+        |file: &&FileGroup<'_>| room.saturating_sub(several(String::new(), file.files).len());
     let rooms: Vec<usize> = files.iter().map(left).collect();
-    let paths: Vec<&str> = files.iter().map(|file| view.path(&file.name)).collect();
+    let paths: Vec<&str> = files.iter().map(|file| view.path(file.name)).collect();
     let short = distinct(&paths, &rooms).into_iter().zip(files);
     short
         .map(|(name, file)| several(name, file.files))
@@ -113,7 +114,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     let every = view.files();
     let files = stored_first(view, view.selection.limit(every.len()));
     page.heading("files", &heading("files", files.len(), every.len()));
-    let rows: Vec<&FileRow> = files.iter().map(|file| &file.row).collect();
+    let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
     let mut columns = vec![paths(view, &files, page.width() / WIDE_SHARE)];
     columns.extend(file().columns(
         &[
@@ -141,19 +142,19 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
 }
 
 /// The second table has the files for which anything happened below the calls.
-fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileGroup>) -> Vec<LeftOut> {
+fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileGroup<'_>>) -> Vec<LeftOut> {
     let room = room(page);
-    let rows: Vec<&FileRow> = files.iter().map(|file| &file.row).collect();
+    let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
     let mut columns = vec![paths(view, &files, room)];
     columns.extend(file().columns(&[Group::Above, Group::AboveInFull], &rows));
     let mut left_out = vec![Table::new(0, columns).draw(page)];
-    let files: Vec<&FileGroup> = files.into_iter().filter(|file| moved(&file.row)).collect();
+    let files: Vec<&FileGroup<'_>> = files.into_iter().filter(|file| moved(&file.row)).collect();
     if !files.is_empty() {
         page.heading(
             "below",
             "below the calls: pages of the cache, bytes of the device",
         );
-        let rows: Vec<&FileRow> = files.iter().map(|file| &file.row).collect();
+        let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
         let mut columns = vec![paths(view, &files, room)];
         columns.extend(file().columns(&[Group::Below, Group::BelowInFull], &rows));
         left_out.push(Table::new(0, columns).draw(page));
@@ -161,7 +162,7 @@ fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileGroup>) -> Vec<LeftO
     left_out
 }
 
-fn paths(view: &View<'_>, files: &[&FileGroup], room: usize) -> Column {
+fn paths(view: &View<'_>, files: &[&FileGroup<'_>], room: usize) -> Column {
     let names = names(view, files, usize::MAX).into_iter().zip(files);
     let paths = names.map(|(path, file)| match &file.row.renamed_to {
         Some(new) => format!("{path} → {}", view.path(new)),

@@ -22,13 +22,13 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
         Together::Path => ("files", "file"),
     };
     let groups = view.selection.files(view.result, by);
-    let shown: Vec<&FileGroup> = groups
+    let shown: Vec<&FileGroup<'_>> = groups
         .iter()
         .take(view.selection.limit(groups.len()))
         .collect();
     page.heading("groups", &heading(noun, shown.len(), groups.len()));
-    let names: Vec<&str> = shown.iter().map(|group| view.path(&group.name)).collect();
-    let rows: Vec<&FileRow> = shown.iter().map(|group| &group.row).collect();
+    let names: Vec<&str> = shown.iter().map(|group| view.path(group.name)).collect();
+    let rows: Vec<&FileRow> = shown.iter().map(|group| &*group.row).collect();
     let mut columns = vec![
         Column::label(
             head,

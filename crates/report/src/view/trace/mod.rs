@@ -121,7 +121,7 @@ fn no_room(page: &mut Page, left_out: Vec<LeftOut>) {
 struct View<'a> {
     result: &'a TraceResult,
     selection: &'a Selection,
-    files: OnceCell<Vec<FileGroup>>,
+    files: OnceCell<Vec<FileGroup<'a>>>,
 }
 
 impl<'a> View<'a> {
@@ -139,7 +139,7 @@ impl<'a> View<'a> {
     }
 
     /// The files that were asked for, those of one path in one row.
-    fn files(&self) -> &[FileGroup] {
+    fn files(&self) -> &[FileGroup<'a>] {
         self.files
             .get_or_init(|| self.selection.files(self.result, Together::Path))
     }
