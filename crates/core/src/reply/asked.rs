@@ -1,5 +1,6 @@
 //! Questions put to every file system of a result.
 
+use super::words::sentence;
 use super::{Elsewhere, Reply, Standing};
 use crate::judge::{HOST, Judged, Missing, TargetRows};
 
@@ -144,15 +145,8 @@ fn unknown(why: &str) -> Said {
     let cause = why.get(..end.unwrap_or(why.len())).unwrap_or(why);
     let rest = rest.filter(|_| why[cause.len()..].starts_with(": "));
     let cause = cause.strip_prefix("the ").unwrap_or(cause);
-    let reason = rest.map_or_else(String::new, |rest| raised(&format!("{rest}.")));
+    let reason = rest.map_or_else(String::new, sentence);
     Said::unclear(&format!("{cause}."), Vec::new()).because(reason)
-}
-
-/// At its beginning.
-fn raised(sentence: &str) -> String {
-    let mut chars = sentence.chars();
-    let first = chars.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(chars).collect()
 }
 
 /// In the middle of a sentence; names of calls and units stay as they are.

@@ -110,7 +110,7 @@ pub(crate) fn judged(found: Finding, holds: &str, refuted: &str) -> Said {
 }
 
 /// With a capital letter, unless it begins with the name of a call.
-fn sentence(words: &str) -> String {
+pub(super) fn sentence(words: &str) -> String {
     let mut chars = words.chars();
     let is_name = words
         .split(' ')

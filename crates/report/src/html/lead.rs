@@ -3,13 +3,14 @@
 
 use iostrata_core::Verdict;
 use iostrata_core::lab::{Experiment, LabResult};
-use iostrata_core::reply::{Reply, Standing};
+use iostrata_core::reply::Reply;
 use iostrata_core::trace::{TraceResult, spent};
 
 use super::markup::Markup;
 use super::outline::Outline;
 use super::time_bar;
 use crate::lab::Whole;
+use crate::view::lab::digest::tone;
 use crate::view::page::Tone;
 use crate::view::trace::headline::summed;
 
@@ -60,12 +61,7 @@ fn asked(reply: Reply) -> Line {
     Line {
         question: reply.question,
         answer: reply.answer,
-        tone: match reply.standing {
-            Standing::Good => Tone::Good,
-            Standing::Bad => Tone::Bad,
-            Standing::Neutral => Tone::Plain,
-            Standing::Unclear => Tone::Quiet,
-        },
+        tone: tone(reply.standing),
         figure: reply.reason,
     }
 }

@@ -170,14 +170,19 @@ fn answered(reply: &Reply, form: Form) -> Answered {
         more,
         others: reply.elsewhere.len(),
         stacked: form == Form::Stack,
-        tone: match reply.standing {
-            Standing::Good => Tone::Good,
-            Standing::Bad => Tone::Bad,
-            Standing::Neutral => Tone::Plain,
-            Standing::Unclear => Tone::Quiet,
-        },
+        tone: tone(reply.standing),
         column: 0,
         rows: reply.rows.clone(),
+    }
+}
+
+/// How an answer is drawn.
+pub(crate) fn tone(standing: Standing) -> Tone {
+    match standing {
+        Standing::Good => Tone::Good,
+        Standing::Bad => Tone::Bad,
+        Standing::Neutral => Tone::Plain,
+        Standing::Unclear => Tone::Quiet,
     }
 }
 
