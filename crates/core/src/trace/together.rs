@@ -1,8 +1,8 @@
 //! Files drawn together to one row: those of one path, one directory or one extension.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Deref;
 
 use super::{FileCall, FileRow, Moved, Synced};
 use crate::evidence::Evidence;
@@ -16,7 +16,33 @@ pub struct FileGroup<'a> {
     pub files: u64,
     /// Sums over them. What only one file can have (its inode, its history) is that of the first.
     /// Percentiles are missing where calls of several files are one.
-    pub row: Cow<'a, FileRow>,
+    pub row: GroupRow<'a>,
+}
+
+/// A row takes nearly 1 KiB, and most groups have one file: those are not copied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupRow<'a> {
+    first: &'a FileRow,
+    own: Option<Box<FileRow>>,
+}
+
+impl<'a> GroupRow<'a> {
+    fn of(first: &'a FileRow) -> Self {
+        Self { first, own: None }
+    }
+
+    /// The row, to be changed; the first change copies it.
+    pub(super) fn to_mut(&mut self) -> &mut FileRow {
+        self.own.get_or_insert_with(|| Box::new(self.first.clone()))
+    }
+}
+
+impl Deref for GroupRow<'_> {
+    type Target = FileRow;
+
+    fn deref(&self) -> &FileRow {
+        self.own.as_deref().unwrap_or(self.first)
+    }
 }
 
 /// By what files are drawn together.
@@ -45,7 +71,7 @@ pub fn together<'a>(
                 groups.push(FileGroup {
                     name: shown,
                     files: 1,
-                    row: Cow::Borrowed(file),
+                    row: GroupRow::of(file),
                 });
             }
             Entry::Occupied(place) => {
