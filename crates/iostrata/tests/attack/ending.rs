@@ -195,12 +195,16 @@ impl Ended {
 /// Whether a process catches a signal or has it wait (`proc_pid_status(5)`).
 fn catches(pid: u32, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let has = |name: &str| {
+    let mask = |name: &str| {
         let mask = status.lines().find_map(|line| line.strip_prefix(name));
         let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-        mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
+        mask.unwrap_or_default()
     };
-    has("SigCgt:") || has("SigBlk:")
+    // The C library blocks all that can be blocked while it starts a thread or a process
+    // (pthread_create, posix_spawn), whether or not the signal is caught afterwards.
+    let of_the_library = !(1 << (Signal::KILL.as_raw() - 1) | 1 << (Signal::STOP.as_raw() - 1));
+    let blocked = Some(mask("SigBlk:")).filter(|blocked| *blocked != of_the_library);
+    (mask("SigCgt:") | blocked.unwrap_or_default()) >> (signal.as_raw() - 1) & 1 == 1
 }
 
 /// The most that any process of iostrata had: of this one and what it has started.
