@@ -2,7 +2,7 @@
 //! of one kind as one.
 
 use super::fold::Kind;
-use crate::view::page::{Block, Level, Page};
+use crate::view::page::{Block, Level, Page, Tone};
 
 /// The part whose many tables become one with a line before each of them.
 const JOINED: &str = "every-call";
@@ -11,7 +11,7 @@ const JOINED: &str = "every-call";
 pub(super) fn arranged(kind: Kind, page: Page) -> Vec<Block> {
     match kind {
         Kind::Trace => findings_first(page.into_blocks()),
-        Kind::Lab => joined(page.into_blocks()),
+        Kind::Lab => place_last(joined(page.into_blocks())),
         Kind::Doctor | Kind::Cache => page.into_blocks(),
     }
 }
@@ -29,35 +29,68 @@ fn anchor(block: &Block) -> Option<&'static str> {
 
 /// A trace: its title, its findings, then the other parts; where it ran comes last.
 fn findings_first(blocks: Vec<Block>) -> Vec<Block> {
-    let mut top = Vec::new();
     let mut findings = Vec::new();
-    let mut rest = Vec::new();
-    let mut place = Vec::new();
-    let mut part = None;
-    let mut is_titled = false;
+    let mut others = Vec::new();
+    let mut is_finding = false;
     for block in blocks {
-        part = anchor(&block).or(part);
-        is_titled |= matches!(block, Block::Title { .. });
-        let to = match (part, &block) {
-            (Some("findings"), _) => &mut findings,
-            (Some(_), _) => &mut rest,
-            (None, Block::Text { .. }) if is_titled => &mut place,
-            (None, _) => &mut top,
-        };
-        to.push(block);
+        if let Some(name) = anchor(&block) {
+            is_finding = name == "findings";
+        }
+        if is_finding {
+            findings.push(block);
+        } else {
+            others.push(block);
+        }
     }
-    top.append(&mut findings);
-    top.append(&mut rest);
-    if !place.is_empty() {
-        top.push(Block::Heading {
-            level: Level::Part,
-            anchor: Some("machine"),
-            text: "where it ran".to_owned(),
-            spoken: false,
-        });
-        top.append(&mut place);
+    let parts = others.iter().position(|block| anchor(block).is_some());
+    let rest = others.split_off(parts.unwrap_or(others.len()));
+    others.append(&mut findings);
+    others.extend(rest);
+    place_last(others)
+}
+
+/// Below each title: where it ran comes after the other parts, warnings stay above them.
+fn place_last(blocks: Vec<Block>) -> Vec<Block> {
+    let mut arranged = Vec::new();
+    let mut place = Vec::new();
+    let mut is_place = false;
+    for block in blocks {
+        if matches!(block, Block::Title { .. }) {
+            end_with(&mut arranged, &mut place);
+            is_place = true;
+        } else if anchor(&block).is_some() {
+            is_place = false;
+        }
+        match &block {
+            Block::Entry(_) => {}
+            Block::Text { tone, .. } if *tone != Tone::Warning => {}
+            _ => {
+                arranged.push(block);
+                continue;
+            }
+        }
+        if is_place {
+            place.push(block);
+        } else {
+            arranged.push(block);
+        }
     }
-    top
+    end_with(&mut arranged, &mut place);
+    arranged
+}
+
+/// Adds the part of where it ran.
+fn end_with(arranged: &mut Vec<Block>, place: &mut Vec<Block>) {
+    if place.is_empty() {
+        return;
+    }
+    arranged.push(Block::Heading {
+        level: Level::Part,
+        anchor: Some("machine"),
+        text: "where it ran".to_owned(),
+        spoken: false,
+    });
+    arranged.append(place);
 }
 
 /// Tables of [`JOINED`] with the same heads as one; the line before each becomes a title in it.
@@ -101,7 +134,7 @@ fn joined(blocks: Vec<Block>) -> Vec<Block> {
 fn plain(text: String) -> Block {
     Block::Text {
         indent: 0,
-        tone: crate::view::page::Tone::Quiet,
+        tone: Tone::Quiet,
         text,
     }
 }

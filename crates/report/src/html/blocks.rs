@@ -1,15 +1,15 @@
 //! The blocks of a page as elements.
 
-use std::collections::BTreeSet;
-
 use super::ahead::{entries, has_table, linked};
 use super::charts::{Chart, Place};
 use super::figure;
 use super::fold::{Fold, Kind};
+use super::lead::{self, Lead};
 use super::markup::Markup;
 use super::outline::{HEADINGS, Outline};
+use super::scope::Scope;
 use super::table::{self, Names, Room};
-use crate::format::{self, beginning, counted, row_runs};
+use crate::format::{beginning, counted};
 use crate::view::page::{Block, Entry, Level, SEPARATOR, Tone};
 use crate::view::table::Table;
 
@@ -29,7 +29,7 @@ pub(super) struct Drawing<'a> {
     /// Of a lab result each title is an experiment, which charts may name.
     pub(super) kind: Kind,
     /// What stands below the first title and its facts.
-    pub(super) lead: Option<Markup>,
+    pub(super) lead: Option<Lead<'a>>,
     /// Whether each title is closed at first, with what stands below it.
     pub(super) is_folded: bool,
     /// Of its titles, in [`HEADINGS`].
@@ -38,12 +38,12 @@ pub(super) struct Drawing<'a> {
     pub(super) room: Room,
 }
 
-/// Adds a result. Returns the names of its titles.
+/// Adds a result. Returns what stands below each of its titles.
 pub(super) fn draw(
     markup: &mut Markup,
     outline: &mut Outline,
     drawing: &Drawing<'_>,
-) -> Vec<String> {
+) -> Vec<Scope> {
     let is_title = |block: &Block| matches!(block, Block::Title { .. });
     let title = drawing.blocks.iter().position(is_title);
     let mut body = Body {
@@ -51,8 +51,7 @@ pub(super) fn draw(
         outline,
         drawing,
         titles: Vec::new(),
-        scope: String::new(),
-        linked: BTreeSet::new(),
+        scope: Scope::default(),
         part: Part::default(),
         list: List::None,
         undrawn: drawing.charts.iter().collect(),
@@ -111,12 +110,10 @@ struct Body<'a> {
     markup: &'a mut Markup,
     outline: &'a mut Outline,
     drawing: &'a Drawing<'a>,
-    /// Names of those drawn so far.
-    titles: Vec<String>,
-    /// Begins the names of what stands below the last title.
-    scope: String,
-    /// Rows below it that can be linked to.
-    linked: BTreeSet<usize>,
+    /// What stands below each title drawn so far.
+    titles: Vec<Scope>,
+    /// And below the last one.
+    scope: Scope,
     part: Part,
     list: List,
     undrawn: Vec<&'a Chart>,
@@ -158,13 +155,15 @@ impl Body<'_> {
     fn title(&mut self, anchor: &'static str, name: &str, facts: &[String], after: &[Block]) {
         self.end_part();
         self.end_title();
-        self.scope = self.outline.name(anchor);
+        self.scope = Scope {
+            name: self.outline.name(anchor),
+            linked: linked(after, self.drawing.room),
+        };
         self.titles.push(self.scope.clone());
-        self.linked = linked(after, self.drawing.room);
         let level = self.drawing.level;
         let heading = beginning(name, LONGEST_TITLE);
-        self.outline.add(level, &self.scope, &heading);
-        let scope = self.scope.clone();
+        self.outline.add(level, &self.scope.name, &heading);
+        let scope = self.scope.name.clone();
         let facts = facts.join(SEPARATOR);
         self.title_fold().open(self.markup, "experiment", |markup| {
             let attributes = [("id", scope.as_str()), ("class", anchor)];
@@ -177,7 +176,13 @@ impl Body<'_> {
         if self.titles.len() == 1
             && let Some(lead) = &self.drawing.lead
         {
-            self.markup.append(lead);
+            match lead {
+                Lead::Trace(lead) => self.markup.append(lead),
+                Lead::Experiment(result) => {
+                    let lead = lead::of_lab(result, std::slice::from_ref(&self.scope));
+                    self.markup.append(&lead);
+                }
+            }
         }
         if heading.ends_with('…') {
             let whole = beginning(name, LONGEST_NAME);
@@ -205,7 +210,7 @@ impl Body<'_> {
 
     fn part(&mut self, anchor: &'static str, text: &str, after: &[Block]) {
         self.end_part();
-        let id = self.outline.name(&format!("{}-{anchor}", self.scope));
+        let id = self.outline.name(&format!("{}-{anchor}", self.scope.name));
         let level = self.drawing.level + 1;
         self.outline.add(level, &id, text);
         let fold = Fold::of(self.drawing.kind, anchor);
@@ -235,7 +240,9 @@ impl Body<'_> {
 
     fn charts(&mut self, charts: Vec<&Chart>, table: Option<&str>) {
         for chart in charts {
-            let name = self.outline.name(&format!("{}-{}", self.scope, chart.id));
+            let name = self
+                .outline
+                .name(&format!("{}-{}", self.scope.name, chart.id));
             figure::draw(self.markup, self.outline, &name, (chart, table));
         }
     }
@@ -331,39 +338,8 @@ impl Body<'_> {
             self.markup.open("p", &[]);
         }
         self.markup.prose(text);
-        if !rows.is_empty() {
-            self.markup.text(" [");
-            self.rows(rows);
-            self.markup.text("]");
-        }
+        self.scope.cite(self.markup, rows);
         self.markup.close("p");
-    }
-
-    /// `rows 1–3, 7`, with links to those that the page has. The script marks all that the
-    /// links of one list name.
-    fn rows(&mut self, rows: &[usize]) {
-        self.markup
-            .text(if rows.len() == 1 { "row " } else { "rows " });
-        self.markup.open("span", &[("class", "rows")]);
-        for (position, (first, last)) in row_runs(rows).into_iter().enumerate() {
-            if position > 0 {
-                self.markup.text(", ");
-            }
-            let text = format::run(first, last);
-            if self.linked.contains(&first) {
-                let link = format!("#{}{first}", self.rows_of_scope());
-                let (first, last) = (first.to_string(), last.to_string());
-                let attributes = [
-                    ("href", link.as_str()),
-                    ("data-first", &first),
-                    ("data-last", &last),
-                ];
-                self.markup.element("a", &attributes, &text);
-            } else {
-                self.markup.text(&text);
-            }
-        }
-        self.markup.close("span");
     }
 
     fn bullet(&mut self, text: &str) {
@@ -415,7 +391,7 @@ impl Body<'_> {
         } else {
             &table.name
         };
-        let rows = self.rows_of_scope();
+        let rows = self.scope.row_prefix();
         let names = Names {
             id: &id,
             rows: &rows,
@@ -427,10 +403,6 @@ impl Body<'_> {
     /// Of the first table of the part.
     fn table_id(&self) -> String {
         format!("{}-table", self.part.id)
-    }
-
-    fn rows_of_scope(&self) -> String {
-        format!("{}-row-", self.scope)
     }
 
     fn is_full(&self) -> bool {

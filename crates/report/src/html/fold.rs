@@ -28,7 +28,7 @@ impl Fold {
     /// Of the part with an anchor.
     pub(super) fn of(kind: Kind, anchor: &str) -> Self {
         match (kind, anchor) {
-            (Kind::Lab, "answers") | (Kind::Trace, "findings") | (Kind::Doctor, _) => Self::Open,
+            (Kind::Trace, "findings") | (Kind::Doctor, _) => Self::Open,
             (Kind::Cache, "files") => Self::Opened,
             (Kind::Trace, "bytes" | "files" | "calls" | "missing")
             | (Kind::Lab, "caveats" | "notes")

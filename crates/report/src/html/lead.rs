@@ -3,16 +3,25 @@
 
 use iostrata_core::Verdict;
 use iostrata_core::lab::{Experiment, LabResult};
-use iostrata_core::reply::Reply;
+use iostrata_core::reply::{Reply, overview};
 use iostrata_core::trace::{TraceResult, spent};
 
 use super::markup::Markup;
 use super::outline::Outline;
+use super::scope::Scope;
 use super::time_bar;
 use crate::lab::Whole;
-use crate::view::lab::digest::tone;
+use crate::view::lab::digest::{caution, elsewhere, tone};
 use crate::view::page::Tone;
 use crate::view::trace::headline::summed;
+
+/// What stands below the only title of a result.
+pub(super) enum Lead<'a> {
+    /// Of a trace.
+    Trace(Markup),
+    /// The answers of an experiment, which cite rows of its part of the page.
+    Experiment(&'a LabResult),
+}
 
 /// What stands between the title of a trace and its findings.
 pub(super) fn of_trace(outline: &mut Outline, result: &TraceResult) -> Markup {
@@ -35,6 +44,10 @@ struct Line {
     tone: Tone,
     /// Why it is so, in a few words.
     figure: String,
+    /// What other file systems say.
+    elsewhere: Vec<String>,
+    /// Rows that decided.
+    rows: Vec<usize>,
 }
 
 /// Every question of an experiment; of several machines, every claim, which says its machine.
@@ -53,16 +66,20 @@ fn lines(experiment: &Experiment, is_merged: bool) -> Vec<Line> {
                 Verdict::Inconclusive => Tone::Quiet,
             },
             figure: first_clause(&answer.because).to_owned(),
+            elsewhere: Vec::new(),
+            rows: answer.rows.clone(),
         })
         .collect()
 }
 
 fn asked(reply: Reply) -> Line {
     Line {
+        elsewhere: elsewhere(&reply).collect(),
         question: reply.question,
         answer: reply.answer,
         tone: tone(reply.standing),
         figure: reply.reason,
+        rows: reply.rows,
     }
 }
 
@@ -71,36 +88,25 @@ fn first_clause(text: &str) -> &str {
     text.split("; ").next().unwrap_or(text)
 }
 
-/// The questions and answers of all experiments. `names` are the names of their parts of the
-/// page, in the same order.
-pub(super) fn of_lab(result: &LabResult, names: &[String]) -> Markup {
+/// The questions and answers of all experiments, below what would make a reader distrust them.
+/// `scopes` are their parts of the page, in the same order.
+pub(super) fn of_lab(result: &LabResult, scopes: &[Scope]) -> Markup {
     let mut markup = Markup::default();
-    markup.open("div", &[("class", "digest")]);
-    for (experiment, name) in result.experiments.iter().zip(names) {
-        let whole = Whole::of(experiment);
+    if let Some(caution) = caution(&overview(result), result.environment.backend) {
+        markup.element("p", &[("class", "warning")], &caution);
+        markup.line();
+    }
+    let is_only = scopes.len() == 1;
+    let class = if is_only { "digest only" } else { "digest" };
+    markup.open("div", &[("class", class)]);
+    for (experiment, scope) in result.experiments.iter().zip(scopes) {
         markup.open("section", &[]);
-        markup.open("p", &[("class", "of")]);
-        let link = format!("#{name}");
-        markup.element("a", &[("href", &link)], whole.name);
-        markup.text(" ");
-        markup.element("span", &[], whole.question);
-        markup.close("p");
+        if !is_only {
+            heading(&mut markup, &Whole::of(experiment), &scope.name);
+        }
         markup.open("ul", &[]);
         for line in lines(experiment, !result.parts.is_empty()) {
-            let class = match line.tone {
-                Tone::Good => "good",
-                Tone::Bad => "bad",
-                Tone::Plain => "fact",
-                _ => "unclear",
-            };
-            markup.open("li", &[]);
-            markup.element("span", &[("class", "question")], &line.question);
-            markup.text(" ");
-            markup.element("strong", &[("class", class)], &line.answer);
-            markup.text(" ");
-            markup.element("span", &[("class", "figure")], &line.figure);
-            markup.close("li");
-            markup.line();
+            item(&mut markup, scope, &line);
         }
         markup.close("ul");
         markup.close("section");
@@ -109,6 +115,39 @@ pub(super) fn of_lab(result: &LabResult, names: &[String]) -> Markup {
     markup.close("div");
     markup.line();
     markup
+}
+
+fn heading(markup: &mut Markup, whole: &Whole<'_>, name: &str) {
+    markup.open("p", &[("class", "of")]);
+    let link = format!("#{name}");
+    markup.element("a", &[("href", &link)], whole.name);
+    markup.text(" ");
+    markup.element("span", &[], whole.question);
+    markup.close("p");
+}
+
+fn item(markup: &mut Markup, scope: &Scope, line: &Line) {
+    let class = match line.tone {
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+        Tone::Plain => "fact",
+        _ => "unclear",
+    };
+    markup.open("li", &[]);
+    markup.element("span", &[("class", "question")], &line.question);
+    markup.text(" ");
+    markup.element("strong", &[("class", class)], &line.answer);
+    markup.text(" ");
+    markup.open("span", &[("class", "figure")]);
+    markup.text(&line.figure);
+    scope.cite(markup, &line.rows);
+    markup.close("span");
+    for more in &line.elsewhere {
+        markup.text(" ");
+        markup.element("span", &[("class", "figure")], more);
+    }
+    markup.close("li");
+    markup.line();
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod fold;
 mod lead;
 mod markup;
 mod outline;
+mod scope;
 mod table;
 mod time_bar;
 
@@ -22,6 +23,7 @@ use iostrata_core::trace::TraceResult;
 use self::blocks::Drawing;
 use self::document::Document;
 use self::fold::{Fold, Kind};
+use self::lead::Lead;
 use self::markup::Markup;
 use self::outline::Outline;
 use self::table::Room;
@@ -156,7 +158,8 @@ fn draw(
         charts: &charts,
         kind: made.result.kind(),
         lead: match made.result {
-            Drawn::Trace(result) => Some(lead::of_trace(outline, result)),
+            Drawn::Trace(result) => Some(Lead::Trace(lead::of_trace(outline, result))),
+            Drawn::Lab(result) if !is_folded => Some(Lead::Experiment(result)),
             _ => None,
         },
         is_folded,
@@ -164,11 +167,11 @@ fn draw(
         room: room(results),
     };
     let mut whole = Markup::default();
-    let names = blocks::draw(&mut whole, outline, &drawing);
+    let scopes = blocks::draw(&mut whole, outline, &drawing);
     if let Drawn::Lab(result) = made.result
         && is_folded
     {
-        body.append(&lead::of_lab(result, &names));
+        body.append(&lead::of_lab(result, &scopes));
     }
     body.append(&whole);
     !charts.is_empty()

@@ -1,3 +1,5 @@
+use iostrata_core::lab::Experiment;
+
 use super::*;
 use crate::view::trace::fixture::{empty, full, many};
 
@@ -100,4 +102,29 @@ fn rows_that_answers_cite_can_be_followed() {
     let cited = page.matches("<a href=\"#buffering-row-").count();
     assert!(cited > 0, "{page}");
     assert!(page.contains("<tr id=\"buffering-row-1\">"));
+}
+
+#[test]
+fn a_page_of_one_experiment_begins_with_its_answers() {
+    let saved = include_str!("../../../../docs/results/quick.json");
+    let mut result: LabResult = serde_json::from_str(saved).unwrap();
+    let is_sync = |one: &Experiment| one.shared().id == "sync";
+    result.experiments.retain(is_sync);
+    let page = page(&[Titled {
+        name: None,
+        result: Drawn::Lab(&result),
+    }]);
+    let (first, rest) = page.split_once("<details").unwrap();
+    let mut elsewhere = 0;
+    for reply in result.experiments[0].replies() {
+        assert!(first.contains(&reply.question), "{}", reply.question);
+        for other in &reply.elsewhere {
+            elsewhere += 1;
+            assert!(first.contains(&format!("On {}: ", other.target)));
+        }
+    }
+    assert!(elsewhere > 0);
+    assert!(first.contains("Caution: virtual machine"));
+    let machine = format!("kernel {}", result.environment.kernel);
+    assert!(!first.contains(&machine) && rest.contains(&machine));
 }

@@ -12,7 +12,7 @@ pub(super) fn draw(page: &mut Page, answers: &[Answer]) {
     if answers.is_empty() {
         return;
     }
-    page.part("answers", "answers");
+    page.part("answers", "claims tested");
     page.blank();
     for answer in answers {
         let verdict = format!("  {}", answer.verdict.as_str());

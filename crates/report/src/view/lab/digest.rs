@@ -157,8 +157,7 @@ enum Form {
 }
 
 fn answered(reply: &Reply, form: Form) -> Answered {
-    let others = reply.elsewhere.iter();
-    let others = others.map(|other| format!("On {}: {}", other.target, other.answer));
+    let others = elsewhere(reply);
     let reason = (!reply.reason.is_empty()).then(|| reply.reason.clone());
     let more = match form {
         Form::Line => others.chain(reason).collect(),
@@ -174,6 +173,12 @@ fn answered(reply: &Reply, form: Form) -> Answered {
         column: 0,
         rows: reply.rows.clone(),
     }
+}
+
+/// What other file systems say.
+pub(crate) fn elsewhere(reply: &Reply) -> impl Iterator<Item = String> {
+    let others = reply.elsewhere.iter();
+    others.map(|other| format!("On {}: {}", other.target, other.answer))
 }
 
 /// How an answer is drawn.
@@ -250,8 +255,7 @@ fn heading(
             format!("Medians of {runs}; 3x [2-4]: ratio over all pairs of runs, 95 % interval.");
         lines.push(text);
     }
-    let doubts = doubts(seen, environment.backend);
-    let caution = (!doubts.is_empty()).then(|| format!("Caution: {}", doubts.join("; ")));
+    let caution = caution(seen, environment.backend);
     let all = [&asked].into_iter().chain(&lines).chain(&caution);
     let used = all
         .map(|text| textwrap::wrap(text, page.width()).len())
@@ -286,6 +290,12 @@ fn place(experiments: &[&Experiment], environment: &Environment) -> String {
         words.push(format!("test file systems: {}", names.join(", ")));
     }
     words.join(SEPARATOR)
+}
+
+/// One line with everything that makes figures doubtful.
+pub(crate) fn caution(seen: &Overview, backend: Backend) -> Option<String> {
+    let doubts = doubts(seen, backend);
+    (!doubts.is_empty()).then(|| format!("Caution: {}", doubts.join("; ")))
 }
 
 /// What makes figures doubtful, the worst first.
