@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats;
+use crate::stats::{self, Spread};
 
 /// What one run of a case took.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,11 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// What `low_s` and `high_s` are.
+    pub fn spread(&self) -> Spread {
+        Spread::of(self.samples_s.len())
+    }
+
     /// Summarises runs; `None` when there is none.
     pub fn from_samples(samples: &[Sample]) -> Option<Self> {
         let real: Vec<f64> = samples.iter().map(|s| s.real_s).collect();

@@ -23,6 +23,35 @@ pub struct Interval {
     pub high: f64,
 }
 
+/// What the two ends beside a median are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Spread {
+    /// The least and the most: five samples or fewer do not give a 95 % interval.
+    Range,
+    /// A 95 % bootstrap interval.
+    Interval,
+}
+
+impl Spread {
+    /// Of the ends that [`median_interval`] gives for so many samples.
+    pub fn of(samples: usize) -> Self {
+        // The interval is at 93.75 % where it has become the range of five.
+        if samples <= 5 {
+            Self::Range
+        } else {
+            Self::Interval
+        }
+    }
+
+    /// What stands before the ends, or above them: `range`, `95 %`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Range => "range",
+            Self::Interval => "95 %",
+        }
+    }
+}
+
 /// Median; `None` for no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -54,6 +83,19 @@ pub fn pseudomedian(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn five_samples_have_a_range_and_six_an_interval() {
+        assert_eq!(
+            [1, 5, 6].map(Spread::of).map(Spread::as_str),
+            ["range", "range", "95 %"]
+        );
+        let interval = |values: &[f64]| median_interval(values).unwrap();
+        let five = interval(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!((five.low, five.high), (1.0, 5.0));
+        let six = interval(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert!(six.low > 1.0 && six.high < 6.0, "{six:?}");
+    }
 
     #[test]
     fn median_of_odd_even_and_none() {

@@ -194,6 +194,9 @@ fn percentiles<'a>() -> Fields<'a, &'a Percentiles> {
         .count("count", |latency| latency.count)
 }
 
+/// Head of spreads; a table has what they are in its rows.
+pub(crate) const SPREAD: &str = "spread";
+
 pub(crate) fn sync<'a>() -> Fields<'a, &'a SyncRow> {
     use Quantity::Figure;
     Fields::<&'a SyncRow>::new()
@@ -201,7 +204,7 @@ pub(crate) fn sync<'a>() -> Fields<'a, &'a SyncRow> {
         .real("syncs_per_s", |row| row.syncs_per_s)
         .shown(Group::Times, "syncs/s", Figure)
         .shown(Group::Compared, "syncs/s", Figure)
-        .words(Group::Times, "95 %", |row| rates(row))
+        .words(Group::Times, SPREAD, |row| rates(row))
         .rank(1)
         .real("syncs_low_per_s", |row| Some(row.syncs_per_s_interval?.0))
         .real("syncs_high_per_s", |row| Some(row.syncs_per_s_interval?.1))

@@ -5,7 +5,9 @@ use crate::answer::Verdict;
 use crate::bytes;
 use crate::judge::figures::{duration, number, rate};
 use crate::judge::{Finding, Missing};
+use crate::stats::Spread;
 use crate::sync::Call;
+use crate::timing::Timing;
 
 /// The rate that the article's author could not check.
 const DOUBTED_PER_S: f64 = 10_000.0;
@@ -19,8 +21,10 @@ const NOT_FLUSHED: f64 = 0.5;
 pub(super) fn ten_thousand(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let (fastest, (low, high)) = fastest(target)?;
     let case = fastest.case();
+    let timing = fastest.row.row.timing.as_ref();
+    let spread = timing.map_or(Spread::Range, Timing::spread).as_str();
     let measured = format!(
-        "{} {} of {}: {} syncs/s (95 %: {}–{})",
+        "{} {} of {}: {} syncs/s ({spread}: {}–{})",
         case.call.as_str(),
         case.write.as_str(),
         fastest.size(),

@@ -37,12 +37,12 @@ fn fields<'a>() -> Fields<'a, Facts<'a>> {
         .real("", |row| Some(row.timing?.low_s))
         .metric(
             "lab_low_seconds",
-            "Lower end of the 95 % interval of the median",
+            "Lower end of the 95 % interval of the median; the least of five runs or fewer",
         )
         .real("", |row| Some(row.timing?.high_s))
         .metric(
             "lab_high_seconds",
-            "Upper end of the 95 % interval of the median",
+            "Upper end of the 95 % interval of the median; the most of five runs or fewer",
         )
         .count("", |row| Some(row.timing?.samples_s.len() as u64))
         .metric("lab_runs", "Runs that were timed")

@@ -23,9 +23,10 @@ fn point<C>(number: usize, series: usize, name: &str, row: &Row<C>) -> Option<Po
     let timing = row.timing.as_ref()?;
     let (value, interval) = (timing.median_s, (timing.low_s, timing.high_s));
     let words = format!(
-        "row {number} · {name} on {}: {} (95 %: {}–{})",
+        "row {number} · {name} on {}: {} ({}: {}–{})",
         row.target,
         duration(value),
+        timing.spread().as_str(),
         duration(interval.0),
         duration(interval.1)
     );
@@ -45,7 +46,7 @@ fn numbered<R>(rows: &[R]) -> impl Iterator<Item = (usize, &R)> {
 
 fn times(series: Vec<&'static str>, entries: Vec<Entry>) -> Intervals {
     Intervals {
-        axis: "median time, with its 95 % interval".to_owned(),
+        axis: "median time, with its spread".to_owned(),
         unit: Unit::Time,
         series,
         groups: grouped(entries),
@@ -162,9 +163,10 @@ pub(super) fn sync_rates(result: &SyncResult) -> Intervals {
         let (value, interval) = (row.syncs_per_s?, row.syncs_per_s_interval?);
         let label = sync_name(row);
         let words = format!(
-            "row {row_number} · {label} on {}: {} syncs/s (95 %: {}–{})",
+            "row {row_number} · {label} on {}: {} syncs/s ({}: {}–{})",
             row.row.target,
             number(value),
+            row.row.timing.as_ref()?.spread().as_str(),
             number(interval.0),
             number(interval.1)
         );
@@ -183,7 +185,7 @@ pub(super) fn sync_rates(result: &SyncResult) -> Intervals {
     };
     let entries = numbered(&result.rows).filter_map(entry).collect();
     Intervals {
-        axis: "syncs per second, with its 95 % interval".to_owned(),
+        axis: "syncs per second, with its spread".to_owned(),
         unit: Unit::Number,
         ..times(vec!["median"], entries)
     }

@@ -103,7 +103,10 @@ fn of_experiment(position: usize, experiment: &Experiment) -> Vec<Chart> {
     let times = |id: &str, title: &str, drawing: intervals::Intervals| {
         let ends = drawing.ends().map(|ends| format!(" {ends}"));
         let ends = ends.unwrap_or_default();
-        let summary = format!("Medians with their 95 % intervals, on a logarithmic axis.{ends}");
+        let summary = format!(
+            "Medians with the range of five runs or fewer, and with the 95 % interval of more, on a \
+             logarithmic axis.{ends}"
+        );
         let draw = |class: &str, width| drawing.draw(class, width);
         Chart::new(id, place("rows"), (title, summary), draw)
     };

@@ -60,7 +60,7 @@ fn copies_stand_beside_their_limits() {
     assert_eq!(line.points[0].interval, (0.006_994_39, 0.023_276_806));
     assert_eq!(
         line.points[0].words,
-        "row 15 · direct 1 MiB on host: 16.0 ms (95 %: 6.99 ms–23.3 ms)"
+        "row 15 · direct 1 MiB on host: 16.0 ms (range: 6.99 ms–23.3 ms)"
     );
     let limit = line.limit.as_ref().unwrap();
     assert!((limit.value - 0.005_820_556).abs() < 1e-12);
@@ -112,8 +112,8 @@ fn rates_latencies_and_seconds_of_syncs() {
     );
     assert_eq!(
         rates.ends().unwrap(),
-        "Least: row 2 · fdatasync append 1 KiB on ext4: 91.1 syncs/s (95 %: 78.2–470). \
-         Most: row 1 · fsync append 1 KiB on ext4: 145 syncs/s (95 %: 67.8–306)."
+        "Least: row 2 · fdatasync append 1 KiB on ext4: 91.1 syncs/s (range: 78.2–470). \
+         Most: row 1 · fsync append 1 KiB on ext4: 145 syncs/s (range: 67.8–306)."
     );
     let latencies = lab::sync_latencies(&result);
     let counts = latencies.lanes.iter();

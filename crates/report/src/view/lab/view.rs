@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iostrata_core::lab::target_of;
+use iostrata_core::stats::Spread;
 use iostrata_core::timing::Timing;
 
 use super::Extent;
+use crate::fields::lab::SPREAD;
 use crate::fields::{Fields, Group};
 use crate::lab::{Facts, Named, Whole};
 use crate::view::cell::Cell;
@@ -16,11 +18,8 @@ use crate::view::table::{Column, LeftOut, Table};
 /// Name of the target that is the measured directory's own file system.
 pub(super) const HOST: &str = "host";
 
-/// Head of the column of intervals.
-const INTERVAL: &str = "95 %";
-
-/// Runs up to which the interval is their range (`iostrata_core::stats::median_interval`).
-const FEW_RUNS: usize = 5;
+/// Head of the column of spreads where some rows have intervals and others ranges.
+const MIXED: &str = "95 % or range";
 
 /// A row with its number and what all rows have.
 pub(super) struct Numbered<'a, R> {
@@ -179,10 +178,17 @@ impl<'a, R: Named> View<'a, R> {
 
     /// Some groups of the fields' columns, one after the other.
     pub(super) fn columns(&self, groups: &[Group], rows: &[Numbered<'a, R>]) -> Vec<Column> {
+        let timings = rows.iter().map(Numbered::timing);
         let rows: Vec<&R> = rows.iter().map(|row| row.row).collect();
         let columns = groups.iter();
         let columns = columns.flat_map(|group| self.fields.columns(&[*group], &rows));
-        columns.collect()
+        let mut columns: Vec<Column> = columns.collect();
+        for column in &mut columns {
+            if column.head == SPREAD {
+                column.head = spread_head(timings.clone());
+            }
+        }
+        columns
     }
 
     /// A table: rows by number and name, columns of their own, and what the fields show.
@@ -218,17 +224,37 @@ impl<'a, R: Named> View<'a, R> {
         self.draw(page, place, table);
     }
 
-    /// Whether intervals of few runs were drawn, which are their range.
+    /// Whether ranges were drawn.
     pub(super) fn has_ranges(&self) -> bool {
-        let drawn = !self.unshown.no_room.iter().any(|head| head == INTERVAL);
-        let few = |timing: &Timing| timing.samples_s.len() <= FEW_RUNS;
-        drawn && self.shown().iter().any(|row| row.timing().is_some_and(few))
+        let heads = [Spread::Range.as_str(), MIXED];
+        let drawn = !self
+            .unshown
+            .no_room
+            .iter()
+            .any(|head| heads.contains(&head.as_str()));
+        let is_range = |timing: &Timing| timing.spread() == Spread::Range;
+        drawn
+            && self
+                .shown()
+                .iter()
+                .any(|row| row.timing().is_some_and(is_range))
     }
 }
 
-/// Says what an interval of few runs is.
-pub(super) const RANGES: &str = "95 %: bootstrap interval of the median; with five runs or fewer \
-    it is the range of the runs, and holds the median less often than that";
+/// Says what a range is.
+pub(super) const RANGES: &str = "range: least to most of five runs or fewer, which contains the \
+    true median less often than a 95 % interval";
+
+/// What stands above the spreads of so many timings.
+pub(super) fn spread_head<'t>(timings: impl Iterator<Item = Option<&'t Timing>>) -> String {
+    let spreads: BTreeSet<Spread> = timings.flatten().map(Timing::spread).collect();
+    let head = match (spreads.first(), spreads.last()) {
+        (Some(one), Some(other)) if one != other => MIXED,
+        (Some(all), _) => all.as_str(),
+        (None, _) => Spread::Interval.as_str(),
+    };
+    head.to_owned()
+}
 
 /// Puts the rows of one case on one target together, those of each machine in their order.
 fn beside_each_other<R>(rows: &mut [Numbered<'_, R>]) {
@@ -288,7 +314,8 @@ pub(super) fn medians<'t>(
     let medians = timings
         .clone()
         .map(|timing| Cell::seen(timing, |timing| text(timing.median_s)));
-    let intervals = timings.map(|timing| match timing {
+    let head_of_spreads = spread_head(timings.clone());
+    let spreads = timings.map(|timing| match timing {
         // One run has no spread.
         Some(timing) if timing.samples_s.len() < 2 => Cell::NotApplicable,
         timing => Cell::seen(timing, |timing| {
@@ -297,7 +324,7 @@ pub(super) fn medians<'t>(
     });
     [
         Column::number(head, medians),
-        Column::text(INTERVAL, intervals).rank(1),
+        Column::text(&head_of_spreads, spreads).rank(1),
     ]
 }
 

@@ -6,7 +6,7 @@ use iostrata_core::lab::target_of;
 
 use crate::format::{milliseconds, number};
 use crate::view::cell::Cell;
-use crate::view::lab::view::machines;
+use crate::view::lab::view::{machines, spread_head};
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -18,7 +18,8 @@ pub(super) fn draw(page: &mut Page, result: &CopyResult) {
     page.heading("limits", "limits, measured between the copies");
     let each = || yardsticks.iter();
     let sized = |one: &Yardstick| (one.size_bytes > 0).then_some(one.size_bytes);
-    let intervals = each().map(|one| {
+    let head = spread_head(each().map(|one| Some(&one.timing)));
+    let spreads = each().map(|one| {
         let (low_s, high_s) = (one.timing.low_s, one.timing.high_s);
         format!("{}–{}", milliseconds(low_s), milliseconds(high_s))
     });
@@ -37,7 +38,7 @@ pub(super) fn draw(page: &mut Page, result: &CopyResult) {
             "real ms",
             each().map(|one| milliseconds(one.timing.median_s)),
         ),
-        Column::text("95 %", intervals),
+        Column::text(&head, spreads),
         Column::number("MiB/s", rates),
     ];
     if let Some(machines) = machines(each().map(|one| one.machine.as_deref())) {

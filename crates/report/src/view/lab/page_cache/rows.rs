@@ -8,7 +8,7 @@ use super::{Numbered, View};
 use crate::fields::Group;
 use crate::format::microseconds;
 use crate::lab::Named;
-use crate::view::lab::view::{distinct, medians};
+use crate::view::lab::view::{RANGES, distinct, medians};
 use crate::view::page::{Page, Tone};
 use crate::view::table::Column;
 
@@ -36,11 +36,11 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>, targets: &[&str]) {
             view.draw_below(page, &format!("the times of {target}"), spent);
         }
         latencies(page, view, &of_target);
-        legend(page);
+        legend(page, view);
     }
 }
 
-fn legend(page: &mut Page) {
+fn legend(page: &mut Page, view: &View<'_>) {
     page.blank();
     let text = "cached %: pages of the file in the cache before and after (cachestat); device: requests \
                 that read, and their bytes; waited, ahead: pages that a read waited for, and \
@@ -48,6 +48,9 @@ fn legend(page: &mut Page) {
                 copied in memory, and the row's minor faults at what one costs on a new buffer \
                 of this size; blocked and on CPU are of the observed run";
     page.styled(0, text, Tone::Quiet);
+    if view.has_ranges() {
+        page.styled(0, RANGES, Tone::Quiet);
+    }
 }
 
 fn latencies<'a>(page: &mut Page, view: &mut View<'a>, rows: &[Numbered<'a>]) {

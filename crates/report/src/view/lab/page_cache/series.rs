@@ -5,6 +5,7 @@ use iostrata_core::page_cache::SeriesRead;
 use super::{Numbered, View};
 use crate::format::{mebibytes, microseconds};
 use crate::view::cell::Cell;
+use crate::view::lab::view::spread_head;
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -24,7 +25,8 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     let asked = |row: &Numbered<'_>| format!("{} {}", row.row.row.case.state.as_str(), row.title());
     let each = || reads.iter().map(|(_, read)| read);
     let medians = each().map(|read| microseconds(read.timing.median_s));
-    let intervals = each().map(|read| {
+    let head = spread_head(each().map(|read| Some(&read.timing)));
+    let spreads = each().map(|read| {
         let (low_s, high_s) = (read.timing.low_s, read.timing.high_s);
         format!("{}–{}", microseconds(low_s), microseconds(high_s))
     });
@@ -36,7 +38,7 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
         Column::label("state, size", reads.iter().map(|(row, _)| asked(row))).once(),
         Column::label("read", each().map(|read| read.number.to_string())),
         Column::number("real µs", medians),
-        Column::text("95 %", intervals).rank(1),
+        Column::text(&head, spreads).rank(1),
         Column::number("from storage MiB", fetched),
         Column::number("resident before MiB", before),
         Column::number("after MiB", after),

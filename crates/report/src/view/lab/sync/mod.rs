@@ -10,7 +10,7 @@ use iostrata_core::sync::{Call, SyncResult, SyncRow, Write};
 
 use super::comparison::{self, Compared};
 use super::rows::{self, Tables};
-use super::view;
+use super::view::{self, RANGES};
 use super::{Extent, Frame, notes};
 use crate::fields::{Group, lab};
 use crate::lab::Named;
@@ -76,6 +76,9 @@ fn legend(page: &mut Page, view: &View<'_>) {
              bytes of the writes",
             Tone::Quiet,
         );
+    }
+    if view.has_ranges() {
+        page.styled(0, RANGES, Tone::Quiet);
     }
 }
 

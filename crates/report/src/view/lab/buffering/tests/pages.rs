@@ -26,7 +26,7 @@ fn a_hundred_columns() {
                     the device requests of row 3 were not observed (device requests: not permitted)
 
     on host
-      10,000 × 1 B  real s  95 %           user s  system s   writes/s  B/call  system calls
+      10,000 × 1 B  real s  range          user s  system s   writes/s  B/call  system calls
     1 buffered      0.0011  0.0010–0.0013  0.0000    0.0004  9,090,909   5,000  2 write
     2 fsync         0.7140  0.7010–0.7290  0.0071    0.2380     14,006       1  10,000 write, fsync
     3 fdatasync     0.6990  0.6900–0.7120  0.0070    0.2330     14,306     n/a  n/a
@@ -45,8 +45,8 @@ fn a_hundred_columns() {
     per write: pages made dirty in the page cache; then requests that write to the device, by cause, and
     flushes of its cache; device B, the bytes those requests carried, and bytes ×, how many times the
     record that is; unpaid B, bytes written to the device only after the program had ended
-    95 %: bootstrap interval of the median; with five runs or fewer it is the range of the runs, and
-    holds the median less often than that
+    range: least to most of five runs or fewer, which contains the true median less often than a 95 %
+    interval
 
     bytes visible and durable after each write of 3 kB
       after                write 1  write 2  close
@@ -122,7 +122,7 @@ fn eighty_columns() {
                     not permitted)
 
     on host
-      10,000 × 1 B  real s  95 %           user s  system s  system calls
+      10,000 × 1 B  real s  range          user s  system s  system calls
     1 buffered      0.0011  0.0010–0.0013  0.0000    0.0004  2 write
     2 fsync         0.7140  0.7010–0.7290  0.0071    0.2380  10,000 write, fsync
     3 fdatasync     0.6990  0.6900–0.7120  0.0070    0.2330  n/a
@@ -142,8 +142,8 @@ fn eighty_columns() {
     device, by cause, and flushes of its cache; device B, the bytes those requests
     carried, and bytes ×, how many times the record that is; unpaid B, bytes written
     to the device only after the program had ended
-    95 %: bootstrap interval of the median; with five runs or fewer it is the range
-    of the runs, and holds the median less often than that
+    range: least to most of five runs or fewer, which contains the true median less
+    often than a 95 % interval
 
     bytes visible and durable after each write of 3 kB
       after                write 1  write 2  close
@@ -232,12 +232,12 @@ fn columns_without_a_value_are_named_and_never_zero() {
       inconclusive  fdatasync is cheaper than fsync for an append
                     the device requests of row 3 were not observed (device requests: not permitted)
 
-      10,000 × 1 B  real s  95 %           user s  system s
+      10,000 × 1 B  real s  range          user s  system s
     1 buffered      0.0011  0.0010–0.0013  0.0000    0.0004
     2 fsync         0.7140  0.7010–0.7290  0.0071    0.2380
 
-    95 %: bootstrap interval of the median; with five runs or fewer it is the range of the runs, and
-    holds the median less often than that
+    range: least to most of five runs or fewer, which contains the true median less often than a 95 %
+    interval
 
     what the runtimes here hand to the kernel, and when
     runtime      writes by                    buffer B  3 writes, flush       10 × 1 KiB, close
