@@ -45,6 +45,7 @@ fn main() -> ExitCode {
     }
     signals::survive_file_limit();
     let arguments = cli::Arguments::parse();
+    ui::choose_color(arguments.color);
     match std::panic::catch_unwind(|| commands::run(arguments)) {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => failure.report(),

@@ -1,13 +1,24 @@
 //! Standard output, standard error, progress: the only file that prints.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::OnceLock;
 
 use iostrata_report::printable;
 
+use crate::cli::Color;
 use crate::error::Failure;
 
 /// Columns when the terminal does not say.
 const WIDTH: usize = 100;
+
+/// What `--color` says.
+static COLOR: OnceLock<Color> = OnceLock::new();
+
+/// Keeps what `--color` says, before anything is drawn.
+pub(crate) fn choose_color(color: Color) {
+    // Set once: the command line is read once.
+    _ = COLOR.set(color);
+}
 
 /// A line for the user on standard error. Paths in it may hold anything; a terminal must not
 /// act on it.
@@ -63,9 +74,15 @@ impl Canvas {
         columns.map_or(WIDTH, usize::from)
     }
 
-    /// Whether colour may be used: `NO_COLOR` (no-color.org) forbids it, `CLICOLOR_FORCE`
-    /// (bixense.com/clicolors) wants it anywhere; else it needs a terminal that is not dumb.
+    /// Whether colour may be used. What `--color` says comes first; then `NO_COLOR` (no-color.org)
+    /// forbids it, and `CLICOLOR_FORCE` (bixense.com/clicolors) wants it anywhere; else it needs a
+    /// terminal that is not dumb.
     pub(crate) fn colour(self) -> bool {
+        match COLOR.get() {
+            Some(Color::Always) => return true,
+            Some(Color::Never) => return false,
+            Some(Color::Auto) | None => {}
+        }
         let is_terminal = match self {
             Self::Output => io::stdout().is_terminal(),
             Self::Error => io::stderr().is_terminal(),

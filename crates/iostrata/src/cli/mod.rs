@@ -18,8 +18,8 @@ mod trace;
 
 use std::path::PathBuf;
 
-use clap::builder::styling::{AnsiColor, Color, Style, Styles};
-use clap::{Args, Parser, Subcommand};
+use clap::builder::styling::{AnsiColor, Color as Ansi, Style, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use cache::{Cache, CacheAction, CacheFiles};
 pub(crate) use checks::Checks;
@@ -44,6 +44,31 @@ pub(crate) struct Arguments {
     /// What to do
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// When to use colors; auto: on terminals, unless NO_COLOR is set
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        help_heading = "Global options"
+    )]
+    pub(crate) color: Color,
+}
+
+/// When to use colors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Color {
+    /// Where somebody looks at them.
+    #[default]
+    #[value(help = None)]
+    Auto,
+    /// Also into files and pipes.
+    #[value(help = None)]
+    Always,
+    /// Nowhere.
+    #[value(help = None)]
+    Never,
 }
 
 /// What a report of a fault needs: which release, of which sources (build.rs), built for what.
@@ -63,10 +88,10 @@ const STYLES: Styles = Styles::plain()
     .literal(Style::new().bold())
     .error(
         Style::new()
-            .fg_color(Some(Color::Ansi(AnsiColor::Red)))
+            .fg_color(Some(Ansi::Ansi(AnsiColor::Red)))
             .bold(),
     )
-    .valid(Style::new().fg_color(Some(Color::Ansi(AnsiColor::Green))));
+    .valid(Style::new().fg_color(Some(Ansi::Ansi(AnsiColor::Green))));
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -43,7 +43,7 @@ fn help_of_the_program() {
     Shows where a program's file I/O goes, layer by layer: application buffer, system call, page cache,
     file system and journal, device; and what each layer costs
 
-    Usage: iostrata <COMMAND>
+    Usage: iostrata [OPTIONS] <COMMAND>
 
     Commands:
       lab          Run controlled experiments on this machine and answer with evidence
@@ -62,6 +62,10 @@ fn help_of_the_program() {
     Options:
       -h, --help     Print help
       -V, --version  Print version
+
+    Global options:
+          --color <WHEN>  When to use colors; auto: on terminals, unless NO_COLOR is set [default: auto]
+                          [possible values: auto, always, never]
 
     Examples:
       iostrata lab --quick                     what writes, reads and syncs cost on this directory
@@ -107,6 +111,10 @@ fn help_of_rebuild() {
           --log-memory <SIZE>   Memory that an operation log may take while it is read [default: 768MiB]
       -h, --help                Print help
 
+    Global options:
+          --color <WHEN>  When to use colors; auto: on terminals, unless NO_COLOR is set [default: auto]
+                          [possible values: auto, always, never]
+
     Examples:
       iostrata trace --record app.ios -- app
       iostrata rebuild app.ios rebuilt
@@ -131,6 +139,10 @@ fn help_of_doctor() {
           --json <FILE>  Also write the result as JSON (iostrata.doctor/1); to standard output, and no
                          text, with -
       -h, --help         Print help
+
+    Global options:
+          --color <WHEN>  When to use colors; auto: on terminals, unless NO_COLOR is set [default: auto]
+                          [possible values: auto, always, never]
 
     Examples:
       iostrata doctor
@@ -232,6 +244,20 @@ fn colour_is_asked_for_or_not() {
         let drawn = run(command).expect(0).stdout;
         assert_eq!(drawn.contains('\x1b'), coloured, "{variables:?}");
     }
+    for (when, forced, coloured) in [
+        ("always", "0", true),
+        ("never", "1", false),
+        ("auto", "1", true),
+        ("auto", "0", false),
+    ] {
+        let mut command = place.iostrata(&format!("report --color {when}"));
+        command
+            .arg(&lab)
+            .env("NO_COLOR", "")
+            .env("CLICOLOR_FORCE", forced);
+        let drawn = run(command).expect(0).stdout;
+        assert_eq!(drawn.contains('\x1b'), coloured, "{when} {forced}");
+    }
 }
 
 #[test]
@@ -277,7 +303,7 @@ fn unknown_commands() {
 
       tip: a similar subcommand exists: 'doctor'
 
-    Usage: iostrata <COMMAND>
+    Usage: iostrata [OPTIONS] <COMMAND>
 
     For more information, try '--help'.
     ");
@@ -286,7 +312,7 @@ fn unknown_commands() {
     --- stderr
     error: unrecognized subcommand 'fsck'
 
-    Usage: iostrata <COMMAND>
+    Usage: iostrata [OPTIONS] <COMMAND>
 
     For more information, try '--help'.
     ");
