@@ -290,7 +290,7 @@ fn version() {
 fn no_arguments_show_the_commands() {
     let place = Place::new();
     let outcome = run(place.iostrata("")).expect(2);
-    outcome.says(&["Usage: iostrata <COMMAND>", "  lab ", "  doctor "]);
+    outcome.says(&["Usage: iostrata [OPTIONS] <COMMAND>", "  lab ", "  doctor "]);
     assert_eq!(outcome.stdout, "");
 }
 
