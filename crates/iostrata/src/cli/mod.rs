@@ -15,6 +15,7 @@ mod report;
 mod shell;
 mod shown;
 mod trace;
+mod viewers;
 
 use std::path::PathBuf;
 
@@ -35,6 +36,7 @@ pub(crate) use report::Report;
 pub(crate) use shell::{Completions, ManPages, Shell};
 pub(crate) use shown::{SHOWN, Shown};
 pub(crate) use trace::{Savings, Trace, TraceBackend};
+pub(crate) use viewers::Viewers;
 
 /// Shows where a program's file I/O goes, layer by layer: application buffer, system
 /// call, page cache, file system and journal, device; and what each layer costs.

@@ -100,4 +100,6 @@ Examples:
   iostrata report trace.json --html trace.html --open
   iostrata report trace.json --parquet tables
   iostrata report lab.json app.log --csv tables
+  iostrata report trace.json app.log --perfetto app.trace.json
+  iostrata report trace.json --folded - | flamegraph.pl > blocked.svg
   iostrata report trace.json --prometheus /var/lib/node_exporter/iostrata.prom";

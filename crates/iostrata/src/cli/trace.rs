@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use iostrata_core::bytes;
 
-use super::{Checks, Html, Shown};
+use super::{Checks, Html, Shown, Viewers};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -48,6 +48,9 @@ pub(crate) struct Trace {
 
     #[command(flatten)]
     pub(crate) html: Html,
+
+    #[command(flatten)]
+    pub(crate) viewers: Viewers,
 
     /// Also write the operation log: every change to files in order, with its bytes. FILE must
     /// not exist
@@ -106,6 +109,7 @@ Examples:
   iostrata trace -o result.json -- ./app --its-own-options
   iostrata trace --files --by process -- make
   iostrata trace --fail-on medium --budget 'fsync<=10,device.writes.bytes<=1MiB' -- ./app
+  iostrata trace --record app.log --perfetto app.trace.json -- ./app
   iostrata trace -p 4211 --for 10s
 
 What the program prints stays on standard output; the summary goes to standard error.";

@@ -13,6 +13,7 @@ mod merge;
 mod rebuild;
 mod report;
 mod trace;
+mod viewers;
 
 use std::process::ExitCode;
 

@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let mut guard = guard(&options.dir);
     // First of all: mounts become private to this process before it has threads.
     let mut choice = Choice::from_options(options, effort, &planned)?;
-    let page = Page::open(&options.html, options.json.as_deref())?;
+    let page = Page::open(&options.html)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
     // The working directory is the scratch directory from then on.

@@ -10,6 +10,7 @@ use super::log::{Log, Reading};
 use super::metrics;
 use super::read::Saved;
 use super::tables::Directory;
+use super::viewers;
 use crate::cli::Report;
 use crate::error::Failure;
 
@@ -18,7 +19,7 @@ pub(super) fn run(options: &Report, results: &[Saved]) -> Result<(), Failure> {
     for (path, result) in options.paths.iter().zip(results) {
         if matches!(result, Saved::Doctor(_) | Saved::Cache(_)) {
             return Err(Failure::Usage(format!(
-                "{} is a result of {}, which has no tables to export; leave it out",
+                "{} is a result of {}, which has nothing to export; leave it out",
                 path.display(),
                 result.kind()
             )));
@@ -29,6 +30,9 @@ pub(super) fn run(options: &Report, results: &[Saved]) -> Result<(), Failure> {
     let csv = exports.csv.as_ref().map(|dir| (dir, Format::Csv));
     for (dir, format) in parquet.into_iter().chain(csv) {
         write_tables(dir, format, options, results)?;
+    }
+    if exports.viewers.is_given() {
+        viewers::write(options, results)?;
     }
     match &exports.prometheus {
         Some(path) => metrics::write(path, &sources(&options.paths, results, &[])),

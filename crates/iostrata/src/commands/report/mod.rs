@@ -7,6 +7,7 @@ mod metrics;
 mod page;
 pub(super) mod read;
 mod tables;
+pub(super) mod viewers;
 
 use std::path::Path;
 
@@ -72,7 +73,8 @@ fn check_files(options: &Report) -> Result<(), Failure> {
     ];
     let outputs = outputs.map(|(option, path)| Named::output(option, path.as_deref()));
     let inputs = options.paths.iter().map(|path| Named::input(path));
-    outputs::check(inputs.chain(outputs.into_iter().flatten()))
+    let viewers = crate::commands::viewers::named(&exports.viewers);
+    outputs::check(inputs.chain(outputs.into_iter().flatten()).chain(viewers))
 }
 
 /// An option that means nothing for any of the files is a mistake.

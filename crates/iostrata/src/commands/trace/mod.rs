@@ -8,6 +8,7 @@ mod kernel;
 mod recording;
 mod result;
 mod stops;
+mod viewed;
 
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,6 +32,7 @@ use iostrata_tracer::signals::Held;
 use self::ending::Ending;
 use self::findings::Measuring;
 use super::html::{self, Page};
+use super::viewers::{self, Viewers};
 use super::{json, read_back};
 use crate::cli::{Trace, TraceBackend};
 use crate::destination::Destination;
@@ -90,7 +92,8 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         html::named(&options.html),
         Named::output("--record", options.record.as_deref()),
     ];
-    outputs::check(outputs.into_iter().flatten())?;
+    let viewers = viewers::named(&options.viewers);
+    outputs::check(outputs.into_iter().flatten().chain(viewers))?;
     let held = Held::begin().map_err(|error| itself(&error))?;
     let watcher = choose(options)?;
     check_filter(&watcher)?;
@@ -107,7 +110,8 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         Some(Side::Behind(behind)) => Some(behind),
         None => None,
     };
-    let page = Page::open(&options.html, options.json.as_deref())?;
+    let page = Page::open(&options.html)?;
+    let viewers = Viewers::open(&options.viewers)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let (mut run, gap) = observe(options, watcher, held)?;
     let recorded = run.recorded.take();
@@ -131,11 +135,14 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         .is_some_and(Destination::is_standard_output);
     let page_instead = page.as_ref().is_some_and(Page::is_standard_output);
     let saved = destination.map_or(Ok(()), |destination| destination.save_json(&*result));
-    let as_text = !(alone || json_instead || page_instead);
+    let events_instead = viewers.is_standard_output();
+    let as_text = !(alone || json_instead || page_instead || events_instead);
     let drawn = draw(options, &result, as_text, page);
+    let viewed = viewed::save(options, viewers, &result);
     keep(options, &result);
     saved?;
     drawn?;
+    viewed?;
     recorded?;
     failed::told(&failed)?;
     checked::judge(&result, &options.checks, code, hides_calls)
