@@ -1,6 +1,6 @@
 //! Questions put to every file system of a result.
 
-use super::words::sentence;
+use super::words::{parenthesis, sentence};
 use super::{Elsewhere, Reply, Standing};
 use crate::judge::{HOST, Judged, Missing, TargetRows};
 
@@ -134,12 +134,12 @@ fn unknown(why: &str) -> Said {
     if let Some((_, short)) = SHORT.iter().find(|(long, _)| why.contains(long)) {
         return Said::unclear(short, Vec::new());
     }
+    let mut told = why.to_owned();
+    while let Some(parenthesis) = parenthesis(&told) {
+        told.replace_range(parenthesis, "");
+    }
+    let why = told.as_str();
     let rest = why.split_once(": ").map(|(_, rest)| rest);
-    let parentheses = why.split_once(" (").and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(')')?;
-        Some(format!("{before}{after}"))
-    });
-    let why = parentheses.as_deref().unwrap_or(why);
     let cuts = [" (", ", and ", ": "];
     let end = cuts.iter().filter_map(|cut| why.find(cut)).min();
     let cause = why.get(..end.unwrap_or(why.len())).unwrap_or(why);
@@ -204,6 +204,11 @@ mod tests {
                 "Unclear: device requests of row 3 were not observed.",
             ),
             (
+                "the device requests of row 2 were not observed (device requests: not permitted \
+                 (EPERM (os error 1)); run as root (SECURITY.md))",
+                "Unclear: device requests of row 2 were not observed.",
+            ),
+            (
                 "2 and 3 timing runs (rows 1 and 2) are too few for a 95 % interval",
                 "Unclear: too few timing runs.",
             ),
@@ -215,8 +220,8 @@ mod tests {
             let asked = vec![("host", Err(Missing::Evidence(why.to_owned())))];
             let reply = reply("?", true, asked).unwrap();
             assert_eq!(
-                (reply.standing, reply.answer.as_str()),
-                (Standing::Unclear, answer)
+                (reply.standing, reply.answer.as_str(), reply.reason.as_str()),
+                (Standing::Unclear, answer, "")
             );
         }
     }

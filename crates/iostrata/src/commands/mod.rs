@@ -9,6 +9,7 @@ mod glossary;
 mod html;
 mod lab;
 mod man;
+mod markdown;
 mod merge;
 mod rebuild;
 mod report;

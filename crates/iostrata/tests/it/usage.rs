@@ -138,15 +138,32 @@ fn help_of_doctor() {
     ");
 }
 
+/// At the width that is asked for; 80 columns where it is piped and nothing says.
 #[test]
-fn a_page_is_printed_as_it_stands_in_the_documentation() {
-    let page = include_str!("../../../../docs/experiments/buffering.md");
-    let place = Place::new();
-    let outcome = run(place.iostrata("explain buffering")).expect(0);
+fn a_page_is_drawn_at_the_width_of_the_terminal() {
+    let page = |columns: Option<&str>| {
+        let mut command = Place::new().iostrata("explain fsync-per-record");
+        command.env_remove("COLUMNS");
+        if let Some(columns) = columns {
+            command.env("COLUMNS", columns);
+        }
+        let outcome = run(command).expect(0);
+        assert_eq!(outcome.stderr, "");
+        outcome.stdout
+    };
+    let widest = |text: &str| text.lines().map(|line| line.chars().count()).max();
+    let [narrow, piped, wide] = [Some("60"), None, Some("160")].map(page);
     assert_eq!(
-        (outcome.stdout.as_str(), outcome.stderr.as_str()),
-        (page, "")
+        [&narrow, &piped, &wide].map(|text| widest(text)),
+        [Some(60), Some(80), Some(160)]
     );
+    let words = |text: &str| {
+        text.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(words(&narrow), words(&wide));
+    assert_snapshot!(piped.lines().take(9).collect::<Vec<_>>().join("\n"), @"");
 }
 
 #[test]
@@ -172,22 +189,20 @@ fn pages_that_there_are_not() {
 fn terms_of_the_glossary_are_explained() {
     let outcome = run(Place::new().iostrata("explain FUA")).expect(0);
     assert_snapshot!(outcome.stdout, @r"
-    # FUA
+    FUA
 
     Forced unit access: a mark on one write that it is complete only on the medium.
     ");
     // A page, and below it what the word means.
-    let page = include_str!("../../../../docs/experiments/sync.md");
     let sync = run(Place::new().iostrata("explain sync")).expect(0).stdout;
-    let term = sync.strip_prefix(page).unwrap();
+    let (_, term) = sync.split_once("\nSync\n").unwrap();
     assert!(
         term.contains("Any call or flag that asks for durability"),
         "{term}"
     );
     let list = run(Place::new().iostrata("explain")).expect(0).stdout;
     let (_, terms) = list.split_once("\nterms\n").unwrap();
-    assert!(terms.contains(", write-back"), "{terms}");
-    assert!(terms.lines().all(|line| line.len() <= 100), "{terms}");
+    assert!(terms.contains(" write-back"), "{terms}");
 }
 
 #[test]

@@ -32,6 +32,7 @@ use iostrata_tracer::signals::Held;
 use self::ending::Ending;
 use self::findings::Measuring;
 use super::html::{self, Page};
+use super::markdown::{self, Markdown};
 use super::viewers::{self, Viewers};
 use super::{json, read_back};
 use crate::cli::{Trace, TraceBackend};
@@ -90,6 +91,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let outputs = [
         Named::output("--json", options.json.as_deref()),
         html::named(&options.html),
+        markdown::named(&options.markdown),
         Named::output("--record", options.record.as_deref()),
     ];
     let viewers = viewers::named(&options.viewers);
@@ -111,8 +113,11 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         None => None,
     };
     let page = Page::open(&options.html)?;
+    let issue = Markdown::open(&options.markdown)?;
     let viewers = Viewers::open(&options.viewers)?;
-    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let destination = options.json.clone();
+    let destination = destination.map(|path| Destination::open_for("-o", path));
+    let destination = destination.transpose()?;
     let (mut run, gap) = observe(options, watcher, held)?;
     let recorded = run.recorded.take();
     let code = code_of(run.status);
@@ -135,13 +140,16 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         .is_some_and(Destination::is_standard_output);
     let page_instead = page.as_ref().is_some_and(Page::is_standard_output);
     let saved = destination.map_or(Ok(()), |destination| destination.save_json(&*result));
-    let events_instead = viewers.is_standard_output();
-    let as_text = !(alone || json_instead || page_instead || events_instead);
+    let export_instead = viewers.is_standard_output() || issue.is_standard_output();
+    let as_text = !(alone || json_instead || page_instead || export_instead);
     let drawn = draw(options, &result, as_text, page);
+    let style = options.shown.style(false);
+    let written = issue.save(|| iostrata_report::markdown::trace::draw(&result, &style));
     let viewed = viewed::save(options, viewers, &result);
     keep(options, &result);
     saved?;
     drawn?;
+    written?;
     viewed?;
     recorded?;
     failed::told(&failed)?;

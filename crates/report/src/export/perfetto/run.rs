@@ -130,7 +130,12 @@ fn counters(line: &Timeline, started_ns: u64, events: &mut Events<'_>) -> io::Re
     }
     let moves = |values: &[u64]| values.iter().any(|value| *value > 0);
     for (name, unit, values) in series.iter().filter(|(_, _, values)| moves(values)) {
+        let mut before = None;
         for (value, bucket) in values.iter().zip(0_u32..) {
+            // A value holds until the next.
+            if before.replace(value) == Some(value) {
+                continue;
+            }
             let at_ns = started_ns.saturating_add(nanoseconds(line.bucket_s * f64::from(bucket)));
             counter(name, unit, *value as f64 / line.bucket_s, at_ns, events)?;
         }

@@ -210,9 +210,9 @@ fn run() -> TraceResult {
         bucket_s: 0.002,
         calls: vec![CallSeries {
             group: Purpose::Write,
-            counts: vec![0, 4],
-            bytes: vec![0, 0],
-            time_s: vec![0.0, 0.0],
+            counts: vec![0, 4, 4, 2],
+            bytes: vec![0; 4],
+            time_s: vec![0.0; 4],
         }],
         requests: None,
         flushes: None,
@@ -284,6 +284,7 @@ fn sums_over_buckets_are_rates_from_the_begin_of_the_bucket() {
         [
             ("write calls: calls/s", 2000.0, 0.0),
             ("write calls: calls/s", 4000.0, 2000.0),
+            ("write calls: calls/s", 8000.0, 1000.0),
             ("dirty at exit: bytes", 6000.0, 4096.0),
         ]
     );
