@@ -19,7 +19,7 @@ pub(super) fn run(options: &Report, results: &[Saved]) -> Result<(), Failure> {
     for (path, result) in options.paths.iter().zip(results) {
         if matches!(result, Saved::Doctor(_) | Saved::Cache(_)) {
             return Err(Failure::Usage(format!(
-                "{} is a result of {}, which has nothing to export; leave it out",
+                "{} is a result of {}, which has no tables to export; leave it out",
                 path.display(),
                 result.kind()
             )));
