@@ -36,13 +36,11 @@ fn fitting(mut error: Error) -> Error {
 /// clap would have an option that it does not know handed on as a value. Only `trace` has values that
 /// begin with a hyphen: the program's own options, which stand behind the program.
 fn unknown_option(error: &mut Error) {
-    let option = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(option)) => option.clone(),
-        _ => return,
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return;
     };
-    let tips = match error.get(ContextKind::Suggested) {
-        Some(ContextValue::StyledStrs(tips)) => tips,
-        _ => return,
+    let Some(ContextValue::StyledStrs(tips)) = error.get(ContextKind::Suggested) else {
+        return;
     };
     let as_value = format!("'-- {option}'");
     if !tips.iter().any(|tip| tip.to_string().contains(&as_value)) {

@@ -6,8 +6,8 @@ use clap::Args;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Markdown {
-    /// Write Markdown for an issue or a pull request: of lab the answers, of trace the summary; to
-    /// standard output, and no text, without =OUT
+    /// Write the answers of lab, or the summary of trace, as Markdown for an issue; to standard
+    /// output, and no text, without =OUT
     #[arg(
         long,
         value_name = "OUT",

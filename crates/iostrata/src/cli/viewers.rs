@@ -6,9 +6,8 @@ use clap::Args;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Viewers {
-    /// Write Chrome trace events, which ui.perfetto.dev and chrome://tracing open: each call where
-    /// there is an operation log (--record), sums over time otherwise; to standard output, and no
-    /// text, with -
+    /// Write Chrome trace events, which ui.perfetto.dev opens: each call where there is an operation
+    /// log (--record), otherwise sums over time; to standard output, and no text, with -
     #[arg(long, value_name = "OUT")]
     pub(crate) perfetto: Option<PathBuf>,
 

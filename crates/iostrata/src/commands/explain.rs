@@ -145,7 +145,8 @@ fn list() -> String {
             &help.map(ToString::to_string).unwrap_or_default(),
         );
     }
-    text += &format!("\n{}|---|---|\n", row("rule", "looks for"));
+    text += "\n";
+    text += &(row("rule", "looks for") + "|---|---|\n");
     for (id, _) in RULES {
         let rule = rules::ALL.iter().find(|rule| rule.id == *id);
         text += &row(id, rule.map_or("", |rule| rule.looks_for));

@@ -56,8 +56,9 @@ impl Shown<'_> {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) | Event::Code(text) => self.say(&text),
-            Event::Html(text) | Event::InlineHtml(text) => self.say(&text),
+            Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                self.say(&text);
+            }
             Event::SoftBreak | Event::HardBreak => self.text.push(' '),
             _ => {}
         }

@@ -31,10 +31,9 @@ use iostrata_tracer::signals::Held;
 
 use self::ending::Ending;
 use self::findings::Measuring;
+use self::viewed::Viewed;
 use super::html::{self, Page};
-use super::markdown::{self, Markdown};
-use super::viewers::{self, Viewers};
-use super::{json, read_back};
+use super::{json, markdown, read_back, viewers};
 use crate::cli::{Trace, TraceBackend};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -113,8 +112,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         None => None,
     };
     let page = Page::open(&options.html)?;
-    let issue = Markdown::open(&options.markdown)?;
-    let viewers = Viewers::open(&options.viewers)?;
+    let viewed = Viewed::open(options)?;
     let destination = options.json.clone();
     let destination = destination.map(|path| Destination::open_for("-o", path));
     let destination = destination.transpose()?;
@@ -140,16 +138,12 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         .is_some_and(Destination::is_standard_output);
     let page_instead = page.as_ref().is_some_and(Page::is_standard_output);
     let saved = destination.map_or(Ok(()), |destination| destination.save_json(&*result));
-    let export_instead = viewers.is_standard_output() || issue.is_standard_output();
-    let as_text = !(alone || json_instead || page_instead || export_instead);
+    let as_text = !(alone || json_instead || page_instead || viewed.is_standard_output());
     let drawn = draw(options, &result, as_text, page);
-    let style = options.shown.style(false);
-    let written = issue.save(|| iostrata_report::markdown::trace::draw(&result, &style));
-    let viewed = viewed::save(options, viewers, &result);
+    let viewed = viewed.save(options, &result);
     keep(options, &result);
     saved?;
     drawn?;
-    written?;
     viewed?;
     recorded?;
     failed::told(&failed)?;

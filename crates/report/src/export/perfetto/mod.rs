@@ -1,5 +1,4 @@
-//! A run as Chrome trace events, which ui.perfetto.dev and chrome://tracing open ("Trace Event
-//! Format", Google, 2016).
+//! A run as Chrome trace events, which ui.perfetto.dev opens ("Trace Event Format", Google, 2016).
 //!
 //! An event has the time that the result or the log has for it. What a result holds only as sums
 //! over buckets of time is a counter.

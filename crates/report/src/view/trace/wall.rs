@@ -139,17 +139,17 @@ mod tests {
     #[test]
     fn words_name_what_counts() {
         assert_eq!(
-            sentence(&run(1.0, 3.0), 4.0, 1),
+            sentence(&run(1.0, 3.0), 4.0, 1, true),
             "█ on CPU 1.00\u{a0}s\u{a0}· ▒ blocked 3.00\u{a0}s (3.00\u{a0}s in syncs)"
         );
         assert!(
-            sentence(&run(1.0, 1.0), 4.0, 1)
+            sentence(&run(1.0, 1.0), 4.0, 1, true)
                 .ends_with("░ neither (page faults, waiting for a CPU) 2.00\u{a0}s")
         );
-        assert!(sentence(&run(4.0, 4.0), 4.0, 3).ends_with("sums of 3 threads"));
+        assert!(sentence(&run(4.0, 4.0), 4.0, 3, true).ends_with("sums of 3 threads"));
         assert_eq!(
-            sentence(&Spent::default(), 1.0, 1),
-            "█ on CPU n/a\u{a0}· ▒ blocked n/a"
+            sentence(&Spent::default(), 1.0, 1, false),
+            "on CPU n/a\u{a0}· blocked n/a"
         );
     }
 }
