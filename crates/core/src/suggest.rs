@@ -4,14 +4,25 @@
 /// suggestions (clap, `parser/features/suggestions.rs`), so that one slip is judged alike.
 const ALIKE: f64 = 0.7;
 
+/// Shorter names are told apart by a single letter.
+const SHORTEST: usize = 4;
+
 /// The known name most like `name`; `None` when nothing is like it.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
+        .filter(|candidate| is_slip(name, candidate))
         .map(|candidate| (strsim::jaro(name, candidate), candidate))
         .filter(|(likeness, _)| *likeness > ALIKE)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, candidate)| candidate)
+}
+
+/// Whether one may have been typed for the other: with more than half of its letters wrong, or of
+/// so few letters, it is another word.
+pub fn is_slip(name: &str, known: &str) -> bool {
+    let letters = name.chars().count().max(known.chars().count());
+    name.chars().count() >= SHORTEST && 2 * strsim::osa_distance(name, known) <= letters
 }
 
 #[cfg(test)]
@@ -28,5 +39,8 @@ mod tests {
         assert_eq!(nearest("mkdir", known), None);
         assert_eq!(nearest("", known), None);
         assert_eq!(nearest("fsync", []), None);
+        // As alike, by the measure, as fsink and fsync.
+        assert_eq!(nearest("barrier", ["base", "cache"]), None);
+        assert_eq!(nearest("zfs", ["xfs", "ext4"]), None);
     }
 }

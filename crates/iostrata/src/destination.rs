@@ -112,7 +112,11 @@ impl Destination {
         self.save_by(|to| result.write_json(to))
     }
 
-    fn save_by(self, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    /// Writes the result by what makes it.
+    pub(crate) fn save_by(
+        self,
+        make: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
         let to = match self.to {
             To::StandardOutput => "standard output".to_owned(),
             _ => self.path.display().to_string(),

@@ -20,8 +20,6 @@ mod ui;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 /// Hidden subcommand under which the program runs an experiment's work as a child.
 const WORKLOAD: &str = "__workload";
 
@@ -44,7 +42,7 @@ fn main() -> ExitCode {
         iostrata_tracer::failure::inject(&stage);
     }
     signals::survive_file_limit();
-    let arguments = cli::Arguments::parse();
+    let arguments = cli::parsed();
     ui::choose_color(arguments.color);
     match std::panic::catch_unwind(|| commands::run(arguments)) {
         Ok(Ok(code)) => code,

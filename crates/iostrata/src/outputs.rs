@@ -44,7 +44,17 @@ impl<'a> Named<'a> {
 /// names. To be asked before any work.
 pub(crate) fn check<'a>(named: impl IntoIterator<Item = Named<'a>>) -> Result<(), Failure> {
     let mut known: Vec<(Named<'_>, Identity)> = Vec::new();
+    let mut output: Option<&'static str> = None;
     for one in named {
+        if let Some(option) = one.option.filter(|_| one.path.as_os_str() == "-") {
+            if let Some(earlier) = output.replace(option) {
+                return Err(Failure::Usage(format!(
+                    "{earlier} - and {option} - both write to standard output; name a file for one \
+                     of them"
+                )));
+            }
+            continue;
+        }
         let Some(identity) = one.identity() else {
             continue;
         };

@@ -29,7 +29,23 @@ impl Bar {
         let style = ProgressStyle::with_template("{bar:20} {pos}/{len}  {left}{wide_msg}");
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
         drawn.set_style(style.with_key("left", left));
-        let lines = drawn.is_hidden().then(|| Lines::begin(name)).flatten();
+        Self::drawing(drawn, name, "")
+    }
+
+    /// For what nobody knows how much there is of, such as `files`.
+    pub(crate) fn counting(name: &'static str, counted: &'static str) -> Self {
+        let drawn = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style =
+            ProgressStyle::with_template(&format!("{{pos}} {counted} so far  {{wide_msg}}"));
+        drawn.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        Self::drawing(drawn, name, counted)
+    }
+
+    fn drawing(drawn: ProgressBar, name: &'static str, counted: &'static str) -> Self {
+        let lines = drawn
+            .is_hidden()
+            .then(|| Lines::begin(name, counted))
+            .flatten();
         Self {
             drawn,
             lines,
@@ -75,7 +91,9 @@ fn remaining(elapsed: Duration, done: u64, total: u64) -> Option<String> {
 impl Progress for Bar {
     fn step(&mut self, step: &Step<'_>) {
         step.label.clone_into(&mut self.label);
-        self.drawn.set_length(step.total as u64);
+        if step.total > 0 {
+            self.drawn.set_length(step.total as u64);
+        }
         self.drawn.set_position(step.done as u64);
         self.drawn.set_message(self.label.clone());
         if let Some(lines) = &self.lines {
@@ -110,12 +128,17 @@ struct At {
     done: u64,
     total: u64,
     label: String,
+    /// What is counted where there is no total.
+    counted: &'static str,
 }
 
 impl Lines {
     /// `None` where there can be no further thread: then nothing is said.
-    fn begin(name: &'static str) -> Option<Self> {
-        let at = Arc::new(Mutex::new(At::default()));
+    fn begin(name: &'static str, counted: &'static str) -> Option<Self> {
+        let at = Arc::new(Mutex::new(At {
+            counted,
+            ..At::default()
+        }));
         let (end, ended) = mpsc::channel::<()>();
         let seen = Arc::clone(&at);
         let begun = Instant::now();
@@ -134,11 +157,10 @@ impl Lines {
     }
 
     fn at(&self, step: &Step<'_>) {
-        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = At {
-            done: step.done as u64,
-            total: step.total as u64,
-            label: step.label.to_owned(),
-        };
+        let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        at.done = step.done as u64;
+        at.total = step.total as u64;
+        step.label.clone_into(&mut at.label);
     }
 }
 
@@ -155,7 +177,18 @@ impl Drop for Lines {
 impl At {
     /// `sync: 12 of 50 done, 40 s left: timing fsync append on host`.
     fn line(&self, name: &str, elapsed: Duration) -> String {
-        let Self { done, total, label } = self;
+        let Self {
+            done,
+            total,
+            label,
+            counted,
+        } = self;
+        if *total == 0 && !counted.is_empty() && !label.is_empty() {
+            return format!(
+                "{name}: {done} {counted} so far, {} s: {label}",
+                elapsed.as_secs()
+            );
+        }
         if *total == 0 {
             return format!("{name}: preparing, {} s so far", elapsed.as_secs());
         }
@@ -184,6 +217,7 @@ mod tests {
             done,
             total: 50,
             label: "timing fsync".to_owned(),
+            counted: "",
         };
         let after = Duration::from_secs(20);
         assert_eq!(
@@ -196,5 +230,15 @@ mod tests {
         );
         let begun = At::default().line("copy", after);
         assert_eq!(begun, "copy: preparing, 20 s so far");
+        let found = At {
+            total: 0,
+            label: "/usr/lib".to_owned(),
+            counted: "files",
+            ..at(12)
+        };
+        assert_eq!(
+            found.line("cache", after),
+            "cache: 12 files so far, 20 s: /usr/lib"
+        );
     }
 }

@@ -61,6 +61,11 @@ pub(crate) enum Canvas {
 impl Canvas {
     /// Columns to draw in: `COLUMNS` (POSIX, Base Definitions 8.3) before what the terminal says.
     pub(crate) fn width(self) -> usize {
+        self.width_or(WIDTH)
+    }
+
+    /// The same, with so many where nothing says how many there are.
+    pub(crate) fn width_or(self, otherwise: usize) -> usize {
         let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
         let terminal = || {
             let size = match self {
@@ -71,7 +76,7 @@ impl Canvas {
         };
         let known = |columns: &u16| *columns > 0;
         let columns = asked().filter(known).or_else(|| terminal().filter(known));
-        columns.map_or(WIDTH, usize::from)
+        columns.map_or(otherwise, usize::from)
     }
 
     /// Whether colour may be used. What `--color` says comes first; then `NO_COLOR` (no-color.org)

@@ -278,3 +278,27 @@ fn what_is_open_says_so_and_nothing_else_does() {
         }
     }
 }
+
+/// Each question that leads, with its answer beside it, and nothing about files of who made it.
+#[test]
+fn the_answers_as_markdown() {
+    let result = quick();
+    let text = iostrata_report::markdown::lab::draw(&result, &[]);
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
+    let replies = result.experiments.iter().flat_map(Experiment::replies);
+    let leading: Vec<_> = replies.filter(|reply| reply.leads).collect();
+    let heads = 2 * result.experiments.len();
+    assert_eq!(rows.len(), leading.len() + heads);
+    // A name in a question is code.
+    for reply in leading.iter().filter(|reply| !reply.question.contains('_')) {
+        let begin = format!("| {} | ", reply.question);
+        let row = rows.iter().find(|row| row.starts_with(&begin));
+        assert!(
+            row.is_some_and(|row| row.matches('|').count() == 3),
+            "{begin} in {text}"
+        );
+    }
+    assert!(!text.contains("More:"), "{text}");
+    let only = iostrata_report::markdown::lab::draw(&result, &["sync"]);
+    insta::assert_snapshot!(only);
+}

@@ -1,6 +1,6 @@
 //! Questions put to every file system of a result.
 
-use super::words::sentence;
+use super::words::{parenthesis, sentence};
 use super::{Elsewhere, Reply, Standing};
 use crate::judge::{HOST, Judged, Missing, TargetRows};
 
@@ -134,15 +134,21 @@ fn unknown(why: &str) -> Said {
     if let Some((_, short)) = SHORT.iter().find(|(long, _)| why.contains(long)) {
         return Said::unclear(short, Vec::new());
     }
-    let rest = why.split_once(": ").map(|(_, rest)| rest);
-    let parentheses = why.split_once(" (").and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(')')?;
-        Some(format!("{before}{after}"))
-    });
-    let why = parentheses.as_deref().unwrap_or(why);
+    let mut told = why.to_owned();
+    // A colon within it parts nothing.
+    while let Some(range) = parenthesis(&told)
+        && told.find(": ").is_some_and(|colon| range.contains(&colon))
+    {
+        told.replace_range(range, "");
+    }
+    let rest = told.split_once(": ").map(|(_, rest)| rest);
+    let mut why = told.clone();
+    if let Some(range) = parenthesis(&why) {
+        why.replace_range(range, "");
+    }
     let cuts = [" (", ", and ", ": "];
     let end = cuts.iter().filter_map(|cut| why.find(cut)).min();
-    let cause = why.get(..end.unwrap_or(why.len())).unwrap_or(why);
+    let cause = why.get(..end.unwrap_or(why.len())).unwrap_or(&why);
     let rest = rest.filter(|_| why[cause.len()..].starts_with(": "));
     let cause = cause.strip_prefix("the ").unwrap_or(cause);
     let reason = rest.map_or_else(String::new, sentence);
@@ -198,25 +204,39 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_not_answered() {
         assert_eq!(reply("?", true, vec![("host", Err(Missing::Rows))]), None);
-        for (why, answer) in [
+        for (why, answer, reason) in [
             (
                 "the device requests of row 3 were not observed (device requests: not permitted)",
                 "Unclear: device requests of row 3 were not observed.",
+                "",
+            ),
+            (
+                "the device requests of row 2 were not observed (device requests: not permitted \
+                 (EPERM (os error 1)); run as root (SECURITY.md))",
+                "Unclear: device requests of row 2 were not observed.",
+                "",
+            ),
+            (
+                "row 1 is warm: mapped by process 9 (python3)",
+                "Unclear: row 1 is warm.",
+                "Mapped by process 9 (python3).",
             ),
             (
                 "2 and 3 timing runs (rows 1 and 2) are too few for a 95 % interval",
                 "Unclear: too few timing runs.",
+                "",
             ),
             (
                 "others made 9 requests on the same disk, and flushes cannot be told (row 3)",
                 "Unclear: others used the same disk.",
+                "",
             ),
         ] {
             let asked = vec![("host", Err(Missing::Evidence(why.to_owned())))];
             let reply = reply("?", true, asked).unwrap();
             assert_eq!(
-                (reply.standing, reply.answer.as_str()),
-                (Standing::Unclear, answer)
+                (reply.standing, reply.answer.as_str(), reply.reason.as_str()),
+                (Standing::Unclear, answer, reason)
             );
         }
     }

@@ -1,5 +1,7 @@
 //! The words that replies of all experiments share.
 
+use std::ops::Range;
+
 use super::{Said, Standing};
 use crate::answer::Verdict;
 use crate::judge::figures::number;
@@ -107,6 +109,21 @@ pub(crate) fn judged(found: Finding, holds: &str, refuted: &str) -> Said {
         Verdict::Inconclusive => Said::fact("Unclear.", rows).standing(Standing::Unclear),
     };
     said.gist(found.verdict.as_str()).because(reason)
+}
+
+/// Where the first parenthesis of a text is, with the space before it and all that is nested in it.
+pub fn parenthesis(text: &str) -> Option<Range<usize>> {
+    let start = text.find(" (")?;
+    let mut depth = 0_usize;
+    for (at, char) in text[start..].char_indices() {
+        match char {
+            '(' => depth += 1,
+            ')' if depth == 1 => return Some(start..start + at + 1),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// With a capital letter, unless it begins with the name of a call.

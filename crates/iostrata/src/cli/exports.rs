@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Viewers;
+
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Exports {
     /// Write tables to this directory as Parquet files; draw nothing
@@ -18,11 +20,17 @@ pub(crate) struct Exports {
     /// nothing; to standard output with -
     #[arg(long, value_name = "FILE")]
     pub(crate) prometheus: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) viewers: Viewers,
 }
 
 impl Exports {
     /// Whether anything is asked for.
     pub(crate) fn is_given(&self) -> bool {
-        self.parquet.is_some() || self.csv.is_some() || self.prometheus.is_some()
+        self.parquet.is_some()
+            || self.csv.is_some()
+            || self.prometheus.is_some()
+            || self.viewers.is_given()
     }
 }

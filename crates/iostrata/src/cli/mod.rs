@@ -6,15 +6,18 @@ mod choices;
 mod compare;
 mod explain;
 mod exports;
+mod hints;
 mod html;
 mod lab;
 mod limits;
+mod markdown;
 mod merge;
 mod rebuild;
 mod report;
 mod shell;
 mod shown;
 mod trace;
+mod viewers;
 
 use std::path::PathBuf;
 
@@ -26,15 +29,18 @@ pub(crate) use checks::Checks;
 pub(crate) use compare::Compare;
 pub(crate) use explain::Explain;
 pub(crate) use exports::Exports;
+pub(crate) use hints::parsed;
 pub(crate) use html::Html;
 pub(crate) use lab::{ExperimentName, Lab, TargetName};
 pub(crate) use limits::LogLimits;
+pub(crate) use markdown::Markdown;
 pub(crate) use merge::Merge;
 pub(crate) use rebuild::Rebuild;
 pub(crate) use report::Report;
 pub(crate) use shell::{Completions, ManPages, Shell};
 pub(crate) use shown::{SHOWN, Shown};
 pub(crate) use trace::{Savings, Trace, TraceBackend};
+pub(crate) use viewers::Viewers;
 
 /// Shows where a program's file I/O goes, layer by layer: application buffer, system
 /// call, page cache, file system and journal, device; and what each layer costs.

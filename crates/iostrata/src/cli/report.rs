@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum as _};
 
-use super::{ExperimentName, Exports, Html, LogLimits, Shown};
+use super::{ExperimentName, Exports, Html, LogLimits, Markdown, Shown};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -32,6 +32,9 @@ pub(crate) struct Report {
 
     #[command(flatten)]
     pub(crate) html: Html,
+
+    #[command(flatten)]
+    pub(crate) markdown: Markdown,
 
     #[command(flatten)]
     pub(crate) exports: Exports,
@@ -98,6 +101,9 @@ Examples:
   iostrata report --files --by process trace.json
   iostrata report --all-rows monday.json tuesday.json
   iostrata report trace.json --html trace.html --open
+  iostrata report trace.json --markdown    a summary to paste into an issue
   iostrata report trace.json --parquet tables
   iostrata report lab.json app.log --csv tables
+  iostrata report trace.json app.log --perfetto app.trace.json
+  iostrata report trace.json --folded - | flamegraph.pl > blocked.svg
   iostrata report trace.json --prometheus /var/lib/node_exporter/iostrata.prom";

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use iostrata_core::bytes;
 
-use super::{Checks, Html, Shown};
+use super::{Checks, Html, Markdown, Shown, Viewers};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -21,7 +21,7 @@ pub(crate) struct Trace {
     pub(crate) command: Vec<OsString>,
 
     /// Adopt this process and what it has started instead, until Ctrl-C or its end
-    #[arg(short, long, value_name = "PID", conflicts_with = "command")]
+    #[arg(short, long, value_name = "PID", value_parser = process, conflicts_with = "command")]
     pub(crate) pid: Option<u32>,
 
     /// End the observation after this time, such as 10s, 500ms or 2min; the program goes on
@@ -48,6 +48,12 @@ pub(crate) struct Trace {
 
     #[command(flatten)]
     pub(crate) html: Html,
+
+    #[command(flatten)]
+    pub(crate) markdown: Markdown,
+
+    #[command(flatten)]
+    pub(crate) viewers: Viewers,
 
     /// Also write the operation log: every change to files in order, with its bytes. FILE must
     /// not exist
@@ -106,9 +112,23 @@ Examples:
   iostrata trace -o result.json -- ./app --its-own-options
   iostrata trace --files --by process -- make
   iostrata trace --fail-on medium --budget 'fsync<=10,device.writes.bytes<=1MiB' -- ./app
+  iostrata trace --record app.log --perfetto app.trace.json -- ./app
   iostrata trace -p 4211 --for 10s
 
 What the program prints stays on standard output; the summary goes to standard error.";
+
+/// The number of a process.
+fn process(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| {
+        let name = if text.starts_with('-') || text.is_empty() {
+            "NAME"
+        } else {
+            text
+        };
+        format!("a process is named by its number (PID); `pgrep {name}` finds those of a program")
+    })
+}
 
 /// A whole number with `ms`, `s`, `min` or `h`.
 fn duration(text: &str) -> Result<Duration, String> {

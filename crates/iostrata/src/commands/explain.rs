@@ -1,13 +1,13 @@
 //! `iostrata explain`: the page of an experiment or a rule, or the glossary's words on a term,
-//! as they stand in docs/.
+//! from docs/.
 
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, ValueEnum as _};
 use iostrata_core::rules;
 use iostrata_core::suggest::nearest;
+use iostrata_report::terminal::document;
 
 use super::glossary;
 use crate::cli::{ExperimentName, Explain};
@@ -83,12 +83,17 @@ fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
     experiments.chain(RULES.iter().copied())
 }
 
+/// Columns where nothing says how many there are: what is piped is read as a manual page is.
+const PIPED: usize = 80;
+
 /// Prints the page, or the list of them.
 pub(crate) fn run(options: &Explain) -> Result<(), Failure> {
-    match &options.id {
-        Some(id) => ui::print(&explanation(&id.to_lowercase())?),
-        None => ui::print(&list()),
-    }
+    let text = match &options.id {
+        Some(id) => explanation(&id.to_lowercase())?,
+        None => list(),
+    };
+    let (width, colour) = (Canvas::Output.width_or(PIPED), Canvas::Output.colour());
+    ui::print(&document::draw(&text, width, colour))
 }
 
 /// Takes any name, so that [`run`] can say what was probably meant without listing them all, and
@@ -128,50 +133,25 @@ fn explanation(id: &str) -> Result<String, Failure> {
     Ok(parts.join("\n"))
 }
 
+/// Every name with what it is about, as a page.
 fn list() -> String {
-    let mut text = "experiments\n".to_owned();
+    let row = |id: &str, about: &str| format!("| {id} | {about} |\n");
+    let mut text = row("experiment", "asks") + "|---|---|\n";
     for name in ExperimentName::value_variants() {
         let help = name.to_possible_value();
         let help = help.as_ref().and_then(|value| value.get_help());
-        let question = help.map(ToString::to_string).unwrap_or_default();
-        line(&mut text, name.as_str(), &question);
+        text += &row(
+            name.as_str(),
+            &help.map(ToString::to_string).unwrap_or_default(),
+        );
     }
-    if !RULES.is_empty() {
-        text.push_str("\nrules\n");
-    }
+    text += "\n";
+    text += &(row("rule", "looks for") + "|---|---|\n");
     for (id, _) in RULES {
         let rule = rules::ALL.iter().find(|rule| rule.id == *id);
-        line(&mut text, id, rule.map_or("", |rule| rule.looks_for));
+        text += &row(id, rule.map_or("", |rule| rule.looks_for));
     }
-    text.push_str("\nterms\n");
-    for row in wrapped(&glossary::ids()) {
-        // Writing to a String cannot fail.
-        _ = writeln!(text, "  {row}");
-    }
-    text
-}
-
-/// Names in rows that fit the terminal.
-fn wrapped(names: &[&str]) -> Vec<String> {
-    let width = Canvas::Output.width().saturating_sub(2);
-    let mut rows: Vec<String> = Vec::new();
-    for name in names {
-        match rows.last_mut() {
-            Some(row) if row.len() + 2 + name.len() <= width => {
-                row.push_str(", ");
-                row.push_str(name);
-            }
-            _ => rows.push((*name).to_owned()),
-        }
-    }
-    rows
-}
-
-fn line(text: &mut String, id: &str, about: &str) {
-    let width = pages().map(|(id, _)| id.len()).max().unwrap_or(0);
-    let line = format!("  {id:width$}  {about}");
-    // Writing to a String cannot fail.
-    _ = writeln!(text, "{}", line.trim_end());
+    text + "\n**terms**\n\n" + &glossary::ids().join(", ") + "\n"
 }
 
 #[cfg(test)]
@@ -194,5 +174,48 @@ mod tests {
         assert_eq!(pages, files, "the list in {}", file!());
         let rules: BTreeSet<String> = rules::ALL.iter().map(|rule| rule.id.to_owned()).collect();
         assert_eq!(pages, rules);
+    }
+
+    /// Markdown without its marks, and without where links within the documentation lead.
+    fn unmarked(markdown: &str) -> String {
+        let mut parts = markdown.split("](");
+        let first = parts.next().unwrap_or_default().to_owned();
+        let text = parts.fold(first, |text, part| {
+            let (link, rest) = part.split_once(')').unwrap_or(("", part));
+            let link = if link.contains("://") {
+                format!(" ({link})")
+            } else {
+                String::new()
+            };
+            text + &link + rest
+        });
+        let text = text.replace(['*', '`'], "");
+        text.replace(['|', '[', ']', '#', '<', '>', '\\'], " ")
+    }
+
+    #[test]
+    fn no_word_of_any_page_is_cut_at_any_width() {
+        let explained = glossary::ids().into_iter().filter_map(glossary::explained);
+        let explained = explained.map(|text| ("glossary", &*text.leak()));
+        let list: &str = list().leak();
+        let all: Vec<(&str, &str)> = pages().chain([("list", list)]).chain(explained).collect();
+        for (id, page) in all {
+            let known = unmarked(page);
+            let known: BTreeSet<&str> = known.split_whitespace().collect();
+            for width in [60, 80, 100, 160] {
+                let text = document::draw(page, width, false);
+                for line in text.lines() {
+                    assert!(line.chars().count() <= width, "{id} at {width}: {line}");
+                    assert!(!line.contains("**") && !line.contains('`'), "{id}: {line}");
+                    assert!(!line.contains("]("), "{id}: {line}");
+                }
+                let text = unmarked(&text);
+                for word in text.split_whitespace() {
+                    let head = word.strip_suffix(':').unwrap_or(word);
+                    let is_known = known.contains(word) || known.contains(head);
+                    assert!(is_known, "{id} at {width}: {word}");
+                }
+            }
+        }
     }
 }

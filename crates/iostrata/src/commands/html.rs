@@ -26,18 +26,12 @@ pub(super) fn named(options: &Html) -> Option<Named<'_>> {
 }
 
 impl Page {
-    /// `None` where none was asked for. `json` is where the result goes.
-    pub(super) fn open(options: &Html, json: Option<&Path>) -> Result<Option<Self>, Failure> {
+    /// `None` where none was asked for.
+    pub(super) fn open(options: &Html) -> Result<Option<Self>, Failure> {
         let Some(path) = &options.html else {
             return Ok(None);
         };
         let is_output = path.as_os_str() == "-";
-        if is_output && json.is_some_and(|json| json.as_os_str() == "-") {
-            return Err(Failure::Usage(
-                "--json - and --html - both write to standard output; name a file for one of them"
-                    .to_owned(),
-            ));
-        }
         if is_output && options.open {
             return Err(Failure::Usage(
                 "--open needs a file to open, and --html - writes none; name one with --html"

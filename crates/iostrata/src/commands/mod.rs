@@ -9,10 +9,12 @@ mod glossary;
 mod html;
 mod lab;
 mod man;
+mod markdown;
 mod merge;
 mod rebuild;
 mod report;
 mod trace;
+mod viewers;
 
 use std::process::ExitCode;
 

@@ -39,4 +39,5 @@ mod trouble;
 #[path = "../../../tracer/tests/observe/undisturbed.rs"]
 mod undisturbed;
 mod usage;
+mod viewers;
 mod whole;

@@ -22,6 +22,10 @@ fn everything_runs_with_less_evidence() {
             "run as root",
         ]);
         assert!(outcome.stdout.contains("run as root"), "{}", outcome.stdout);
+        // Told once, however many answers it leaves open.
+        let reasons = outcome.stdout.matches("eBPF is not permitted").count();
+        assert_eq!(reasons, 1, "{}", outcome.stdout);
+        assert!(!outcome.stdout.contains("EBPF"), "{}", outcome.stdout);
 
         let saved = std::fs::read_to_string(place.path("home/result.json")).unwrap();
         let result: Value = serde_json::from_str(&saved).unwrap();

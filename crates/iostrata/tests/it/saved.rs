@@ -235,9 +235,17 @@ fn rules_and_budgets_that_are_not_known_are_refused() {
 fn pages_of_rules_are_explained() {
     let place = Place::new();
     let outcome = run(place.iostrata("explain rename-without-fsync")).expect(0);
-    let page = include_str!("../../../../docs/rules/rename-without-fsync.md");
-    assert_eq!(outcome.stdout, page);
+    assert!(
+        outcome.stdout.starts_with("rename-without-fsync\n\n"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome.stdout.contains("\nWhat to do\n\n"),
+        "{}",
+        outcome.stdout
+    );
     let list = run(place.iostrata("explain")).expect(0).stdout;
-    assert!(list.contains("\nrules\n"), "{list}");
-    assert!(list.contains("\n  fsync-per-record "), "{list}");
+    assert!(list.contains("\nrule "), "{list}");
+    assert!(list.contains("\nfsync-per-record "), "{list}");
 }

@@ -136,7 +136,9 @@ fn options(help: &str) -> Vec<&str> {
         let long = line.split_whitespace().find(|word| word.starts_with("--"));
         long.filter(|_| line.starts_with('-'))
     });
-    words.map(|word| word.trim_end_matches(',')).collect()
+    // A value that may be left out is written behind it: `--markdown[=<OUT>]`.
+    let names = words.map(|word| word.split(['[', ',']).next().unwrap_or(word));
+    names.collect()
 }
 
 /// Commands by what is typed for them, and those below them.

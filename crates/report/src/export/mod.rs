@@ -1,13 +1,15 @@
-//! Results as tables, for programs that read Parquet or CSV, and as Prometheus metrics.
+//! Results as tables, for programs that read Parquet or CSV, as Prometheus metrics, and as what
+//! viewers of traces and flame graphs open.
 //!
 //! A table has a name, columns and rows; what it is written as comes after that. A unit is in
 //! the name of its column, and what is unknown is null, as in the JSON.
 
 mod csv;
+pub mod folded;
 pub mod lab;
 mod log;
 mod parquet;
-
+pub mod perfetto;
 pub mod prometheus;
 mod results;
 mod table;

@@ -24,6 +24,17 @@ fn drawn(width: usize, colour: bool, show: impl FnOnce(&mut Page)) -> String {
     text::draw(&page, colour)
 }
 
+/// A page of the documentation on a terminal.
+pub mod document {
+    use super::drawn;
+    use crate::view::document::show;
+
+    /// Text of a page that is written in Markdown, at most `width` columns wide.
+    pub fn draw(markdown: &str, width: usize, colour: bool) -> String {
+        drawn(width, colour, |page| show(page, markdown))
+    }
+}
+
 /// `iostrata lab` on a terminal.
 pub mod lab {
     use iostrata_core::lab::LabResult;

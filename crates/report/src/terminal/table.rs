@@ -115,10 +115,14 @@ fn lines(column: &Column, cell: &str, width: usize) -> Vec<String> {
     if column.is_number() {
         return vec![cell.to_owned()];
     }
-    textwrap::wrap(cell, width)
-        .into_iter()
-        .map(Cow::into_owned)
-        .collect()
+    // Names have hyphens, and are copied.
+    textwrap::wrap(
+        cell,
+        Options::new(width).word_splitter(WordSplitter::NoHyphenation),
+    )
+    .into_iter()
+    .map(Cow::into_owned)
+    .collect()
 }
 
 /// A path in lines of at most `width`, broken behind slashes where that is possible.

@@ -4,6 +4,7 @@ pub(crate) mod cache;
 pub(crate) mod cell;
 pub(crate) mod compare;
 pub(crate) mod doctor;
+pub(crate) mod document;
 pub(crate) mod lab;
 pub(crate) mod page;
 mod place;

@@ -22,7 +22,7 @@ use self::buffering::BufferingOptions;
 use self::copy::CopyOptions;
 use self::page_cache::PageCacheOptions;
 use self::sync::SyncOptions;
-use super::html::Html;
+use super::{Html, Markdown};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
@@ -114,6 +114,9 @@ pub(crate) struct Lab {
 
     #[command(flatten)]
     pub(crate) html: Html,
+
+    #[command(flatten)]
+    pub(crate) markdown: Markdown,
 
     #[command(flatten)]
     pub(crate) buffering: BufferingOptions,

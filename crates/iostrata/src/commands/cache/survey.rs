@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use iostrata_core::Gap;
 use iostrata_core::cache::{Action, RANGES_AT_MOST, Skipped};
+use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_tracer::identity::KernelFile;
 use iostrata_tracer::page_cache::{FileSystems, LookedAt, look_at};
 
 use super::found::Entry;
 use crate::error::Failure;
+use crate::progress::Bar;
 
 /// What was found, each file once.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(super) struct Survey {
     pub(super) missing: Vec<Gap>,
     known: BTreeSet<KernelFile>,
     ranges: u64,
+    /// Whether one of the paths that were named can be looked at.
+    is_there: bool,
 }
 
 impl Survey {
@@ -44,31 +48,54 @@ impl Survey {
             } else {
                 1
             },
+            is_there: false,
         };
+        let mut bar = Bar::counting("cache", "files");
         for path in paths {
-            survey.named(path, cross, stop);
+            survey.named(path, cross, &mut bar, stop);
         }
+        bar.finished();
+        survey.check(paths)?;
         Ok(survey)
     }
 
     /// A path that the user named: a symbolic link means what it points to.
-    fn named(&mut self, path: &Path, cross: bool, stop: &dyn Fn() -> bool) {
+    fn named(&mut self, path: &Path, cross: bool, bar: &mut Bar, stop: &dyn Fn() -> bool) {
         match look_at(path, true, &mut self.systems) {
             Ok(LookedAt::Directory(device)) => {
                 let device = (!cross).then_some(device);
-                self.tree(path, device, stop);
+                self.is_there = true;
+                self.tree(path, device, bar, stop);
             }
             Ok(LookedAt::Special | LookedAt::SymbolicLink) => self.miss(
                 path,
                 "it is no regular file and no directory; FIFOs, sockets and devices are not opened",
             ),
-            found => self.take(path.to_owned(), found, None),
+            found => {
+                self.is_there |= found.is_ok();
+                self.take(path.to_owned(), found, None);
+            }
         }
+    }
+
+    /// Of paths of which none can be looked at there is nothing to show.
+    fn check(&self, paths: &[PathBuf]) -> Result<(), Failure> {
+        if self.is_there || paths.is_empty() {
+            return Ok(());
+        }
+        let gaps = self.missing.iter();
+        let gaps: Vec<String> = gaps
+            .map(|gap| format!("{}: {}", gap.what, gap.why))
+            .collect();
+        Err(Failure::Cannot(format!(
+            "{}; name a file or a directory that is there",
+            gaps.join("; ")
+        )))
     }
 
     /// All below a directory, without following links, on the file system of `device` if one
     /// is given.
-    fn tree(&mut self, root: &Path, device: Option<u32>, stop: &dyn Fn() -> bool) {
+    fn tree(&mut self, root: &Path, device: Option<u32>, bar: &mut Bar, stop: &dyn Fn() -> bool) {
         let mut directories = vec![root.to_owned()];
         while let Some(directory) = directories.pop() {
             let mut paths = match listed(&directory) {
@@ -78,6 +105,11 @@ impl Survey {
                     continue;
                 }
             };
+            bar.step(&Step {
+                label: &directory.to_string_lossy(),
+                done: self.entries.len(),
+                total: 0,
+            });
             // Of two names of a file the same one is listed each time.
             paths.sort_unstable();
             for path in paths {

@@ -25,6 +25,7 @@ use iostrata_tracer::machine;
 use self::planned::Planned;
 use self::targets::Choice;
 use super::html::{self, Page};
+use super::markdown::{self, Markdown};
 use super::{deliver, json, read_back};
 use crate::cli::{ExperimentName, Lab};
 use crate::destination::Destination;
@@ -39,12 +40,17 @@ use crate::{GUARD, WORKLOAD};
 pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let effort = effort(options);
     let json = Named::output("--json", options.json.as_deref());
-    outputs::check(json.into_iter().chain(html::named(&options.html)))?;
+    let pages = [
+        html::named(&options.html),
+        markdown::named(&options.markdown),
+    ];
+    outputs::check(json.into_iter().chain(pages.into_iter().flatten()))?;
     let planned = plan(options, effort)?;
     let mut guard = guard(&options.dir);
     // First of all: mounts become private to this process before it has threads.
     let mut choice = Choice::from_options(options, effort, &planned)?;
-    let page = Page::open(&options.html, options.json.as_deref())?;
+    let page = Page::open(&options.html)?;
+    let issue = Markdown::open(&options.markdown)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
     // The working directory is the scratch directory from then on.
@@ -96,7 +102,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
         parts: Vec::new(),
         experiments,
     };
-    finish(options, destination, page, &result)?;
+    finish(options, destination, (page, issue), &result)?;
     outcome
 }
 
@@ -121,20 +127,22 @@ fn guard(dir: &Path) -> Option<Guard> {
 fn finish(
     options: &Lab,
     destination: Option<Destination>,
-    page: Option<Page>,
+    (page, issue): (Option<Page>, Markdown),
     result: &LabResult,
 ) -> Result<(), Failure> {
     let text = json(result)?;
     let saved: LabResult = read_back(&text)?;
     let is_kept = !options.no_save && results::keep(results::Kind::Lab, &text);
-    let delivered = match (&page, destination) {
-        (Some(page), Some(destination)) if page.is_standard_output() => destination.save(&text),
-        (Some(page), None) if page.is_standard_output() => Ok(()),
-        (_, destination) => deliver(destination, &text, || Ok(draw(options, is_kept, &saved))),
+    let is_page = page.as_ref().is_some_and(Page::is_standard_output);
+    let delivered = match destination {
+        Some(destination) if is_page || issue.is_standard_output() => destination.save(&text),
+        None if is_page || issue.is_standard_output() => Ok(()),
+        destination => deliver(destination, &text, || Ok(draw(options, is_kept, &saved))),
     };
+    let written = issue.save(|| iostrata_report::markdown::lab::draw(&saved, &[]));
     let json = options.json.as_deref();
     let drawn = page.map_or(Ok(()), |page| page.save_one(Drawn::Lab(&saved), json));
-    delivered.and(drawn)
+    delivered.and(written).and(drawn)
 }
 
 /// The experiments that were asked for, each once: those that are named; otherwise those

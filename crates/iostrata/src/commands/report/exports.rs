@@ -10,6 +10,7 @@ use super::log::{Log, Reading};
 use super::metrics;
 use super::read::Saved;
 use super::tables::Directory;
+use super::viewers;
 use crate::cli::Report;
 use crate::error::Failure;
 
@@ -29,6 +30,9 @@ pub(super) fn run(options: &Report, results: &[Saved]) -> Result<(), Failure> {
     let csv = exports.csv.as_ref().map(|dir| (dir, Format::Csv));
     for (dir, format) in parquet.into_iter().chain(csv) {
         write_tables(dir, format, options, results)?;
+    }
+    if exports.viewers.is_given() {
+        viewers::write(options, results)?;
     }
     match &exports.prometheus {
         Some(path) => metrics::write(path, &sources(&options.paths, results, &[])),

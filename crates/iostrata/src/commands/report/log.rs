@@ -1,6 +1,6 @@
 //! Operation logs, read as they are exported: memory does not grow with their operations.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -36,14 +36,18 @@ impl Log {
     /// Why nothing is drawn of it.
     pub(super) fn not_drawn(&self) -> Failure {
         Failure::Usage(format!(
-            "{} is an operation log, which is exported and not drawn; add --parquet DIR or --csv \
-             DIR",
+            "{} is an operation log, which is exported and not drawn; add --parquet DIR, --csv DIR \
+             or --perfetto OUT",
             self.path.display()
         ))
     }
 
     /// Begins to read it; `result` is the number of its rows' file.
-    pub(super) fn read(&self, result: u64, limits: Limits) -> Result<Reading, Failure> {
+    pub(in crate::commands) fn read(
+        &self,
+        result: u64,
+        limits: Limits,
+    ) -> Result<Reading, Failure> {
         let opened = self.file.try_clone().map_err(ReadError::Io);
         let reader = opened.and_then(|file| {
             let bytes = file.metadata()?.len();
@@ -58,6 +62,7 @@ impl Log {
             recordings: Vec::new(),
             failure: None,
             ended: false,
+            ahead: None,
             bar: Bar::new("export"),
             label: format!("reading {}", self.path.display()),
         })
@@ -66,6 +71,12 @@ impl Log {
     /// That it could not be read, or not to its end.
     pub(super) fn failed(&self, error: &dyn Display) -> Failure {
         Failure::Input(format!("{}: {error}", self.path.display()))
+    }
+}
+
+impl Display for Log {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.path.display())
     }
 }
 
@@ -87,7 +98,7 @@ pub(in crate::commands) fn remedy(error: &ReadError) -> &'static str {
 }
 
 /// A log while it is read.
-pub(super) struct Reading {
+pub(in crate::commands) struct Reading {
     result: u64,
     reader: Reader<BufReader<File>>,
     bytes: u64,
@@ -95,6 +106,8 @@ pub(super) struct Reading {
     recordings: Vec<Recorded>,
     failure: Option<String>,
     ended: bool,
+    /// An operation that was read and not yet handed out.
+    ahead: Option<Logged>,
     bar: Bar,
     label: String,
 }
@@ -103,6 +116,14 @@ impl Reading {
     /// What came of it: the recordings, and why the log could not be read further.
     pub(super) fn finish(self) -> (Vec<Recorded>, Option<String>) {
         (self.recordings, self.failure)
+    }
+
+    /// The first recording, as far as it has been read.
+    pub(super) fn first(&mut self) -> Option<&Recorded> {
+        if self.recordings.is_empty() {
+            self.ahead = self.next();
+        }
+        self.recordings.first()
     }
 
     /// The next operation; begins and ends of recordings are kept.
@@ -186,6 +207,9 @@ impl Iterator for Reading {
     type Item = Logged;
 
     fn next(&mut self) -> Option<Logged> {
+        if let Some(ahead) = self.ahead.take() {
+            return Some(ahead);
+        }
         if self.ended {
             return None;
         }

@@ -1,14 +1,16 @@
 //! `iostrata report`: draws saved results by the code that drew them first.
 
 mod exports;
+mod issue;
 mod last;
 pub(super) mod log;
 mod metrics;
 mod page;
 pub(super) mod read;
 mod tables;
+pub(super) mod viewers;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iostrata_core::lab::LabResult;
 use iostrata_report::terminal;
@@ -38,10 +40,16 @@ pub(crate) fn run(mut options: Report) -> Result<(), Failure> {
     if options.html.html.is_some() {
         page::write(options, &names, &results)?;
     }
+    if options.markdown.markdown.is_some() {
+        issue::write(options, &names, &results)?;
+    }
     if options.exports.is_given() {
         exports::run(options, &results)?;
     }
-    if options.html.html.is_some() || options.exports.is_given() {
+    if options.html.html.is_some()
+        || options.markdown.markdown.is_some()
+        || options.exports.is_given()
+    {
         return Ok(());
     }
     // What cannot be drawn is told before anything is.
@@ -64,15 +72,17 @@ pub(crate) fn run(mut options: Report) -> Result<(), Failure> {
 /// What is read is not written over.
 fn check_files(options: &Report) -> Result<(), Failure> {
     let (html, exports) = (&options.html, &options.exports);
-    let outputs = [
+    let outputs: [(&'static str, &Option<PathBuf>); 5] = [
         ("--html", &html.html),
+        ("--markdown", &options.markdown.markdown),
         ("--parquet", &exports.parquet),
         ("--csv", &exports.csv),
         ("--prometheus", &exports.prometheus),
     ];
     let outputs = outputs.map(|(option, path)| Named::output(option, path.as_deref()));
     let inputs = options.paths.iter().map(|path| Named::input(path));
-    outputs::check(inputs.chain(outputs.into_iter().flatten()))
+    let viewers = crate::commands::viewers::named(&exports.viewers);
+    outputs::check(inputs.chain(outputs.into_iter().flatten()).chain(viewers))
 }
 
 /// An option that means nothing for any of the files is a mistake.

@@ -38,7 +38,7 @@ pub(super) fn write(options: &Report, names: &[&str], results: &[Saved]) -> Resu
         })
     });
     let titled: Vec<Titled<'_>> = titled.collect::<Result<_, Failure>>()?;
-    match Page::open(&options.html, None)? {
+    match Page::open(&options.html)? {
         Some(page) => page.save(&titled),
         None => Ok(()),
     }

@@ -8,6 +8,7 @@ mod kernel;
 mod recording;
 mod result;
 mod stops;
+mod viewed;
 
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,8 +31,9 @@ use iostrata_tracer::signals::Held;
 
 use self::ending::Ending;
 use self::findings::Measuring;
+use self::viewed::Viewed;
 use super::html::{self, Page};
-use super::{json, read_back};
+use super::{json, markdown, read_back, viewers};
 use crate::cli::{Trace, TraceBackend};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -88,9 +90,11 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let outputs = [
         Named::output("--json", options.json.as_deref()),
         html::named(&options.html),
+        markdown::named(&options.markdown),
         Named::output("--record", options.record.as_deref()),
     ];
-    outputs::check(outputs.into_iter().flatten())?;
+    let viewers = viewers::named(&options.viewers);
+    outputs::check(outputs.into_iter().flatten().chain(viewers))?;
     let held = Held::begin().map_err(|error| itself(&error))?;
     let watcher = choose(options)?;
     check_filter(&watcher)?;
@@ -107,8 +111,11 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         Some(Side::Behind(behind)) => Some(behind),
         None => None,
     };
-    let page = Page::open(&options.html, options.json.as_deref())?;
-    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let page = Page::open(&options.html)?;
+    let viewed = Viewed::open(options)?;
+    let destination = options.json.clone();
+    let destination = destination.map(|path| Destination::open_for("-o", path));
+    let destination = destination.transpose()?;
     let (mut run, gap) = observe(options, watcher, held)?;
     let recorded = run.recorded.take();
     let code = code_of(run.status);
@@ -131,11 +138,13 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         .is_some_and(Destination::is_standard_output);
     let page_instead = page.as_ref().is_some_and(Page::is_standard_output);
     let saved = destination.map_or(Ok(()), |destination| destination.save_json(&*result));
-    let as_text = !(alone || json_instead || page_instead);
+    let as_text = !(alone || json_instead || page_instead || viewed.is_standard_output());
     let drawn = draw(options, &result, as_text, page);
+    let viewed = viewed.save(options, &result);
     keep(options, &result);
     saved?;
     drawn?;
+    viewed?;
     recorded?;
     failed::told(&failed)?;
     checked::judge(&result, &options.checks, code, hides_calls)

@@ -1,11 +1,17 @@
 //! The verdicts of an experiment.
 
+use std::collections::BTreeSet;
+
+use iostrata_core::reply::parenthesis;
 use iostrata_core::{Answer, Verdict};
 
 use crate::view::page::{Page, Tone};
 
 /// Where claims stand: after the longest verdict.
 const COLUMN: usize = 16;
+
+/// Shorter parentheses are told each time, bytes.
+const LONG: usize = 40;
 
 /// The answers, each with the figures that decided it.
 pub(super) fn draw(page: &mut Page, answers: &[Answer]) {
@@ -14,6 +20,7 @@ pub(super) fn draw(page: &mut Page, answers: &[Answer]) {
     }
     page.part("answers", "claims tested");
     page.blank();
+    let mut told = BTreeSet::new();
     for answer in answers {
         let verdict = format!("  {}", answer.verdict.as_str());
         let claim = match &answer.machine {
@@ -21,7 +28,23 @@ pub(super) fn draw(page: &mut Page, answers: &[Answer]) {
             None => answer.claim.clone(),
         };
         page.entry(&verdict, style(answer.verdict), COLUMN, &claim);
-        page.more_of_rows(COLUMN, &answer.because, &answer.rows);
+        let because = once(&answer.because, &mut told);
+        page.more_of_rows(COLUMN, &because, &answer.rows);
+    }
+}
+
+/// A reason in parentheses that a claim above has too is not told again.
+fn once<'a>(because: &'a str, told: &mut BTreeSet<&'a str>) -> String {
+    let parenthesis = parenthesis(because).filter(|range| range.len() > LONG);
+    match parenthesis {
+        Some(range) if !told.insert(&because[range.clone()]) => {
+            format!(
+                "{} (as above){}",
+                &because[..range.start],
+                &because[range.end..]
+            )
+        }
+        _ => because.to_owned(),
     }
 }
 
@@ -62,5 +85,26 @@ mod tests {
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
         );
+    }
+
+    #[test]
+    fn one_reason_of_several_claims_is_told_once() {
+        let why =
+            "not observed (device requests: not permitted (os error 1); run as root (see there))";
+        let because = |row: usize| format!("those of row {row} were {why}, so it is open");
+        let mut told = BTreeSet::new();
+        let [first, second] = [1, 2].map(because);
+        assert_eq!(once(&first, &mut told), first);
+        assert_eq!(
+            once(&second, &mut told),
+            "those of row 2 were not observed (as above), so it is open"
+        );
+        // Figures are told each time.
+        for _ in 0..2 {
+            assert_eq!(
+                once("3 times (95 %: 2-4)", &mut told),
+                "3 times (95 %: 2-4)"
+            );
+        }
     }
 }

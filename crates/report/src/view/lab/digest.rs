@@ -1,11 +1,11 @@
 //! The answers of a run on one screen: what was asked, what the rows say, and what would make a
 //! reader distrust them.
 
-use iostrata_core::Environment;
 use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
 use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget};
 use iostrata_core::reply::{Overview, Reply, Standing, overview};
+use iostrata_core::{Environment, Gap};
 
 use super::parts;
 use super::view::HOST;
@@ -39,6 +39,8 @@ pub enum Kept<'a> {
     Last,
     /// In this file.
     File(&'a str),
+    /// Who reads it has no file.
+    Elsewhere,
 }
 
 /// Adds all of it.
@@ -72,7 +74,9 @@ pub(crate) fn show(
     if let Some(caveat) = caveat(&overview) {
         page.styled(0, caveat, Tone::Quiet);
     }
-    page.styled(0, &more(experiments, kept), Tone::Quiet);
+    if let Some(more) = more(experiments, kept) {
+        page.styled(0, &more, Tone::Quiet);
+    }
 }
 
 /// The answers of one experiment, at whatever length.
@@ -85,14 +89,18 @@ pub(super) fn of_one(page: &mut Page, experiment: &Experiment) {
 fn unmeasured(page: &mut Page, experiments: &[&Experiment]) {
     let [only] = experiments else { return };
     let gaps = only.shared().missing.iter();
-    let names: Vec<String> = gaps
-        .take(MOST_UNMEASURED)
-        .map(|gap| format!("{} ({})", gap.what, gap.why))
-        .collect();
+    let gaps: Vec<&Gap> = gaps.take(MOST_UNMEASURED).collect();
+    // One reason of several is told once.
+    let alike = gaps.chunk_by(|one, next| one.why == next.why);
+    let names = alike.map(|gaps| {
+        let names: Vec<&str> = gaps.iter().map(|gap| gap.what.as_str()).collect();
+        format!("{} ({})", names.join(", "), gaps[0].why)
+    });
+    let names: Vec<String> = names.collect();
     if names.is_empty() {
         return;
     }
-    let more = only.shared().missing.len() - names.len();
+    let more = only.shared().missing.len() - gaps.len();
     let more = match more {
         0 => ".".to_owned(),
         more => format!("; and {more} more, see --method."),
@@ -344,12 +352,13 @@ fn caveat(seen: &Overview) -> Option<&'static str> {
     )
 }
 
-fn more(experiments: &[&Experiment], kept: Kept<'_>) -> String {
+fn more(experiments: &[&Experiment], kept: Kept<'_>) -> Option<String> {
     let mut names = experiments.iter().map(|one| one.shared().id);
     let first = names.next().unwrap_or_default();
     // The shortest of the names, where it is there.
     let example = names.find(|name| *name == "sync").unwrap_or(first);
-    match kept {
+    Some(match kept {
+        Kept::Elsewhere => return None,
         Kept::Nowhere => {
             "More: this result was not saved; --json FILE keeps it for iostrata report.".to_owned()
         }
@@ -359,5 +368,5 @@ fn more(experiments: &[&Experiment], kept: Kept<'_>) -> String {
         Kept::File(name) => format!(
             "More: iostrata report {name} {example} | --rows | --notes | --method | --all | --html r.html"
         ),
-    }
+    })
 }

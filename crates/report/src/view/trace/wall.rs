@@ -19,9 +19,10 @@ pub(super) const COLUMN: usize = 11;
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let spent = spent(view.result);
     let wall_s = view.result.wall_s;
-    let text = sentence(&spent, wall_s, view.result.threads);
+    let bar = bar(&spent, wall_s);
+    let text = sentence(&spent, wall_s, view.result.threads, bar.is_some());
     page.entry("  wall", Tone::Plain, COLUMN, &text);
-    page.with_bar(bar(&spent, wall_s));
+    page.with_bar(bar);
 }
 
 /// On CPU, blocked, and neither of the two; of the sum when that is more than the run.
@@ -45,12 +46,19 @@ fn cells(share: f64) -> usize {
     (share * BAR as f64).round().clamp(0.0, BAR as f64) as usize
 }
 
-fn sentence(spent: &Spent, wall_s: f64, threads: u64) -> String {
+/// Each part behind the block that stands for it, where there is a bar.
+fn sentence(spent: &Spent, wall_s: f64, threads: u64, has_bar: bool) -> String {
+    let block = |block: &'static str| if has_bar { block } else { "" };
     let seen = |value: Option<f64>| Cell::seen(value, time);
     let blocked_s = spent.blocked.map(|blocked| blocked.total_s());
     let mut words = vec![
-        format!("█ on CPU {}", seen(spent.on_cpu_s)),
-        format!("▒ blocked {}{}", seen(blocked_s), on_what(spent)),
+        format!("{}on CPU {}", block("█ "), seen(spent.on_cpu_s)),
+        format!(
+            "{}blocked {}{}",
+            block("▒ "),
+            seen(blocked_s),
+            on_what(spent)
+        ),
     ];
     if let Some(sum) = spent.on_cpu_s.zip(blocked_s).map(|(cpu, off)| cpu + off) {
         let rest = wall_s - sum;
@@ -131,17 +139,17 @@ mod tests {
     #[test]
     fn words_name_what_counts() {
         assert_eq!(
-            sentence(&run(1.0, 3.0), 4.0, 1),
+            sentence(&run(1.0, 3.0), 4.0, 1, true),
             "█ on CPU 1.00\u{a0}s\u{a0}· ▒ blocked 3.00\u{a0}s (3.00\u{a0}s in syncs)"
         );
         assert!(
-            sentence(&run(1.0, 1.0), 4.0, 1)
+            sentence(&run(1.0, 1.0), 4.0, 1, true)
                 .ends_with("░ neither (page faults, waiting for a CPU) 2.00\u{a0}s")
         );
-        assert!(sentence(&run(4.0, 4.0), 4.0, 3).ends_with("sums of 3 threads"));
+        assert!(sentence(&run(4.0, 4.0), 4.0, 3, true).ends_with("sums of 3 threads"));
         assert_eq!(
-            sentence(&Spent::default(), 1.0, 1),
-            "█ on CPU n/a\u{a0}· ▒ blocked n/a"
+            sentence(&Spent::default(), 1.0, 1, false),
+            "on CPU n/a\u{a0}· blocked n/a"
         );
     }
 }

@@ -1,0 +1,56 @@
+//! What is said besides when the command line is refused: clap's own tips, where they fit.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Error, Parser as _};
+use iostrata_core::suggest::is_slip;
+
+use super::Arguments;
+
+/// The arguments of this process; ends it where they are refused.
+pub(crate) fn parsed() -> Arguments {
+    Arguments::try_parse().unwrap_or_else(|error| fitting(error).exit())
+}
+
+/// The error with the tips that help.
+fn fitting(mut error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::InvalidValue => {
+            let text = |kind| match error.get(kind) {
+                Some(ContextValue::String(text)) => text.as_str(),
+                _ => "",
+            };
+            let (typed, suggested) = (
+                text(ContextKind::InvalidValue),
+                text(ContextKind::SuggestedValue),
+            );
+            if !suggested.is_empty() && !is_slip(typed, suggested) {
+                error.remove(ContextKind::SuggestedValue);
+            }
+        }
+        ErrorKind::UnknownArgument => unknown_option(&mut error),
+        _ => {}
+    }
+    error
+}
+
+/// clap would have an option that it does not know handed on as a value. Only `trace` has values that
+/// begin with a hyphen: the program's own options, which stand behind the program.
+fn unknown_option(error: &mut Error) {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return;
+    };
+    let Some(ContextValue::StyledStrs(tips)) = error.get(ContextKind::Suggested) else {
+        return;
+    };
+    let as_value = format!("'-- {option}'");
+    if !tips.iter().any(|tip| tip.to_string().contains(&as_value)) {
+        return;
+    }
+    let tip = if option == "-f" {
+        "trace follows every process that the program starts; leave -f out"
+    } else {
+        "options of iostrata stand before the command, those of the command behind it"
+    };
+    let tips = ContextValue::StyledStrs(vec![tip.into()]);
+    error.insert(ContextKind::Suggested, tips);
+}

@@ -1,0 +1,60 @@
+//! What is written of a run that was just observed for viewers and for issues.
+
+use std::iter;
+
+use iostrata_core::record::Limits;
+use iostrata_core::trace::TraceResult;
+use iostrata_report::markdown;
+
+use crate::cli::Trace;
+use crate::commands::markdown::Markdown;
+use crate::commands::report::read::{self, Saved};
+use crate::commands::report::viewers;
+use crate::commands::viewers::Viewers;
+use crate::error::Failure;
+
+/// What was asked for. That it can be written is known before the program is started.
+pub(super) struct Viewed {
+    issue: Markdown,
+    viewers: Viewers,
+}
+
+impl Viewed {
+    pub(super) fn open(options: &Trace) -> Result<Self, Failure> {
+        Ok(Self {
+            issue: Markdown::open(&options.markdown)?,
+            viewers: Viewers::open(&options.viewers)?,
+        })
+    }
+
+    /// Whether one of them takes the place of the text.
+    pub(super) fn is_standard_output(&self) -> bool {
+        self.issue.is_standard_output() || self.viewers.is_standard_output()
+    }
+
+    /// Writes all of it. One that cannot be written does not keep the others from being so.
+    pub(super) fn save(self, options: &Trace, result: &TraceResult) -> Result<(), Failure> {
+        let style = options.shown.style(false);
+        let written = self.issue.save(|| markdown::trace::draw(result, &style));
+        let exported = export(options, self.viewers, result);
+        written.and(exported)
+    }
+}
+
+/// With the calls of the operation log, where one was written.
+fn export(options: &Trace, to: Viewers, result: &TraceResult) -> Result<(), Failure> {
+    let recorded = options.record.as_deref();
+    match recorded.filter(|_| options.viewers.perfetto.is_some()) {
+        None => to.save(Some(result), &mut iter::empty()),
+        Some(path) => match read::saved(path)? {
+            Saved::Log(log) => {
+                let reading = log.read(1, Limits::default())?;
+                viewers::save(to, Some(result), &log, reading)
+            }
+            _ => Err(Failure::Input(format!(
+                "{} is not an operation log",
+                path.display()
+            ))),
+        },
+    }
+}

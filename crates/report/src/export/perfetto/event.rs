@@ -1,0 +1,123 @@
+//! Events, and how they are written.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value};
+
+/// What an event is, as the letter that the format has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// A slice of a thread.
+    Complete,
+    /// Begin of a slice that may overlap others of its thread.
+    Begin,
+    /// Its end.
+    End,
+    /// A moment.
+    Instant,
+    /// Values that hold until the next ones.
+    Counter,
+    /// The name of a process or thread.
+    Name,
+}
+
+impl Phase {
+    fn letter(self) -> char {
+        match self {
+            Self::Complete => 'X',
+            Self::Begin => 'b',
+            Self::End => 'e',
+            Self::Instant => 'i',
+            Self::Counter => 'C',
+            Self::Name => 'M',
+        }
+    }
+}
+
+/// One event.
+#[derive(Debug, Clone)]
+pub(super) struct Event<'a> {
+    pub(super) phase: Phase,
+    pub(super) category: &'a str,
+    pub(super) name: &'a str,
+    pub(super) process: u32,
+    pub(super) thread: u32,
+    /// When, nanoseconds of `CLOCK_MONOTONIC`; names have none.
+    pub(super) at_ns: Option<u64>,
+    /// How long, of [`Phase::Complete`], nanoseconds.
+    pub(super) took_ns: Option<u64>,
+    /// What belongs together of [`Phase::Begin`] and [`Phase::End`].
+    pub(super) id: Option<u64>,
+    pub(super) args: Map<String, Value>,
+}
+
+/// The JSON while it is written.
+pub(super) struct Events<'a> {
+    output: &'a mut dyn Write,
+    is_first: bool,
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn begin(output: &'a mut dyn Write) -> io::Result<Self> {
+        output.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+        Ok(Self {
+            output,
+            is_first: true,
+        })
+    }
+
+    /// Adds one. Times are written digit by digit: a float has too few for nanoseconds of a
+    /// machine that has been up for months.
+    pub(super) fn add(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let separator = if self.is_first { "\n" } else { ",\n" };
+        self.is_first = false;
+        let (output, name) = (&mut *self.output, Value::from(event.name));
+        write!(output, "{separator}{{\"ph\":\"{}\",", event.phase.letter())?;
+        if !event.category.is_empty() {
+            write!(output, "\"cat\":{},", Value::from(event.category))?;
+        }
+        write!(
+            output,
+            "\"name\":{name},\"pid\":{},\"tid\":{}",
+            event.process, event.thread
+        )?;
+        for (key, time_ns) in [("ts", event.at_ns), ("dur", event.took_ns)] {
+            if let Some(ns) = time_ns {
+                write!(output, ",\"{key}\":{}.{:03}", ns / 1000, ns % 1000)?;
+            }
+        }
+        if let Some(id) = event.id {
+            write!(output, ",\"id\":\"{id:#x}\"")?;
+        }
+        if event.phase == Phase::Instant {
+            // Of its thread.
+            output.write_all(b",\"s\":\"t\"")?;
+        }
+        if !event.args.is_empty() {
+            output.write_all(b",\"args\":")?;
+            serde_json::to_writer(&mut *output, &event.args)?;
+        }
+        output.write_all(b"}")
+    }
+
+    pub(super) fn finish(self) -> io::Result<()> {
+        self.output.write_all(b"\n]}\n")
+    }
+}
+
+/// Arguments of an event: what is unknown is left out.
+#[derive(Debug, Default)]
+pub(super) struct Args(Map<String, Value>);
+
+impl Args {
+    pub(super) fn with(mut self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        if let Some(value) = value {
+            self.0.insert(name.to_owned(), value.into());
+        }
+        self
+    }
+
+    pub(super) fn done(self) -> Map<String, Value> {
+        self.0
+    }
+}
