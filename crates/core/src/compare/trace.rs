@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::changed::{FileWork, changed};
 use super::condition::{Conditions, Weight};
 use super::count::{Counts, Part, Scale};
-use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides};
+use super::findings::findings;
+use super::strata::strata;
+use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides, USUAL_LIMIT};
 use crate::environment::Backend;
 use crate::evidence::CallCount;
 use crate::op::Gap;
@@ -16,7 +19,13 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
     let mut counts = Counts::default();
     counts.evidence(Scale::RUN, &base.evidence, &new.evidence);
     let calls = calls(base, new, &mut unpaired);
-    let files = files(base, new, &mut unpaired);
+    let (ours, theirs) = (paths(base), paths(new));
+    let changed = changed(&ours, &theirs);
+    let files = files(ours, theirs, &mut unpaired);
+    let (findings, unknown) = match findings(base, new) {
+        Ok(findings) => (Some(findings), None),
+        Err(gap) => (None, Some(gap)),
+    };
     let differ = counts
         .differing
         .iter()
@@ -28,9 +37,22 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
         further: Vec::new(),
         conditions: conditions(base, new),
         judgement: Judgement::NotJudged,
+        verdict: None,
+        limit_percent: USUAL_LIMIT.percent,
         calls_differ: counts.calls_seen.then_some(differ),
         lab: None,
         trace: Some(Runs {
+            commands: Sides {
+                base: base.command.join(" "),
+                new: new.command.join(" "),
+            },
+            lost_events: Sides {
+                base: base.lost_events,
+                new: new.lost_events,
+            },
+            strata: strata(base, new),
+            findings,
+            changed,
             wall_s: Sides {
                 base: base.wall_s,
                 new: new.wall_s,
@@ -42,11 +64,27 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
         }),
         unpaired,
         fail_on: None,
-        missing: vec![Gap::new(
-            "times",
-            "one run each has no noise to judge by; lab repeats its runs",
-        )],
+        missing: missing(base, new).chain(unknown).collect(),
     }
+}
+
+/// What two traces leave open, besides their findings.
+fn missing(base: &TraceResult, new: &TraceResult) -> impl Iterator<Item = Gap> {
+    let times = Gap::new(
+        "times",
+        "one run each has no noise to judge by; measure with --runs",
+    );
+    let lost = base.lost_events.saturating_add(new.lost_events);
+    let lost = (lost > 0).then(|| {
+        let why = format!("{lost} events were lost: counts may be too low by as many");
+        Gap::new("counts", why)
+    });
+    let others = base.other_calls.saturating_add(new.other_calls);
+    let others = (others > 0).then(|| {
+        let why = format!("{others} calls were on files that found no room in the tables");
+        Gap::new("bytes of all files", why)
+    });
+    std::iter::once(times).chain(lost).chain(others)
 }
 
 fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {
@@ -54,8 +92,9 @@ fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {
     conditions.machines(&base.environment, &new.environment);
     let storage = |result: &TraceResult| result.environment.target.clone();
     conditions.storage("the working directory", &storage(base), &storage(new));
+    // Two ways of doing a thing are compared, too: the page names both.
     conditions.hold(
-        Weight::Settings,
+        Weight::Note,
         "command",
         base.command.join(" "),
         new.command.join(" "),
@@ -147,13 +186,30 @@ fn add(sums: &mut BTreeMap<String, CallCount>, row: &CallRow) {
 
 /// All that was done to one path, by whatever files had it.
 #[derive(Default)]
-struct Path<'a> {
+pub(super) struct Path<'a> {
     rows: Vec<&'a FileRow>,
 }
 
 impl Path<'_> {
     fn time_s(&self) -> f64 {
         self.rows.iter().map(|row| row.time_s()).sum()
+    }
+
+    pub(super) fn work(&self) -> FileWork {
+        let sum = |of: fn(&FileRow) -> u64| {
+            let rows = self.rows.iter();
+            rows.fold(0_u64, |sum, row| sum.saturating_add(of(row)))
+        };
+        FileWork {
+            time_s: self.time_s(),
+            calls: sum(|row| row.calls.iter().map(|call| call.row.count).sum()),
+            opens: sum(|row| row.opens),
+            reads: sum(|row| row.reads.count),
+            writes: sum(|row| row.writes.count),
+            read_bytes: sum(|row| row.reads.bytes),
+            written_bytes: sum(|row| row.writes.bytes),
+            syncs: sum(|row| row.syncs.count),
+        }
     }
 
     fn calls(&self) -> BTreeMap<String, CallCount> {
@@ -192,10 +248,13 @@ fn name(row: &FileRow) -> &str {
     }
 }
 
-fn files(base: &TraceResult, new: &TraceResult, unpaired: &mut Sides<Vec<String>>) -> Vec<Files> {
-    let mut theirs = paths(new);
+fn files<'a>(
+    base: Paths<'a>,
+    mut theirs: Paths<'a>,
+    unpaired: &mut Sides<Vec<String>>,
+) -> Vec<Files> {
     let mut files = Vec::new();
-    for (key, ours) in paths(base) {
+    for (key, ours) in base {
         match theirs.remove(&key) {
             Some(new) => files.push(pair(key, &ours, &new)),
             None => unpaired.base.push(format!("file {}", key.0)),

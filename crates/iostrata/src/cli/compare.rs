@@ -26,14 +26,19 @@ pub(crate) struct Compare {
     pub(crate) anyway: bool,
 
     /// Fail with exit code 1 when something is slower by at least this, beyond the noise; of
-    /// traces, when calls that open, read, write or sync, or their bytes, are more by as much
+    /// traces, when calls that open, read, write or sync, or their bytes, are more by as much.
+    /// Fail with exit code 3 when the noise hides as much
     #[arg(long, value_name = "PERCENT", value_parser = Limit::parse,
         allow_negative_numbers = true)]
     pub(crate) fail_on: Option<Limit>,
 
-    /// Show every row, and every count that differs
-    #[arg(long)]
-    pub(crate) all_rows: bool,
+    /// With --fail-on, accept what is inconclusive
+    #[arg(long, requires = "fail_on")]
+    pub(crate) allow_inconclusive: bool,
+
+    /// Show every row, count, call and file
+    #[arg(long, visible_alias = "all-rows")]
+    pub(crate) all: bool,
 
     /// Print Markdown, for a pull request
     #[arg(long)]
