@@ -92,7 +92,9 @@ const FIGURES: [Figure; 13] = [
         exact(bytes.device_written_bytes).or(bytes.device_written_bytes_shared)
     }),
     count("device requests", |run| {
-        device(run, |counts| counts.reads.count + counts.writes().count)
+        device(run, |counts| {
+            counts.reads.count.saturating_add(counts.writes().count)
+        })
     }),
     count("flushes", |run| device(run, |counts| counts.flushes)),
     bytes("dirty at exit", |run| exact(run.bytes.dirty_at_exit_bytes)),
@@ -105,7 +107,8 @@ fn exact(figure: Option<u64>) -> Option<Bounds> {
 fn calls(run: &TraceResult, wanted: impl Fn(&str) -> bool) -> Option<Bounds> {
     let calls = run.evidence.syscalls.as_ref()?.iter();
     let counts = calls.filter(|(name, _)| wanted(name));
-    exact(Some(counts.map(|(_, call)| call.count).sum()))
+    let sum = counts.fold(0_u64, |sum, (_, call)| sum.saturating_add(call.count));
+    exact(Some(sum))
 }
 
 /// Bytes of calls, unless some were on files that found no room in the tables.

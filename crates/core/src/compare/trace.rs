@@ -202,7 +202,10 @@ impl Path<'_> {
         };
         FileWork {
             time_s: self.time_s(),
-            calls: sum(|row| row.calls.iter().map(|call| call.row.count).sum()),
+            calls: sum(|row| {
+                let calls = row.calls.iter();
+                calls.fold(0, |sum, call| sum.saturating_add(call.row.count))
+            }),
             opens: sum(|row| row.opens),
             reads: sum(|row| row.reads.count),
             writes: sum(|row| row.writes.count),

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use iostrata_core::compare::Limit;
 
+use super::Html;
+
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Compare {
@@ -47,11 +49,15 @@ pub(crate) struct Compare {
     /// Also write the result as JSON (iostrata.compare/1); to standard output, and no text, with -
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) html: Html,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   iostrata compare monday.json tuesday.json
   iostrata compare --fail-on 5% --markdown main.json branch.json
+  iostrata compare --html compared.html monday.json tuesday.json
   iostrata compare base1.json new1.json base2.json new2.json base3.json new3.json
   iostrata lab sync --quick --json - | iostrata compare before.json -";

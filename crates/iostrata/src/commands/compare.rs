@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iostrata_core::compare::{self, Comparison, FailOn, Pair, Sides};
+use iostrata_report::html::{Drawn, Titled};
 use iostrata_report::{markdown, terminal};
 
+use super::html::{self, Page};
 use super::report::read::{self, Saved};
 use crate::cli::Compare;
 use crate::destination::Destination;
@@ -20,7 +22,8 @@ pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
     let files = pairs(options)?;
     let inputs = files.iter().flat_map(|files| [files.base, files.new]);
     let output = Named::output("--json", options.json.as_deref());
-    outputs::check(inputs.map(Named::input).chain(output))?;
+    let named = inputs.map(Named::input).chain(output);
+    outputs::check(named.chain(html::named(&options.html)))?;
     let read = |Sides { base, new }: &Sides<&Path>| {
         Ok(Sides {
             base: read::saved(base)?,
@@ -36,9 +39,24 @@ pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
     if let Some(limit) = options.fail_on {
         comparison.fail_on(limit);
     }
+    let page = Page::open(&options.html, options.json.as_deref())?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let json = super::json(&comparison)?;
-    super::deliver(destination, &json, || Ok(draw(options, &comparison)))?;
+    let instead = page.as_ref().is_some_and(Page::is_standard_output);
+    super::deliver(destination, &json, || {
+        Ok(if instead {
+            String::new()
+        } else {
+            draw(options, &comparison)
+        })
+    })?;
+    if let Some(page) = page {
+        let Sides { base, new } = &comparison.names;
+        page.save(&[Titled {
+            name: Some(format!("{base}, {new}")),
+            result: Drawn::Comparison(&comparison),
+        }])?;
+    }
     ending(&comparison, options.allow_inconclusive)
 }
 

@@ -352,6 +352,25 @@ fn traces_have_their_counts_compared() {
 }
 
 #[test]
+fn a_page_holds_all_of_it() {
+    let place = Place::new();
+    save(&place, "base.json", &saved("trace.json"));
+    let names = ["base.json", "base.json"];
+    let page = place.path("page.html");
+    let command = compare(&place, "--json -", names);
+    run(with_path(command, "--html", &page)).expect(0);
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(text.starts_with("<!DOCTYPE html>"), "{text}");
+    assert!(text.contains("1.00 times as long; the same calls"));
+    let printed = compared(&place, "--html -", names).expect(0);
+    assert!(printed.stdout.starts_with("<!DOCTYPE html>"));
+    assert!(!printed.stdout.contains("every row, count, call and file"));
+    compared(&place, "--html - --json -", names)
+        .expect(2)
+        .says(&["both write to standard output"]);
+}
+
+#[test]
 fn markdown_is_for_reading_only() {
     let place = Place::new();
     let mut trace = saved("trace.json");

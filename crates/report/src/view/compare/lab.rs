@@ -42,6 +42,7 @@ fn experiments(page: &mut Page, comparison: &Comparison, extent: Extent) {
         [] => Group::Rounds,
         _ => Group::Pairs,
     };
+    page.part("experiments", "experiments");
     page.blank();
     let groups = [Group::Both, Group::Page, rounds];
     Table::new(2, whole().columns(&groups, &wholes)).draw(page);

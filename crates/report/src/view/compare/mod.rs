@@ -45,10 +45,8 @@ impl Extent {
 /// Shows a comparison, its answer first.
 pub(crate) fn show(page: &mut Page, comparison: &Comparison, extent: Extent) {
     let Sides { base, new } = &comparison.names;
-    page.styled(0, &format!("{base} → {new}"), Tone::Strong);
-    if let Some(more) = more_pairs(comparison) {
-        page.paragraph(0, &more);
-    }
+    let more = more_pairs(comparison).into_iter().collect();
+    page.title("comparison", &format!("{base} → {new}"), more);
     commands(page, comparison);
     let (notes, unlike): (Vec<&Condition>, Vec<&Condition>) = comparison
         .conditions
@@ -121,7 +119,7 @@ fn unpaired(page: &mut Page, comparison: &Comparison, extent: Extent) {
     let Sides { base, new } = &comparison.unpaired;
     let sides = [(&comparison.names.base, base), (&comparison.names.new, new)];
     for (name, lines) in sides.into_iter().filter(|(_, lines)| !lines.is_empty()) {
-        page.section(&format!("only in {name}"));
+        page.heading("unpaired", &format!("only in {name}"));
         let listed = Listed::of(lines, extent.most());
         for line in listed.shown {
             page.paragraph(2, line);
@@ -158,7 +156,7 @@ fn more(page: &mut Page, more: usize) {
 
 /// Counts, each with what it is of.
 fn counts(page: &mut Page, title: &str, head: &str, rows: &[(String, &Count)], left_out: usize) {
-    page.section(title);
+    page.heading("counts", title);
     let mut columns = Vec::new();
     if !head.is_empty() {
         columns.push(Column::label(head, rows.iter().map(|(of, _)| of.as_str())));
@@ -171,8 +169,11 @@ fn counts(page: &mut Page, title: &str, head: &str, rows: &[(String, &Count)], l
 
 /// What reaches the limit that was asked for, and what may.
 fn fail_on(page: &mut Page, comparison: &Comparison, asked: &FailOn, extent: Extent) {
-    if asked.undecided.is_empty() || !asked.exceeded.is_empty() {
-        page.section(&limit(comparison, asked));
+    let title = limit(comparison, asked);
+    if !asked.exceeded.is_empty() {
+        page.heading("limit", &title);
+    } else if asked.undecided.is_empty() {
+        page.paragraph(2, &title);
     }
     let listed = Listed::of(&asked.exceeded, extent.most());
     let rows = listed.shown.iter();
@@ -181,7 +182,7 @@ fn fail_on(page: &mut Page, comparison: &Comparison, asked: &FailOn, extent: Ext
     if asked.undecided.is_empty() {
         return;
     }
-    page.section(&open_limit(comparison, asked));
+    page.heading("open", &open_limit(comparison, asked));
     let listed = Listed::of(&asked.undecided, extent.most());
     let rows = listed.shown.iter();
     let rows = rows.map(|one| (one.what.as_str(), why_open(one)));
