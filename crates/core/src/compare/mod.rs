@@ -46,7 +46,8 @@ pub struct Sides<T> {
     pub new: T,
 }
 
-/// What the times say.
+/// What the times say, without a limit. [`Verdict`] is the word for readers; this one says
+/// `no_difference` also where next to nothing could have been seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -61,19 +62,6 @@ pub enum Judgement {
     NoDifference,
     /// There is too little to judge by.
     NotJudged,
-}
-
-impl Judgement {
-    /// The words printed.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Slower => "slower",
-            Self::Faster => "faster",
-            Self::Mixed => "slower and faster",
-            Self::NoDifference => "no difference",
-            Self::NotJudged => "not judged",
-        }
-    }
 }
 
 /// Two results, compared.

@@ -18,8 +18,8 @@ pub(crate) struct Compare {
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
 
-    /// Further pairs of runs of the same two things, made in turn with these: on a machine that
-    /// others use too, many pairs show what one cannot
+    /// Further pairs of runs, interleaved with these: where other programs use the machine too, many
+    /// pairs show what one cannot
     #[arg(value_name = "BASE NEW")]
     pub(crate) further: Vec<PathBuf>,
 
@@ -27,14 +27,14 @@ pub(crate) struct Compare {
     #[arg(long)]
     pub(crate) anyway: bool,
 
-    /// Fail with exit code 1 when something is slower by at least this, beyond the noise; of
-    /// traces, when calls that open, read, write or sync, or their bytes, are more by as much.
-    /// Fail with exit code 3 when the noise hides as much
+    /// Fail with exit code 1 when something is slower by at least this, beyond the noise; for
+    /// traces, when opens, reads, writes or syncs, or their bytes, grow by as much. Fail with exit
+    /// code 3 when the noise could hide as much
     #[arg(long, value_name = "PERCENT", value_parser = Limit::parse,
         allow_negative_numbers = true)]
     pub(crate) fail_on: Option<Limit>,
 
-    /// With --fail-on, accept what is inconclusive
+    /// Do not fail on what is inconclusive
     #[arg(long, requires = "fail_on")]
     pub(crate) allow_inconclusive: bool,
 

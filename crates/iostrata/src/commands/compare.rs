@@ -87,7 +87,7 @@ fn inconclusive(comparison: &Comparison, fail_on: &FailOn) -> String {
     let percent = fail_on.limit.percent;
     if comparison.trace.is_some() {
         return format!(
-            "inconclusive: events were lost, so calls or bytes may be more by {percent} %; trace \
+            "inconclusive: events were lost, so calls or bytes may have grown by {percent} %; trace \
              again, or add --allow-inconclusive"
         );
     }

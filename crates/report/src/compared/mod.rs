@@ -49,7 +49,7 @@ pub(crate) fn verdict(verdict: Option<Verdict>) -> &'static str {
     verdict.map_or("not judged", Verdict::as_str)
 }
 
-/// How many times as much, with two digits of what is small: `0.0066`, `0.12`, `3.93`, `×` not said.
+/// How many times as much, with two digits of what is small: `0.0066`, `0.12`, `3.93`.
 pub(crate) fn ratio(ratio: f64) -> String {
     match ratio {
         none if none <= 0.0 => "0".to_owned(),
@@ -60,12 +60,12 @@ pub(crate) fn ratio(ratio: f64) -> String {
     }
 }
 
-/// The least change that would have been found: `8 %`, `×2.4`, `over ×10`.
+/// The least change that would have been found: `8 %`, `2.40x`, `over 10x`.
 pub(crate) fn visible(time: &Change) -> String {
     match (time.visible_ratio - 1.0) * 100.0 {
         percent if percent < 99.5 => format!("{:.0} %", percent.ceil()),
-        percent if percent < 900.0 => format!("×{}", number(time.visible_ratio)),
-        _ => "over ×10".to_owned(),
+        percent if percent < 900.0 => format!("{}x", number(time.visible_ratio)),
+        _ => "over 10x".to_owned(),
     }
 }
 
@@ -213,8 +213,8 @@ pub(crate) fn limit(comparison: &Comparison, fail_on: &FailOn) -> String {
     let subject = match (comparison.trace.is_some(), fail_on.exceeded.is_empty()) {
         (false, false) => "slower",
         (false, true) => "nothing is slower",
-        (true, false) => "more calls or bytes",
-        (true, true) => "no calls or bytes are more",
+        (true, false) => "calls or bytes that grew",
+        (true, true) => "no calls or bytes grew",
     };
     format!("{subject} by {percent} % or more")
 }
@@ -223,7 +223,7 @@ pub(crate) fn limit(comparison: &Comparison, fail_on: &FailOn) -> String {
 pub(crate) fn open_limit(comparison: &Comparison, fail_on: &FailOn) -> String {
     let percent = fail_on.limit.percent;
     let subject = match comparison.trace {
-        Some(_) => "calls or bytes may be more",
+        Some(_) => "calls or bytes may have grown",
         None => "may be slower",
     };
     format!("inconclusive: {subject} by {percent} % or more")
