@@ -30,7 +30,7 @@ pub use lab::{Pair, lab};
 pub use limit::{Exceeded, FailOn, Limit, LimitError, Undecided};
 pub use strata::Measure;
 pub use time::Change;
-pub use trace::trace;
+pub use trace::{PAGE_CACHE, trace};
 pub use verdict::{USUAL_LIMIT, Verdict};
 
 /// The schema name written into every comparison.

@@ -8,6 +8,7 @@ use super::count::{Counts, Part, Scale};
 use super::findings::findings;
 use super::strata::strata;
 use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides, USUAL_LIMIT};
+use crate::bytes;
 use crate::environment::Backend;
 use crate::evidence::CallCount;
 use crate::op::Gap;
@@ -122,7 +123,31 @@ fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {
     };
     let what = "requests of other programs";
     conditions.hold(Weight::Note, what, others(base), others(new));
+    hold_cache(&mut conditions, base, new);
     conditions.sorted()
+}
+
+/// The condition that one run found in the cache what the other one read from the device.
+pub const PAGE_CACHE: &str = "page cache";
+
+/// Fewer bytes from the device are any run's.
+const COLD_BYTES: u64 = 1 << 20;
+
+/// So many times as many make another state of the cache.
+const COLDER: u64 = 4;
+
+/// Names what either run read from the device, where one of them read far more: its times are those of
+/// the device, and not of the program.
+fn hold_cache(conditions: &mut Conditions, base: &TraceResult, new: &TraceResult) {
+    let read = |result: &TraceResult| result.bytes.device_read_bytes;
+    let (Some(base), Some(new)) = (read(base), read(new)) else {
+        return;
+    };
+    let (least, most) = (base.min(new), base.max(new));
+    if most >= COLD_BYTES && most / COLDER >= least {
+        let told = |size_bytes| format!("{} read from the device", bytes::short(size_bytes));
+        conditions.hold(Weight::Note, PAGE_CACHE, told(base), told(new));
+    }
 }
 
 fn start(result: &TraceResult) -> &'static str {

@@ -9,6 +9,10 @@ use super::Html;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option on the command line"
+)]
 pub(crate) struct Compare {
     /// The result that is compared with, saved by lab or trace; - for standard input
     #[arg(value_name = "BASE")]

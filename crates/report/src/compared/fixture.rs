@@ -2,7 +2,8 @@
 
 use iostrata_core::compare::{
     Calls, Change, ChangedFile, Comparison, Condition, Count, FileWork, Files, Findings, Found,
-    Judgement, Limit, Measure, Part, Row, Rows, Runs, SCHEMA, Sides, Verdict, Weight, Whole,
+    Judgement, Limit, Measure, PAGE_CACHE, Part, Row, Rows, Runs, SCHEMA, Sides, Verdict, Weight,
+    Whole,
 };
 use iostrata_core::evidence::CallCount;
 use iostrata_core::op::Gap;
@@ -239,11 +240,18 @@ pub(crate) fn trace() -> Comparison {
     };
     let mut comparison = Comparison {
         judgement: Judgement::NotJudged,
-        conditions: vec![Condition {
-            what: "command".to_owned(),
-            sides: texts("./app", "./app --sync"),
-            weight: Weight::Note,
-        }],
+        conditions: vec![
+            Condition {
+                what: "command".to_owned(),
+                sides: texts("./app", "./app --sync"),
+                weight: Weight::Note,
+            },
+            Condition {
+                what: PAGE_CACHE.to_owned(),
+                sides: texts("9.0 MiB read from the device", "0 B read from the device"),
+                weight: Weight::Note,
+            },
+        ],
         calls_differ: Some(true),
         trace: Some(runs),
         unpaired: sides(Vec::new(), vec![format!("file /srv/{HOSTILE}")]),

@@ -1,6 +1,6 @@
 //! What is said first: of two labs the verdict, of two traces the wall time.
 
-use iostrata_core::compare::{Change, Comparison, Runs, Verdict, Whole};
+use iostrata_core::compare::{Change, Comparison, PAGE_CACHE, Runs, Sides, Verdict, Whole};
 
 use super::{factor, interval, is_telling, ratio, visible};
 use crate::format::{number, time};
@@ -55,12 +55,22 @@ fn limit(comparison: &Comparison) -> String {
 /// of one run each.
 pub(crate) fn because(comparison: &Comparison) -> Vec<String> {
     if comparison.trace.is_some() {
-        return vec!["one run each: not judged; measure with --runs".to_owned()];
+        let times = "one run each: not judged; measure with --runs".to_owned();
+        return std::iter::once(times).chain(cache(comparison)).collect();
     }
     let wholes = comparison.lab.iter().flat_map(|lab| &lab.experiments);
     wholes
         .filter_map(|whole| Some(sentence(comparison, whole, whole.time.as_ref()?)))
         .collect()
+}
+
+/// That the times are those of a cold and of a warm cache.
+fn cache(comparison: &Comparison) -> Option<String> {
+    let mut conditions = comparison.conditions.iter();
+    let Sides { base, new } = &conditions.find(|one| one.what == PAGE_CACHE)?.sides;
+    Some(format!(
+        "not the same page cache: {base} → {new}; run both cold or both warm"
+    ))
 }
 
 fn sentence(comparison: &Comparison, whole: &Whole, time: &Change) -> String {

@@ -1,7 +1,7 @@
 //! Two traced runs from the program down to the device, their findings, and files that changed.
 
 use super::names;
-use crate::compare::{Comparison, Findings, Limit, Measure, Runs, Sides, trace};
+use crate::compare::{Comparison, Findings, Limit, Measure, PAGE_CACHE, Runs, Sides, trace};
 use crate::evidence::{CallCount, DeviceCounts, DeviceRange, RequestCount};
 use crate::op::Gap;
 use crate::trace::fixture::{file, result};
@@ -35,8 +35,8 @@ fn measure(runs: &Runs, what: &str) -> (Option<Bounds>, Option<Bounds>, Option<f
     (sides.base, sides.new, *ratio)
 }
 
-fn exactly(figure: u64) -> Option<Bounds> {
-    Some(Bounds::from((figure, figure)))
+fn exactly(figure: impl Into<Option<u64>>) -> Option<Bounds> {
+    figure.into().map(|figure| Bounds::from((figure, figure)))
 }
 
 #[test]
@@ -105,6 +105,33 @@ fn bytes_that_are_not_all_are_missing_with_their_reason() {
     assert_eq!((measure(&runs, "bytes written").1, gap), (None, 1));
 }
 
+const MIB: u64 = 1 << 20;
+
+/// The same bytes out of a cold and out of a warm cache are not the same run.
+#[test]
+fn another_state_of_the_cache_is_named() {
+    let run = |read_bytes, device_bytes| {
+        let mut run = with_calls(&[("read", 1)]);
+        run.bytes.read_bytes = read_bytes;
+        run.bytes.device_read_bytes = device_bytes;
+        run
+    };
+    let named = |base: &TraceResult, new: &TraceResult| {
+        let mut conditions = trace(names(), base, new).conditions.into_iter();
+        let found = conditions.find(|condition| condition.what == PAGE_CACHE);
+        found.map(|condition| (condition.sides.base, condition.sides.new))
+    };
+    let (cold, warm) = (run(8 * MIB, Some(9 * MIB)), run(8 * MIB, Some(0)));
+    let told = |size: &str| format!("{size} read from the device");
+    assert_eq!(named(&cold, &warm), Some((told("9.0 MiB"), told("0 B"))));
+    assert_eq!(named(&warm, &cold), Some((told("0 B"), told("9.0 MiB"))));
+    assert_eq!(named(&cold, &cold), None);
+    // Nine tenths of the one is what the other read; and little is nothing.
+    assert_eq!(named(&cold, &run(8 * MIB, Some(8 * MIB))), None);
+    assert_eq!(named(&run(MIB, Some(4096)), &run(MIB, Some(0))), None);
+    assert_eq!(named(&cold, &run(8 * MIB, None)), None);
+}
+
 fn finding(rule: &str, file: &str, cost_s: f64) -> Finding {
     Finding {
         rule: rule.to_owned(),
@@ -121,7 +148,9 @@ fn finding(rule: &str, file: &str, cost_s: f64) -> Finding {
     }
 }
 
-fn found(list: &Findings) -> [Vec<(&str, Sides<Option<f64>>)>; 3] {
+type RuleAndCost<'a> = (&'a str, Sides<Option<f64>>);
+
+fn found(list: &Findings) -> [Vec<RuleAndCost<'_>>; 3] {
     [&list.gone, &list.came, &list.stayed].map(|list| {
         let all = list.iter();
         all.map(|one| (one.rule.as_str(), one.cost_s)).collect()

@@ -3,7 +3,9 @@
 mod lab;
 mod trace;
 
-use iostrata_core::compare::{Comparison, Condition, Count, FailOn, Sides, Verdict, Weight};
+use iostrata_core::compare::{
+    Comparison, Condition, Count, FailOn, PAGE_CACHE, Sides, Verdict, Weight,
+};
 
 use crate::compared::lead::{because, headline};
 use crate::compared::{Listed, by_how_much, limit, more_pairs, open_limit, why_open};
@@ -15,7 +17,7 @@ use crate::view::table::{Column, Table};
 /// Where text beside a name begins.
 const TEXT_COLUMN: usize = 18;
 
-/// The condition that stands beside the names.
+/// The condition that stands beside the names; [`PAGE_CACHE`] stands beside the times.
 const COMMAND: &str = "command";
 const COMMAND_COLUMN: usize = 8;
 
@@ -51,7 +53,7 @@ pub(crate) fn show(page: &mut Page, comparison: &Comparison, extent: Extent) {
     let (notes, unlike): (Vec<&Condition>, Vec<&Condition>) = comparison
         .conditions
         .iter()
-        .filter(|condition| condition.what != COMMAND)
+        .filter(|condition| ![COMMAND, PAGE_CACHE].contains(&condition.what.as_str()))
         .partition(|condition| condition.weight == Weight::Note);
     if !unlike.is_empty() {
         page.blank();
@@ -178,7 +180,7 @@ fn fail_on(page: &mut Page, comparison: &Comparison, asked: &FailOn, extent: Ext
     let listed = Listed::of(&asked.exceeded, extent.most());
     let rows = listed.shown.iter();
     let rows = rows.map(|one| (one.what.as_str(), by_how_much(one)));
-    limits(page, "by", rows.collect(), listed.more);
+    limits(page, "by", &rows.collect::<Vec<_>>(), listed.more);
     if asked.undecided.is_empty() {
         return;
     }
@@ -186,10 +188,10 @@ fn fail_on(page: &mut Page, comparison: &Comparison, asked: &FailOn, extent: Ext
     let listed = Listed::of(&asked.undecided, extent.most());
     let rows = listed.shown.iter();
     let rows = rows.map(|one| (one.what.as_str(), why_open(one)));
-    limits(page, "why", rows.collect(), listed.more);
+    limits(page, "why", &rows.collect::<Vec<_>>(), listed.more);
 }
 
-fn limits(page: &mut Page, head: &str, rows: Vec<(&str, String)>, left_out: usize) {
+fn limits(page: &mut Page, head: &str, rows: &[(&str, String)], left_out: usize) {
     if rows.is_empty() {
         return;
     }
