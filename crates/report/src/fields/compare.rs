@@ -13,6 +13,9 @@ use crate::compared::{
 use crate::format::{between, size, time};
 use crate::view::cell::Cell;
 
+/// The head of what would have been found.
+pub(crate) const DETECTABLE: &str = "detectable";
+
 /// What is to be said of a time that may be judged.
 fn judged(time: Option<&Change>, text: impl Fn(&Change) -> String) -> Cell {
     Cell::applicable(time, text)
@@ -41,7 +44,7 @@ pub(crate) fn row<'a>() -> Fields<'a, &'a Row> {
         .cell(Group::Both, "interval", |row| {
             told(row.time.as_ref(), row.verdict, interval)
         })
-        .cell(Group::Page, "detectable", |row| {
+        .cell(Group::Page, DETECTABLE, |row| {
             judged(row.time.as_ref(), visible)
         })
         .rank(2)
@@ -65,7 +68,7 @@ pub(crate) fn whole<'a>() -> Fields<'a, &'a Whole> {
         .cell(Group::Both, "interval", |one| {
             told(one.time.as_ref(), one.verdict, interval)
         })
-        .cell(Group::Both, "detectable", |one| {
+        .cell(Group::Both, DETECTABLE, |one| {
             judged(one.time.as_ref(), visible)
         })
         .rank(1)

@@ -124,6 +124,7 @@ fn lab(parts: &mut Vec<String>, comparison: &Comparison, all: bool, most: usize)
         let cases = listed.shown.iter().map(|row| names.name(row));
         let mut columns = vec![Column::label("case", cases)];
         columns.extend(compare::row().columns(&[Group::Both, Group::Comment], &listed.shown));
+        columns.retain(Column::has_meaning);
         parts.push(table(&columns));
         parts.extend(more(listed.more));
     }

@@ -5,7 +5,7 @@ use iostrata_core::compare::{Comparison, Row, Whole};
 use super::{Extent, counts, more};
 use crate::compared::{Listed, Names, paired, row_counts, rows};
 use crate::fields::Group;
-use crate::fields::compare::{row, whole};
+use crate::fields::compare::{DETECTABLE, row, whole};
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -51,5 +51,12 @@ fn experiments(page: &mut Page, comparison: &Comparison, extent: Extent) {
 fn table(page: &mut Page, names: &Names, rows: &[&Row]) {
     let mut columns = vec![Column::label("row", rows.iter().map(|row| names.name(row)))];
     columns.extend(row().columns(&[Group::Both, Group::Page], rows));
+    // Where no row has a ratio the times have its room, and what was detectable is told above.
+    let all = columns.len();
+    columns.retain(Column::has_meaning);
+    if columns.len() < all {
+        columns.retain(|column| column.head != DETECTABLE);
+        columns = columns.into_iter().map(|column| column.rank(0)).collect();
+    }
     Table::new(2, columns).draw(page);
 }

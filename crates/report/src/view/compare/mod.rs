@@ -21,6 +21,9 @@ const TEXT_COLUMN: usize = 18;
 const COMMAND: &str = "command";
 const COMMAND_COLUMN: usize = 8;
 
+/// Of what may reach a limit so much stands on a screen: the rows below say the same of each.
+const FEW_OPEN: usize = 3;
+
 /// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
@@ -185,7 +188,12 @@ fn fail_on(page: &mut Page, comparison: &Comparison, asked: &FailOn, extent: Ext
         return;
     }
     page.heading("open", &open_limit(comparison, asked));
-    let listed = Listed::of(&asked.undecided, extent.most());
+    let most = if extent.is_all() {
+        usize::MAX
+    } else {
+        extent.most().min(FEW_OPEN)
+    };
+    let listed = Listed::of(&asked.undecided, most);
     let rows = listed.shown.iter();
     let rows = rows.map(|one| (one.what.as_str(), why_open(one)));
     limits(page, "why", &rows.collect::<Vec<_>>(), listed.more);
