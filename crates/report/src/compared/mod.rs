@@ -44,6 +44,13 @@ pub(crate) fn is_telling(time: &Change, verdict: Option<Verdict>) -> bool {
     verdict != Some(Verdict::Inconclusive) || time.visible_ratio < TELLING
 }
 
+/// What the ratios of rows are of, where any is shown: the medians beside them have others.
+pub(crate) fn of_ratios(rows: &[&Row]) -> Option<&'static str> {
+    let is_shown = |row: &&Row| row.time.is_some_and(|time| is_telling(&time, row.verdict));
+    let text = "ratio: the mean of the ratios round by round, not that of the medians";
+    rows.iter().any(is_shown).then_some(text)
+}
+
 /// The word for a verdict; `not judged` where there is none.
 pub(crate) fn verdict(verdict: Option<Verdict>) -> &'static str {
     verdict.map_or("not judged", Verdict::as_str)

@@ -8,8 +8,8 @@ use iostrata_core::compare::{
 use super::text::{code, table};
 use crate::compared::lead::{because, headline};
 use crate::compared::{
-    FEW, Listed, Names, by_how_much, limit, more_pairs, open_limit, ratio, row_counts, rows,
-    why_open,
+    FEW, Listed, Names, by_how_much, limit, more_pairs, of_ratios, open_limit, ratio, row_counts,
+    rows, why_open,
 };
 use crate::fields::{Group, compare};
 use crate::format::{counted, milliseconds, time};
@@ -127,6 +127,9 @@ fn lab(parts: &mut Vec<String>, comparison: &Comparison, all: bool, most: usize)
         columns.retain(Column::has_meaning);
         parts.push(table(&columns));
         parts.extend(more(listed.more));
+        if let Some(text) = of_ratios(&listed.shown) {
+            parts.push(format!("{}.", sentence(text)));
+        }
     }
     let (differing, below) = row_counts(comparison, all);
     let listed = Listed::of(differing, most);

@@ -3,10 +3,10 @@
 use iostrata_core::compare::{Comparison, Row, Whole};
 
 use super::{Extent, counts, more};
-use crate::compared::{Listed, Names, paired, row_counts, rows};
+use crate::compared::{Listed, Names, of_ratios, paired, row_counts, rows};
 use crate::fields::Group;
 use crate::fields::compare::{DETECTABLE, row, whole};
-use crate::view::page::Page;
+use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
 
 pub(super) fn draw(page: &mut Page, comparison: &Comparison, extent: Extent) {
@@ -15,6 +15,9 @@ pub(super) fn draw(page: &mut Page, comparison: &Comparison, extent: Extent) {
     page.heading("rows", &paired(comparison));
     let listed = Listed::of(rows(comparison), extent.most());
     table(page, &names, &listed.shown);
+    if let Some(text) = of_ratios(&listed.shown) {
+        page.styled(2, text, Tone::Quiet);
+    }
     more(page, listed.more);
     let (differing, below) = row_counts(comparison, extent.is_all());
     let named = differing

@@ -29,7 +29,7 @@ const RANGE: &str =
 const FINDING_COLUMN: usize = 16;
 
 pub(super) fn draw(page: &mut Page, runs: &Runs, extent: Extent) {
-    page.part("strata", "calls and bytes at each stratum");
+    page.part("strata", "each stratum");
     page.blank();
     let strata: Vec<&Measure> = runs.strata.iter().collect();
     Table::new(2, compare::strata().columns(&[Group::Both], &strata)).draw(page);
