@@ -93,9 +93,9 @@ impl Comparison {
         self.decide(limit);
         let (mut exceeded, mut undecided) = (Vec::new(), Vec::new());
         if let Some(lab) = &self.lab {
-            let timed = lab.experiments.iter().map(Timed::whole);
-            let timed = timed.chain(lab.rows.iter().map(Timed::row));
-            for one in timed {
+            let judged = lab.experiments.iter().map(Judged::whole);
+            let judged = judged.chain(lab.rows.iter().map(Judged::row));
+            for one in judged {
                 match one.longer(limit) {
                     Some(found) => exceeded.push(found),
                     None => undecided.extend(one.undecided(limit, &lab.rows)),
@@ -123,7 +123,7 @@ impl Comparison {
 }
 
 /// An experiment as a whole, or one row.
-struct Timed<'a> {
+struct Judged<'a> {
     what: String,
     time: Option<time::Change>,
     judgement: Judgement,
@@ -131,7 +131,7 @@ struct Timed<'a> {
     whole: Option<&'a Whole>,
 }
 
-impl<'a> Timed<'a> {
+impl<'a> Judged<'a> {
     fn whole(whole: &'a Whole) -> Self {
         Self {
             what: format!("{} as a whole", whole.id),

@@ -42,8 +42,18 @@ pub(super) fn strata(base: &TraceResult, new: &TraceResult) -> Vec<Measure> {
 }
 
 fn ratio(sides: Sides<Option<Bounds>>) -> Option<f64> {
-    let base = sides.base?.exact().filter(|base| *base > 0)?;
-    Some(sides.new?.exact()? as f64 / base as f64)
+    let (base, new) = (sides.base?, sides.new?);
+    if base.at_least > 0 && new.at_most == 0 {
+        return Some(0.0);
+    }
+    let base = base.exact().filter(|base| *base > 0)?;
+    Some(new.exact()? as f64 / base as f64)
+}
+
+/// Bytes that the device read for a run.
+pub(super) fn device_read(run: &TraceResult) -> Option<Bounds> {
+    let bytes = run.bytes;
+    exact(bytes.device_read_bytes).or(bytes.device_read_bytes_shared)
 }
 
 struct Figure {
@@ -83,10 +93,7 @@ const FIGURES: [Figure; 13] = [
     }),
     count("cache misses", |run| exact(run.evidence.cache.missed_pages)),
     bytes("bytes dirtied", |run| exact(run.bytes.dirtied_bytes)),
-    bytes("device read", |run| {
-        let bytes = run.bytes;
-        exact(bytes.device_read_bytes).or(bytes.device_read_bytes_shared)
-    }),
+    bytes("device read", device_read),
     bytes("device written", |run| {
         let bytes = run.bytes;
         exact(bytes.device_written_bytes).or(bytes.device_written_bytes_shared)

@@ -6,13 +6,13 @@ use super::changed::{FileWork, changed};
 use super::condition::{Conditions, Weight};
 use super::count::{Counts, Part, Scale};
 use super::findings::findings;
-use super::strata::strata;
+use super::strata::{device_read, strata};
 use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides, USUAL_LIMIT};
 use crate::bytes;
 use crate::environment::Backend;
 use crate::evidence::CallCount;
 use crate::op::Gap;
-use crate::trace::{CallRow, FileKind, FileRow, TraceResult};
+use crate::trace::{Bounds, CallRow, FileKind, FileRow, TraceResult};
 
 /// Compares two results. `names` are those of their files.
 pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Comparison {
@@ -136,16 +136,25 @@ const COLD_BYTES: u64 = 1 << 20;
 /// So many times as many make another state of the cache.
 const COLDER: u64 = 4;
 
-/// Names what either run read from the device, where one of them read far more: its times are those of
-/// the device, and not of the program.
+/// Names what either run read from the device, where one of them certainly read far more: its times are
+/// those of the device, and not of the program.
 fn hold_cache(conditions: &mut Conditions, base: &TraceResult, new: &TraceResult) {
-    let read = |result: &TraceResult| result.bytes.device_read_bytes;
-    let (Some(base), Some(new)) = (read(base), read(new)) else {
+    let (Some(base), Some(new)) = (device_read(base), device_read(new)) else {
         return;
     };
-    let (least, most) = (base.min(new), base.max(new));
-    if most >= COLD_BYTES && most / COLDER >= least {
-        let told = |size_bytes| format!("{} read from the device", bytes::short(size_bytes));
+    let is_colder = |one: Bounds, other: Bounds| {
+        one.at_least >= COLD_BYTES && one.at_least / COLDER >= other.at_most
+    };
+    if is_colder(base, new) || is_colder(new, base) {
+        let told = |bounds: Bounds| {
+            let word = if bounds.exact().is_some() {
+                ""
+            } else {
+                "at least "
+            };
+            let size = bytes::short(bounds.at_least);
+            format!("{word}{size} read from the device")
+        };
         conditions.hold(Weight::Note, PAGE_CACHE, told(base), told(new));
     }
 }

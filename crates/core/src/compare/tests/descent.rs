@@ -130,6 +130,12 @@ fn another_state_of_the_cache_is_named() {
     assert_eq!(named(&cold, &run(8 * MIB, Some(8 * MIB))), None);
     assert_eq!(named(&run(MIB, Some(4096)), &run(MIB, Some(0))), None);
     assert_eq!(named(&cold, &run(8 * MIB, None)), None);
+    // Of a range the least of the one is held against the most of the other.
+    let mut shared = run(8 * MIB, None);
+    shared.bytes.device_read_bytes_shared = Some(Bounds::from((2 * MIB, 9 * MIB)));
+    let least = "at least 2.0 MiB read from the device".to_owned();
+    assert_eq!(named(&shared, &warm), Some((least, told("0 B"))));
+    assert_eq!(named(&shared, &cold), None);
 }
 
 fn finding(rule: &str, file: &str, cost_s: f64) -> Finding {
