@@ -145,7 +145,7 @@ fn print(what: &str, said: &[Said]) {
         count("faster"),
         count("no_difference")
     );
-    println!("  times as long (visible from): {}", ratios.join(", "));
+    println!("  times as long (detectable): {}", ratios.join(", "));
 }
 
 fn build(dir: &Path) {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Comparison, Count, Judgement, Sides, time};
+use super::{Comparison, Count, Judgement, Row, Sides, Whole, time};
 
 /// Larger limits are mistakes.
 const MOST_PERCENT: f64 = 10_000.0;
@@ -53,6 +53,9 @@ pub struct FailOn {
     pub limit: Limit,
     /// What reaches it, beyond the noise.
     pub exceeded: Vec<Exceeded>,
+    /// What may reach it although that cannot be said: the limit is not known to be kept.
+    #[serde(default)]
+    pub undecided: Vec<Undecided>,
 }
 
 /// Something that is worse by at least the limit.
@@ -69,32 +72,107 @@ pub struct Exceeded {
     pub counts: Option<Sides<f64>>,
 }
 
+/// Something that may be worse by the limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Undecided {
+    /// What it is.
+    pub what: String,
+    /// What is known of its time; `null` where nothing is, and for counts.
+    pub time: Option<time::Change>,
+    /// Events that were lost, by which counts may be too low; `null` for times.
+    pub lost_events: Option<Sides<u64>>,
+}
+
 impl Comparison {
-    /// Lists what is worse by at least this: times of a lab result that are longer beyond the
-    /// noise; of two traces, whose times are not judged, counts of the calls that open, read,
-    /// write and sync, and of their bytes.
+    /// Lists what is worse by at least this, and what may be: times of a lab result that are longer
+    /// beyond the noise, or whose noise hides as much; of two traces, whose times are not judged,
+    /// counts of the calls that open, read, write and sync, and of their bytes. All verdicts are
+    /// then for this limit.
     pub fn fail_on(&mut self, limit: Limit) {
-        let mut exceeded = Vec::new();
+        self.decide(limit);
+        let (mut exceeded, mut undecided) = (Vec::new(), Vec::new());
         if let Some(lab) = &self.lab {
-            let wholes = lab.experiments.iter().map(|whole| {
-                let what = format!("{} as a whole", whole.id);
-                (what, whole.time, whole.judgement)
-            });
-            let rows = lab.rows.iter().map(|row| {
-                let what = format!("{}: {} on {}", row.experiment, row.label, row.target);
-                (what, row.time, row.judgement)
-            });
-            let judged = wholes.chain(rows);
-            exceeded.extend(judged.filter_map(|(what, time, judgement)| {
-                let time = time.filter(|_| judgement == Judgement::Slower)?;
-                longer(what, time, limit)
-            }));
+            let judged = lab.experiments.iter().map(Judged::whole);
+            let judged = judged.chain(lab.rows.iter().map(Judged::row));
+            for one in judged {
+                match one.longer(limit) {
+                    Some(found) => exceeded.push(found),
+                    None => undecided.extend(one.undecided(limit, &lab.rows)),
+                }
+            }
         }
         if let Some(trace) = &self.trace {
             let work = trace.counts.iter().filter(|count| count.is_work());
             exceeded.extend(work.filter_map(|count| more(count, limit)));
+            let lost_events = trace.lost_events;
+            if lost_events != Sides::default() {
+                undecided.push(Undecided {
+                    what: "calls".to_owned(),
+                    time: None,
+                    lost_events: Some(lost_events),
+                });
+            }
         }
-        self.fail_on = Some(FailOn { limit, exceeded });
+        self.fail_on = Some(FailOn {
+            limit,
+            exceeded,
+            undecided,
+        });
+    }
+}
+
+/// An experiment as a whole, or one row.
+struct Judged<'a> {
+    what: String,
+    time: Option<time::Change>,
+    judgement: Judgement,
+    /// `None` for a row.
+    whole: Option<&'a Whole>,
+}
+
+impl<'a> Judged<'a> {
+    fn whole(whole: &'a Whole) -> Self {
+        Self {
+            what: format!("{} as a whole", whole.id),
+            time: whole.time,
+            judgement: whole.judgement,
+            whole: Some(whole),
+        }
+    }
+
+    fn row(row: &'a Row) -> Self {
+        Self {
+            what: format!("{}: {} on {}", row.experiment, row.label, row.target),
+            time: row.time,
+            judgement: row.judgement,
+            whole: None,
+        }
+    }
+
+    fn longer(&self, limit: Limit) -> Option<Exceeded> {
+        let time = self.time.filter(|_| self.judgement == Judgement::Slower)?;
+        longer(self.what.clone(), time, limit)
+    }
+
+    /// A whole must be known to keep the limit. A row by itself shows only what is large: it is open
+    /// when it looks slower by the limit.
+    fn undecided(self, limit: Limit, rows: &[Row]) -> Option<Undecided> {
+        let is_open = match (self.whole, &self.time) {
+            (Some(_), Some(time)) => limit.may_be_exceeded(time),
+            (None, Some(time)) => limit.is_left_open_by(time) && time.ratio > 1.0,
+            // Was timed, and there is too little to judge by.
+            (Some(whole), None) => rows.iter().any(|row| {
+                let Sides { base, new } = row.median_s;
+                row.experiment == whole.id && base.is_some() && new.is_some()
+            }),
+            (None, None) => false,
+        };
+        is_open.then_some(Undecided {
+            what: self.what,
+            time: self.time,
+            lost_events: None,
+        })
     }
 }
 

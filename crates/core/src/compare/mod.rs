@@ -4,26 +4,34 @@
 //! they are. What is paired with what, and under which conditions the pair says anything, is
 //! decided here; docs/compare.md has the reasons.
 
+mod changed;
 mod condition;
 mod count;
+mod findings;
 mod lab;
 mod limit;
+mod strata;
 #[cfg(test)]
 mod tests;
 mod time;
 mod trace;
+mod verdict;
 
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::CallCount;
 use crate::op::Gap;
 
+pub use changed::{ChangedFile, FileWork};
 pub use condition::{Condition, Weight};
 pub use count::{Count, Part};
+pub use findings::{Findings, Found};
 pub use lab::{Pair, lab};
-pub use limit::{Exceeded, FailOn, Limit, LimitError};
+pub use limit::{Exceeded, FailOn, Limit, LimitError, Undecided};
+pub use strata::Measure;
 pub use time::Change;
-pub use trace::trace;
+pub use trace::{PAGE_CACHE, trace};
+pub use verdict::{USUAL_LIMIT, Verdict};
 
 /// The schema name written into every comparison.
 pub const SCHEMA: &str = "iostrata.compare/1";
@@ -38,7 +46,8 @@ pub struct Sides<T> {
     pub new: T,
 }
 
-/// What the times say.
+/// What the times say, without a limit. [`Verdict`] is the word for readers; this one says
+/// `no_difference` also where next to nothing could have been seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -53,19 +62,6 @@ pub enum Judgement {
     NoDifference,
     /// There is too little to judge by.
     NotJudged,
-}
-
-impl Judgement {
-    /// The words printed.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Slower => "slower",
-            Self::Faster => "faster",
-            Self::Mixed => "slower and faster",
-            Self::NoDifference => "no difference",
-            Self::NotJudged => "not judged",
-        }
-    }
 }
 
 /// Two results, compared.
@@ -85,6 +81,12 @@ pub struct Comparison {
     pub conditions: Vec<Condition>,
     /// What the times of the whole say.
     pub judgement: Judgement,
+    /// What they say for the limit: the word for readers. `null` where nothing can be judged.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// The limit of all verdicts, per cent: that of `fail_on`, or 10 %.
+    #[serde(default)]
+    pub limit_percent: f64,
     /// Whether the calls, or what they moved, differ anywhere; `null` when they were not seen.
     pub calls_differ: Option<bool>,
     /// Two results of `lab`.
@@ -136,6 +138,9 @@ pub struct Whole {
     pub time: Option<Change>,
     /// What that says.
     pub judgement: Judgement,
+    /// What that says for the limit; `null` when there is too little to judge by.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
     /// CPUs that other processes kept busy during the timing runs, on average; `null` when not
     /// known.
     pub others_cpus: Sides<Option<f64>>,
@@ -166,6 +171,9 @@ pub struct Row {
     pub time: Option<Change>,
     /// What that says.
     pub judgement: Judgement,
+    /// What that says for the limit; `null` when there is too little to judge by.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
     /// Counts that differ, of the first pair.
     pub counts: Vec<Count>,
     /// Counts that were compared and are the same, of the first pair.
@@ -189,6 +197,21 @@ impl Row {
 pub struct Runs {
     /// From start to end, seconds. One run each: shown, not judged.
     pub wall_s: Sides<f64>,
+    /// The programs and their arguments.
+    #[serde(default)]
+    pub commands: Sides<String>,
+    /// Events that were lost: counts may be too low by as many.
+    #[serde(default)]
+    pub lost_events: Sides<u64>,
+    /// What each run did at each stratum, from the program down to the device.
+    #[serde(default)]
+    pub strata: Vec<Measure>,
+    /// Findings that went, came and stayed; `null` where either run has not all of its own.
+    #[serde(default)]
+    pub findings: Option<Findings>,
+    /// Files whose opens, reads, writes or syncs differ, those whose time differs most first.
+    #[serde(default)]
+    pub changed: Vec<ChangedFile>,
     /// Counts of the whole run that differ.
     pub counts: Vec<Count>,
     /// Counts of the whole run that are the same.

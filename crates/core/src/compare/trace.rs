@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use super::changed::{FileWork, changed};
 use super::condition::{Conditions, Weight};
 use super::count::{Counts, Part, Scale};
-use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides};
+use super::findings::findings;
+use super::strata::{device_read, strata};
+use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides, USUAL_LIMIT};
+use crate::bytes;
 use crate::environment::Backend;
 use crate::evidence::CallCount;
 use crate::op::Gap;
-use crate::trace::{CallRow, FileKind, FileRow, TraceResult};
+use crate::trace::{Bounds, CallRow, FileKind, FileRow, TraceResult};
 
 /// Compares two results. `names` are those of their files.
 pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Comparison {
@@ -16,7 +20,13 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
     let mut counts = Counts::default();
     counts.evidence(Scale::RUN, &base.evidence, &new.evidence);
     let calls = calls(base, new, &mut unpaired);
-    let files = files(base, new, &mut unpaired);
+    let (ours, theirs) = (paths(base), paths(new));
+    let changed = changed(&ours, &theirs);
+    let files = files(ours, theirs, &mut unpaired);
+    let (findings, unknown) = match findings(base, new) {
+        Ok(findings) => (Some(findings), None),
+        Err(gap) => (None, Some(gap)),
+    };
     let differ = counts
         .differing
         .iter()
@@ -28,9 +38,22 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
         further: Vec::new(),
         conditions: conditions(base, new),
         judgement: Judgement::NotJudged,
+        verdict: None,
+        limit_percent: USUAL_LIMIT.percent,
         calls_differ: counts.calls_seen.then_some(differ),
         lab: None,
         trace: Some(Runs {
+            commands: Sides {
+                base: base.command.join(" "),
+                new: new.command.join(" "),
+            },
+            lost_events: Sides {
+                base: base.lost_events,
+                new: new.lost_events,
+            },
+            strata: strata(base, new),
+            findings,
+            changed,
             wall_s: Sides {
                 base: base.wall_s,
                 new: new.wall_s,
@@ -42,11 +65,27 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
         }),
         unpaired,
         fail_on: None,
-        missing: vec![Gap::new(
-            "times",
-            "one run each has no noise to judge by; lab repeats its runs",
-        )],
+        missing: missing(base, new).chain(unknown).collect(),
     }
+}
+
+/// What two traces leave open, besides their findings.
+fn missing(base: &TraceResult, new: &TraceResult) -> impl Iterator<Item = Gap> {
+    let times = Gap::new(
+        "times",
+        "one run each has no noise to judge by; measure with --runs",
+    );
+    let lost = base.lost_events.saturating_add(new.lost_events);
+    let lost = (lost > 0).then(|| {
+        let why = format!("{lost} events were lost: counts may be too low by as many");
+        Gap::new("counts", why)
+    });
+    let others = base.other_calls.saturating_add(new.other_calls);
+    let others = (others > 0).then(|| {
+        let why = format!("{others} calls were on files that found no room in the tables");
+        Gap::new("bytes of all files", why)
+    });
+    std::iter::once(times).chain(lost).chain(others)
 }
 
 fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {
@@ -54,8 +93,9 @@ fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {
     conditions.machines(&base.environment, &new.environment);
     let storage = |result: &TraceResult| result.environment.target.clone();
     conditions.storage("the working directory", &storage(base), &storage(new));
+    // Two ways of doing a thing are compared, too: the page names both.
     conditions.hold(
-        Weight::Settings,
+        Weight::Note,
         "command",
         base.command.join(" "),
         new.command.join(" "),
@@ -83,7 +123,40 @@ fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {
     };
     let what = "requests of other programs";
     conditions.hold(Weight::Note, what, others(base), others(new));
+    hold_cache(&mut conditions, base, new);
     conditions.sorted()
+}
+
+/// The condition that one run found in the cache what the other one read from the device.
+pub const PAGE_CACHE: &str = "page cache";
+
+/// Fewer bytes from the device are any run's.
+const COLD_BYTES: u64 = 1 << 20;
+
+/// So many times as many make another state of the cache.
+const COLDER: u64 = 4;
+
+/// Names what either run read from the device, where one of them certainly read far more: its times are
+/// those of the device, and not of the program.
+fn hold_cache(conditions: &mut Conditions, base: &TraceResult, new: &TraceResult) {
+    let (Some(base), Some(new)) = (device_read(base), device_read(new)) else {
+        return;
+    };
+    let is_colder = |one: Bounds, other: Bounds| {
+        one.at_least >= COLD_BYTES && one.at_least / COLDER >= other.at_most
+    };
+    if is_colder(base, new) || is_colder(new, base) {
+        let told = |bounds: Bounds| {
+            let word = if bounds.exact().is_some() {
+                ""
+            } else {
+                "at least "
+            };
+            let size = bytes::short(bounds.at_least);
+            format!("{word}{size} read from the device")
+        };
+        conditions.hold(Weight::Note, PAGE_CACHE, told(base), told(new));
+    }
 }
 
 fn start(result: &TraceResult) -> &'static str {
@@ -147,13 +220,33 @@ fn add(sums: &mut BTreeMap<String, CallCount>, row: &CallRow) {
 
 /// All that was done to one path, by whatever files had it.
 #[derive(Default)]
-struct Path<'a> {
+pub(super) struct Path<'a> {
     rows: Vec<&'a FileRow>,
 }
 
 impl Path<'_> {
     fn time_s(&self) -> f64 {
         self.rows.iter().map(|row| row.time_s()).sum()
+    }
+
+    pub(super) fn work(&self) -> FileWork {
+        let sum = |of: fn(&FileRow) -> u64| {
+            let rows = self.rows.iter();
+            rows.fold(0_u64, |sum, row| sum.saturating_add(of(row)))
+        };
+        FileWork {
+            time_s: self.time_s(),
+            calls: sum(|row| {
+                let calls = row.calls.iter();
+                calls.fold(0, |sum, call| sum.saturating_add(call.row.count))
+            }),
+            opens: sum(|row| row.opens),
+            reads: sum(|row| row.reads.count),
+            writes: sum(|row| row.writes.count),
+            read_bytes: sum(|row| row.reads.bytes),
+            written_bytes: sum(|row| row.writes.bytes),
+            syncs: sum(|row| row.syncs.count),
+        }
     }
 
     fn calls(&self) -> BTreeMap<String, CallCount> {
@@ -192,10 +285,13 @@ fn name(row: &FileRow) -> &str {
     }
 }
 
-fn files(base: &TraceResult, new: &TraceResult, unpaired: &mut Sides<Vec<String>>) -> Vec<Files> {
-    let mut theirs = paths(new);
+fn files<'a>(
+    base: Paths<'a>,
+    mut theirs: Paths<'a>,
+    unpaired: &mut Sides<Vec<String>>,
+) -> Vec<Files> {
     let mut files = Vec::new();
-    for (key, ours) in paths(base) {
+    for (key, ours) in base {
         match theirs.remove(&key) {
             Some(new) => files.push(pair(key, &ours, &new)),
             None => unpaired.base.push(format!("file {}", key.0)),

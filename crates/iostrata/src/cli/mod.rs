@@ -126,7 +126,7 @@ pub(crate) enum Command {
     Report(Report),
     /// Make the files of an operation log again, beneath a directory
     Rebuild(Rebuild),
-    /// Compare two saved results, and say "no difference" where there is none
+    /// Compare two saved results: faster, slower, same or inconclusive
     Compare(Compare),
     /// Merge lab results of several machines into one, and judge them again
     Merge(Merge),

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use iostrata_core::compare::{self, Comparison, Judgement, Pair, Sides};
+use iostrata_core::compare::{self, Comparison, FailOn, Pair, Sides};
+use iostrata_report::html::{Drawn, Titled};
 use iostrata_report::{markdown, terminal};
 
+use super::html::{self, Page};
 use super::report::read::{self, Saved};
 use crate::cli::Compare;
 use crate::destination::Destination;
@@ -20,7 +22,8 @@ pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
     let files = pairs(options)?;
     let inputs = files.iter().flat_map(|files| [files.base, files.new]);
     let output = Named::output("--json", options.json.as_deref());
-    outputs::check(inputs.map(Named::input).chain(output))?;
+    let named = inputs.map(Named::input).chain(output);
+    outputs::check(named.chain(html::named(&options.html)))?;
     let read = |Sides { base, new }: &Sides<&Path>| {
         Ok(Sides {
             base: read::saved(base)?,
@@ -36,31 +39,62 @@ pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
     if let Some(limit) = options.fail_on {
         comparison.fail_on(limit);
     }
+    let page = Page::open(&options.html, options.json.as_deref())?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let json = super::json(&comparison)?;
-    super::deliver(destination, &json, || Ok(draw(options, &comparison)))?;
-    ending(&comparison)
+    let instead = page.as_ref().is_some_and(Page::is_standard_output);
+    super::deliver(destination, &json, || {
+        Ok(if instead {
+            String::new()
+        } else {
+            draw(options, &comparison)
+        })
+    })?;
+    if let Some(page) = page {
+        let Sides { base, new } = &comparison.names;
+        page.save(&[Titled {
+            name: Some(format!("{base}, {new}")),
+            result: Drawn::Comparison(&comparison),
+        }])?;
+    }
+    ending(&comparison, options.allow_inconclusive)
 }
 
-/// The exit code. What nothing could be judged by has not kept its limit.
-fn ending(comparison: &Comparison) -> Result<ExitCode, Failure> {
+/// The exit code. A limit that is not known to be kept has not been kept.
+fn ending(comparison: &Comparison, allow_inconclusive: bool) -> Result<ExitCode, Failure> {
     let Some(fail_on) = &comparison.fail_on else {
         return Ok(ExitCode::SUCCESS);
     };
-    let has_times = comparison.judgement != Judgement::NotJudged;
+    let has_times = comparison.verdict.is_some();
     let has_counts = comparison.trace.is_some() && comparison.calls_differ.is_some();
     if !fail_on.exceeded.is_empty() {
         Ok(ExitCode::from(EXCEEDED))
-    } else if has_times || has_counts {
-        Ok(ExitCode::SUCCESS)
-    } else {
+    } else if !has_times && !has_counts {
         Err(Failure::Cannot(
             "nothing could be judged, so --fail-on has nothing to hold its limit against: there \
              are fewer than two runs of each case, or calls were not seen; run lab with all its \
              runs, or trace as root"
                 .to_owned(),
         ))
+    } else if fail_on.undecided.is_empty() || allow_inconclusive {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err(Failure::Cannot(inconclusive(comparison, fail_on)))
     }
+}
+
+fn inconclusive(comparison: &Comparison, fail_on: &FailOn) -> String {
+    let percent = fail_on.limit.percent;
+    if comparison.trace.is_some() {
+        return format!(
+            "inconclusive: events were lost, so calls or bytes may have grown by {percent} %; trace \
+             again, or add --allow-inconclusive"
+        );
+    }
+    format!(
+        "inconclusive: the noise may hide a slowdown of {percent} %; run lab on an idle machine or \
+         with --thorough, compare several pairs, raise --fail-on, or add --allow-inconclusive"
+    )
 }
 
 /// The files that are held against each other.
@@ -160,10 +194,12 @@ fn refuse(options: &Compare, comparison: &Comparison) -> Result<(), Failure> {
 
 fn draw(options: &Compare, comparison: &Comparison) -> String {
     if options.markdown {
-        return markdown::compare::draw(comparison, options.all_rows);
+        return markdown::compare::draw(comparison, options.all);
     }
     let (width, colour) = (Canvas::Output.width(), Canvas::Output.colour());
-    let all_rows = options.all_rows;
-    let style = terminal::compare::Style { colour, all_rows };
+    let style = terminal::compare::Style {
+        colour,
+        all_rows: options.all,
+    };
     terminal::compare::draw(comparison, width, style)
 }

@@ -62,36 +62,93 @@ fn measured(place: &Place) -> Value {
 fn a_real_result_and_itself_and_one_slowed_down() {
     let place = Place::new();
     measured(&place);
-    let same = compared(&place, "--fail-on 5%", ["base.json", "base.json"]).expect(0);
+    let same = compared(&place, "--fail-on 10%", ["base.json", "base.json"]).expect(0);
     assert!(
-        same.stdout.contains("\n  no difference in time"),
+        same.stdout.contains("\nsame, within 10 %; the same calls"),
         "{}",
         same.stdout
     );
     assert!(
-        same.stdout.contains("nothing is slower by 5 % or more"),
+        same.stdout.contains("nothing is slower by 10 % or more"),
         "{}",
         same.stdout
     );
     let slow = compared(&place, "", ["base.json", "slow.json"]).expect(0);
-    assert!(slow.stdout.contains("\n  slower; "), "{}", slow.stdout);
+    assert!(slow.stdout.contains("\nslower; "), "{}", slow.stdout);
     assert!(
-        slow.stdout.contains("takes 1.10 times as long"),
+        slow.stdout.contains("slower: 1.10 times as long"),
         "{}",
         slow.stdout
     );
     let fast = compared(&place, "--fail-on 5%", ["slow.json", "base.json"]).expect(0);
-    assert!(fast.stdout.contains("\n  faster; "), "{}", fast.stdout);
+    assert!(fast.stdout.contains("\nfaster; "), "{}", fast.stdout);
     let failed = compared(&place, "--fail-on 5% --json -", ["base.json", "slow.json"]).expect(1);
     assert_eq!(failed.stderr, "");
     let result = valid(SCHEMA, &failed.stdout);
     assert_eq!(result["judgement"], "slower");
+    assert_eq!(result["verdict"], "slower");
+    assert_eq!(result["limit_percent"], 5.0);
     assert_eq!(
         result["fail_on"]["exceeded"][0]["what"],
         "buffering as a whole"
     );
     compared(&place, "--fail-on 20%", ["base.json", "slow.json"]).expect(0);
     place.assert_nothing_left();
+}
+
+/// Makes every other time of a lab result so many times as long.
+fn disturb(result: &mut Value, factors: [f64; 3]) {
+    for experiment in result["experiments"].as_array_mut().unwrap() {
+        for row in experiment["rows"].as_array_mut().unwrap() {
+            let samples = row.pointer_mut("/timing/samples_s");
+            let samples = samples.and_then(Value::as_array_mut).into_iter().flatten();
+            for (sample, factor) in samples.zip(factors.iter().cycle()) {
+                *sample = json!(sample.as_f64().unwrap() * factor);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_that_the_noise_hides_fails() {
+    let place = Place::new();
+    let mut noisy = saved("lab.json");
+    save(&place, "base.json", &noisy);
+    disturb(&mut noisy, [1.0, 6.0, 0.4]);
+    save(&place, "noisy.json", &noisy);
+    let files = ["base.json", "noisy.json"];
+    let unasked = compared(&place, "", files).expect(0);
+    assert!(
+        unasked.stdout.contains("\ninconclusive; "),
+        "{}",
+        unasked.stdout
+    );
+    let failed = compared(&place, "--fail-on 5%", files).expect(3);
+    assert!(
+        failed.stdout.contains("inconclusive: may be slower by 5 %"),
+        "{}",
+        failed.stdout
+    );
+    failed.says(&[
+        "the noise may hide a slowdown of 5 %",
+        "--allow-inconclusive",
+    ]);
+    let allowed = "--fail-on 5% --allow-inconclusive --json -";
+    let allowed = compared(&place, allowed, files).expect(0);
+    let result = valid(SCHEMA, &allowed.stdout);
+    assert_eq!(result["verdict"], "inconclusive");
+    assert_eq!(result["judgement"], "no_difference");
+    let undecided = result["fail_on"]["undecided"].as_array().unwrap();
+    assert!(undecided[0]["time"]["high_ratio"].as_f64().unwrap() > 1.05);
+    // What is slower fails all the same.
+    let mut slow = saved("lab.json");
+    slow_down(&mut slow, 1.2);
+    save(&place, "slow.json", &slow);
+    let slower = ["base.json", "slow.json"];
+    compared(&place, "--fail-on 5% --allow-inconclusive", slower).expect(1);
+    compared(&place, "--allow-inconclusive", files)
+        .expect(2)
+        .says(&["--fail-on"]);
 }
 
 #[test]
@@ -118,7 +175,8 @@ fn several_pairs_are_held_against_each_other() {
         "{}",
         shown.stdout
     );
-    assert!(shown.stdout.contains("  pairs  "), "{}", shown.stdout);
+    let all = compared(&place, "--all", three).expect(0);
+    assert!(all.stdout.contains("  pairs  "), "{}", all.stdout);
     let markdown = compared(&place, "--markdown", three).expect(0);
     assert!(
         markdown.stdout.contains(" and 2 more pairs\n"),
@@ -130,6 +188,7 @@ fn several_pairs_are_held_against_each_other() {
     let same = compared(&place, "--json -", to_and_fro).expect(0);
     let result: Value = serde_json::from_str(&same.stdout).unwrap();
     assert_eq!(result["judgement"], "no_difference");
+    assert_eq!(result["verdict"], "inconclusive");
 }
 
 #[test]
@@ -268,12 +327,20 @@ fn traces_have_their_counts_compared() {
     }
     let same = compared(&place, "--fail-on 1%", ["one.json", "one.json"]).expect(0);
     assert!(
-        same.stdout.contains("times are not judged; the same calls"),
+        same.stdout.contains("1.00 times as long; the same calls"),
         "{}",
         same.stdout
     );
     let twice = compared(&place, "--fail-on 50% --json -", ["one.json", "two.json"]).expect(1);
     let result = valid(SCHEMA, &twice.stdout);
+    let strata = result["trace"]["strata"].as_array().unwrap();
+    let syncs = strata.iter().find(|one| one["what"] == "syncs").unwrap();
+    assert_eq!(syncs["ratio"], 2.0, "{syncs}");
+    let changed = result["trace"]["changed"].as_array().unwrap();
+    let file = changed
+        .iter()
+        .find(|file| file["path"].as_str().unwrap().ends_with("/a"));
+    assert_eq!(file.unwrap()["new"]["syncs"], 2);
     assert_eq!(result["calls_differ"], true);
     let exceeded = result["fail_on"]["exceeded"].as_array().unwrap();
     let fsync = exceeded
@@ -285,6 +352,25 @@ fn traces_have_their_counts_compared() {
 }
 
 #[test]
+fn a_page_holds_all_of_it() {
+    let place = Place::new();
+    save(&place, "base.json", &saved("trace.json"));
+    let names = ["base.json", "base.json"];
+    let page = place.path("page.html");
+    let command = compare(&place, "--json -", names);
+    run(with_path(command, "--html", &page)).expect(0);
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(text.starts_with("<!DOCTYPE html>"), "{text}");
+    assert!(text.contains("1.00 times as long; the same calls"));
+    let printed = compared(&place, "--html -", names).expect(0);
+    assert!(printed.stdout.starts_with("<!DOCTYPE html>"));
+    assert!(!printed.stdout.contains("every row, count, call and file"));
+    compared(&place, "--html - --json -", names)
+        .expect(2)
+        .says(&["both write to standard output"]);
+}
+
+#[test]
 fn markdown_is_for_reading_only() {
     let place = Place::new();
     let mut trace = saved("trace.json");
@@ -292,11 +378,7 @@ fn markdown_is_for_reading_only() {
     trace["files"][0]["path"] = json!("/srv/|x|`<b>@everyone\n# big");
     save(&place, "new.json", &trace);
     let outcome = compared(&place, "--markdown", ["base.json", "new.json"]).expect(0);
-    assert!(
-        outcome
-            .stdout
-            .starts_with("### iostrata: times are not judged")
-    );
+    assert!(outcome.stdout.starts_with("### iostrata: wall time "));
     assert!(!outcome.stdout.contains('@') && !outcome.stdout.contains("<b>"));
     assert!(!outcome.stdout.contains("\n# big"), "{}", outcome.stdout);
 }

@@ -52,7 +52,7 @@ fn help_of_the_program() {
       doctor       Show the storage under a path, and what this kernel and user let iostrata see
       report       Show the last result again, or a saved one; export results as tables and metrics
       rebuild      Make the files of an operation log again, beneath a directory
-      compare      Compare two saved results, and say "no difference" where there is none
+      compare      Compare two saved results: faster, slower, same or inconclusive
       merge        Merge lab results of several machines into one, and judge them again
       explain      Print the page of an experiment, a rule or a term; without a name, list them
       completions  Print what makes a shell complete commands, options and names

@@ -1,11 +1,13 @@
 //! Comparisons made by hand.
 
 use iostrata_core::compare::{
-    Calls, Change, Comparison, Condition, Count, Files, Judgement, Limit, Part, Row, Rows, Runs,
-    SCHEMA, Sides, Weight, Whole,
+    Calls, Change, ChangedFile, Comparison, Condition, Count, FileWork, Files, Findings, Found,
+    Judgement, Limit, Measure, PAGE_CACHE, Part, Row, Rows, Runs, SCHEMA, Sides, Verdict, Weight,
+    Whole,
 };
 use iostrata_core::evidence::CallCount;
 use iostrata_core::op::Gap;
+use iostrata_core::trace::{Bounds, Severity};
 use serde_json::json;
 
 /// What may stand in a name.
@@ -43,6 +45,11 @@ fn row(label: &str, target: &str, judgement: Judgement, time: Option<Change>) ->
         runs: sides(5, 5),
         time,
         judgement,
+        verdict: match judgement {
+            Judgement::Slower => Some(Verdict::Slower),
+            Judgement::NoDifference => Some(Verdict::Inconclusive),
+            _ => None,
+        },
         counts: Vec::new(),
         equal_counts: 16,
         others_requests: sides(Some(0), Some(0)),
@@ -65,6 +72,8 @@ fn nothing() -> Comparison {
         further: Vec::new(),
         conditions: Vec::new(),
         judgement: Judgement::NoDifference,
+        verdict: None,
+        limit_percent: 10.0,
         calls_differ: Some(false),
         lab: None,
         trace: None,
@@ -81,6 +90,7 @@ pub(crate) fn same() -> Comparison {
         timed: 2,
         time: Some(change(1.012, 1.06, 1.084)),
         judgement: Judgement::NoDifference,
+        verdict: Some(Verdict::Same),
         others_cpus: sides(Some(0.05), Some(0.08)),
     };
     let rows = [
@@ -96,12 +106,32 @@ pub(crate) fn same() -> Comparison {
         )
     });
     Comparison {
+        verdict: Some(Verdict::Same),
         lab: Some(Rows {
             experiments: vec![whole],
             rows: rows.to_vec(),
         }),
         ..nothing()
     }
+}
+
+/// The comparison that says nothing: only changes above tenfold would have been found.
+pub(crate) fn powerless() -> Comparison {
+    let mut comparison = same();
+    if let Some(lab) = &mut comparison.lab {
+        let wide = Change {
+            low_ratio: 0.0026,
+            high_ratio: 5957.0,
+            ..change(3.93, 1.0, 9000.0)
+        };
+        lab.experiments[0].time = Some(wide);
+        lab.experiments[0].others_cpus = sides(Some(1.98), Some(2.0));
+        for row in &mut lab.rows {
+            row.time = Some(wide);
+        }
+    }
+    comparison.fail_on(Limit { percent: 5.0 });
+    comparison
 }
 
 /// Everything that can be said of rows.
@@ -111,6 +141,7 @@ pub(crate) fn lab() -> Comparison {
         timed: 3,
         time: Some(change(1.31, 1.1, 1.18)),
         judgement: Judgement::Slower,
+        verdict: None,
         others_cpus: sides(Some(0.05), Some(1.62)),
     };
     let unknown = Whole {
@@ -118,6 +149,7 @@ pub(crate) fn lab() -> Comparison {
         timed: 0,
         time: None,
         judgement: Judgement::NotJudged,
+        verdict: None,
         others_cpus: sides(None, None),
     };
     let slow = Some(change(2.4, 1.5, 12.0));
@@ -187,6 +219,11 @@ pub(crate) fn trace() -> Comparison {
     };
     let runs = Runs {
         wall_s: sides(1.25, 1.5),
+        commands: texts("./app", "./app --sync"),
+        lost_events: sides(0, 3),
+        strata: strata(),
+        findings: Some(findings()),
+        changed: changed(),
         counts: vec![
             count(Part::Calls, "fsync calls", 1.0, 903.0),
             count(Part::Calls, "futex calls", 9.0, 0.0),
@@ -203,6 +240,18 @@ pub(crate) fn trace() -> Comparison {
     };
     let mut comparison = Comparison {
         judgement: Judgement::NotJudged,
+        conditions: vec![
+            Condition {
+                what: "command".to_owned(),
+                sides: texts("./app", "./app --sync"),
+                weight: Weight::Note,
+            },
+            Condition {
+                what: PAGE_CACHE.to_owned(),
+                sides: texts("9.0 MiB read from the device", "0 B read from the device"),
+                weight: Weight::Note,
+            },
+        ],
         calls_differ: Some(true),
         trace: Some(runs),
         unpaired: sides(Vec::new(), vec![format!("file /srv/{HOSTILE}")]),
@@ -211,4 +260,101 @@ pub(crate) fn trace() -> Comparison {
     };
     comparison.fail_on(Limit { percent: 2.5 });
     comparison
+}
+
+fn strata() -> Vec<Measure> {
+    let exactly = |figure: u64| Some(Bounds::from((figure, figure)));
+    let measure = |what: &str, is_bytes, sides: Sides<Option<Bounds>>, ratio| Measure {
+        what: what.to_owned(),
+        is_bytes,
+        sides,
+        ratio,
+    };
+    vec![
+        measure(
+            "system calls",
+            false,
+            sides(exactly(50), exactly(1852)),
+            Some(37.04),
+        ),
+        measure("writes", false, sides(exactly(7), exactly(7)), Some(1.0)),
+        measure("syncs", false, sides(exactly(1), exactly(903)), Some(903.0)),
+        measure(
+            "bytes written",
+            true,
+            sides(exactly(4096), exactly(0)),
+            Some(0.0),
+        ),
+        measure("cache misses", false, sides(exactly(0), None), None),
+        measure(
+            "flushes",
+            false,
+            sides(exactly(2), Some(Bounds::from((3, 1806)))),
+            None,
+        ),
+    ]
+}
+
+fn findings() -> Findings {
+    let found = |rule: &str, severity, file: Option<&str>, cost_s| Found {
+        rule: rule.to_owned(),
+        severity,
+        title: "what it is".to_owned(),
+        file: file.map(str::to_owned),
+        cost_s,
+    };
+    Findings {
+        gone: vec![found(
+            "small-writes",
+            Severity::Low,
+            Some("/srv/app/log"),
+            sides(Some(0.02), None),
+        )],
+        came: vec![found(
+            "fsync-per-record",
+            Severity::High,
+            Some(HOSTILE),
+            sides(None, Some(2.9)),
+        )],
+        stayed: vec![
+            found("cold-start", Severity::Info, None, sides(None, None)),
+            found(
+                "small-writes",
+                Severity::Low,
+                Some("/srv/app/a"),
+                sides(Some(0.1), Some(0.2)),
+            ),
+            found(
+                "small-writes",
+                Severity::Low,
+                Some("/srv/app/b"),
+                sides(Some(0.1), Some(0.2)),
+            ),
+        ],
+    }
+}
+
+fn changed() -> Vec<ChangedFile> {
+    let work = |time_s, calls, syncs| FileWork {
+        time_s,
+        calls,
+        opens: 1,
+        reads: 0,
+        writes: calls - syncs,
+        read_bytes: 0,
+        written_bytes: 4096,
+        syncs,
+    };
+    let file = |path: &str, work| ChangedFile {
+        path: path.to_owned(),
+        path_hex: None,
+        work,
+    };
+    vec![
+        file(
+            HOSTILE,
+            sides(Some(work(0.012, 8, 1)), Some(work(2.9, 910, 903))),
+        ),
+        file("/srv/app/new", sides(None, Some(work(0.001, 1, 0)))),
+    ]
 }

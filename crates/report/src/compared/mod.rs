@@ -1,32 +1,20 @@
 //! What a comparison says, in the words that every renderer uses.
 
+pub(crate) mod lead;
+
 use iostrata_core::compare::{
-    Change, Comparison, Count, Exceeded, FailOn, Judgement, Part, Row, Sides,
+    Change, Comparison, Count, Exceeded, FailOn, Part, Row, Sides, Undecided, Verdict,
 };
-use iostrata_core::duration;
+use iostrata_core::{bytes, duration};
 
 use crate::format::{counted, number, rate};
 use crate::view::cell::Cell;
 
-/// Rows of a list that are shown unless all are asked for.
-const FEW: usize = 20;
+/// Of a comment: entries of a list that are shown unless all are asked for.
+pub(crate) const FEW: usize = 20;
 
-/// The first line: times, then calls.
-pub(crate) fn headline(comparison: &Comparison) -> String {
-    let times = match comparison.judgement {
-        Judgement::NoDifference => "no difference in time",
-        Judgement::Slower => "slower",
-        Judgement::Faster => "faster",
-        Judgement::Mixed => "some of it slower, some faster",
-        Judgement::NotJudged => "times are not judged",
-    };
-    let calls = match comparison.calls_differ {
-        Some(true) => "different calls",
-        Some(false) => "the same calls",
-        None => "calls were not seen",
-    };
-    format!("{times}; {calls}")
-}
+/// An interval that reaches further than this says nothing, and neither does its estimate.
+const TELLING: f64 = 10.0;
 
 /// `and 9 more pairs`, where several pairs of runs are held against each other.
 pub(crate) fn more_pairs(comparison: &Comparison) -> Option<String> {
@@ -34,28 +22,6 @@ pub(crate) fn more_pairs(comparison: &Comparison) -> Option<String> {
         0 => None,
         more => Some(format!("and {}", counted(more, "more pair"))),
     }
-}
-
-/// What the headline rests on: the experiments that were judged.
-pub(crate) fn because(comparison: &Comparison) -> Vec<String> {
-    let wholes = comparison.lab.iter().flat_map(|lab| &lab.experiments);
-    let of_time = wholes.filter_map(|whole| {
-        let time = whole.time.as_ref()?;
-        let (ratio, found) = (factor(time.ratio), interval(time));
-        let share = confidence(time);
-        let id = &whole.id;
-        let rest = match whole.judgement {
-            Judgement::NoDifference => format!(
-                "no difference found, and one of {} would have been",
-                visible(time)
-            ),
-            other => other.as_str().to_owned(),
-        };
-        Some(format!(
-            "{id} takes {ratio} times as long ({share}: {found}): {rest}"
-        ))
-    });
-    of_time.collect()
 }
 
 /// `1.03`, with the digits that tell small changes apart.
@@ -72,19 +38,41 @@ pub(crate) fn interval(time: &Change) -> String {
     format!("{}–{}", factor(time.low_ratio), factor(time.high_ratio))
 }
 
-/// `96 %`: how sure the interval is.
-fn confidence(time: &Change) -> String {
-    let percent = format!("{:.2}", (1.0 - time.misses) * 100.0);
-    let short = percent.trim_end_matches('0').trim_end_matches('.');
-    format!("{short} %")
+/// Whether estimate and interval are worth showing: not of an inconclusive time of which only
+/// changes above tenfold would have been found.
+pub(crate) fn is_telling(time: &Change, verdict: Option<Verdict>) -> bool {
+    verdict != Some(Verdict::Inconclusive) || time.visible_ratio < TELLING
 }
 
-/// The least change that would have been found: `8 %`, `×2.4`, `over ×10`.
+/// What the ratios of rows are of, where any is shown: the medians beside them have others.
+pub(crate) fn of_ratios(rows: &[&Row]) -> Option<&'static str> {
+    let is_shown = |row: &&Row| row.time.is_some_and(|time| is_telling(&time, row.verdict));
+    let text = "ratio: the mean of the ratios round by round, not that of the medians";
+    rows.iter().any(is_shown).then_some(text)
+}
+
+/// The word for a verdict; `not judged` where there is none.
+pub(crate) fn verdict(verdict: Option<Verdict>) -> &'static str {
+    verdict.map_or("not judged", Verdict::as_str)
+}
+
+/// How many times as much, with two digits of what is small: `0.0066`, `0.12`, `3.93`.
+pub(crate) fn ratio(ratio: f64) -> String {
+    match ratio {
+        none if none <= 0.0 => "0".to_owned(),
+        tiny if tiny < 1e-4 => "<0.0001".to_owned(),
+        small if small < 0.00995 => format!("{small:.4}"),
+        small if small < 0.0995 => format!("{small:.3}"),
+        usual => factor(usual),
+    }
+}
+
+/// The least change that would have been found: `8 %`, `2.40x`, `over 10x`.
 pub(crate) fn visible(time: &Change) -> String {
     match (time.visible_ratio - 1.0) * 100.0 {
         percent if percent < 99.5 => format!("{:.0} %", percent.ceil()),
-        percent if percent < 900.0 => format!("×{}", number(time.visible_ratio)),
-        _ => "over ×10".to_owned(),
+        percent if percent < 900.0 => format!("{}x", number(time.visible_ratio)),
+        _ => "over 10x".to_owned(),
     }
 }
 
@@ -115,9 +103,27 @@ pub(crate) fn count(value: f64) -> String {
     rate(value)
 }
 
-/// A row by its case and target.
-pub(crate) fn row_name(row: &Row) -> String {
-    format!("{} on {}", row.label, row.target)
+/// What rows are called: the case, and the target where there are several.
+pub(crate) struct Names {
+    several_targets: bool,
+}
+
+impl Names {
+    pub(crate) fn of(comparison: &Comparison) -> Self {
+        let mut rows = comparison.lab.iter().flat_map(|lab| &lab.rows);
+        let first = rows.next();
+        Self {
+            several_targets: rows.any(|row| Some(&row.target) != first.map(|row| &row.target)),
+        }
+    }
+
+    pub(crate) fn name(&self, row: &Row) -> String {
+        if self.several_targets {
+            format!("{} on {}", row.label, row.target)
+        } else {
+            row.label.clone()
+        }
+    }
 }
 
 /// What is listed, and how many more there are.
@@ -127,23 +133,51 @@ pub(crate) struct Listed<T> {
 }
 
 impl<T> Listed<T> {
-    pub(crate) fn of(items: impl IntoIterator<Item = T>, all: bool) -> Self {
+    /// The first of them, at most so many.
+    pub(crate) fn of(items: impl IntoIterator<Item = T>, most: usize) -> Self {
         let mut shown: Vec<T> = items.into_iter().collect();
-        let more = if all {
-            0
-        } else {
-            shown.len().saturating_sub(FEW)
-        };
-        shown.truncate(shown.len() - more);
+        let more = shown.len().saturating_sub(most);
+        shown.truncate(most);
         Self { shown, more }
     }
 }
 
-/// Rows to list: those that changed, or all.
-pub(crate) fn rows(comparison: &Comparison, all: bool) -> Vec<&Row> {
-    let changed = |row: &&Row| matches!(row.judgement, Judgement::Slower | Judgement::Faster);
-    let rows = comparison.lab.iter().flat_map(|lab| &lab.rows);
-    rows.filter(|row| all || changed(row)).collect()
+/// Rows in the order of what they say: what is slower or faster, then what is inconclusive; each
+/// with the largest change first.
+pub(crate) fn rows(comparison: &Comparison) -> Vec<&Row> {
+    let rank = |row: &&Row| match row.verdict {
+        Some(Verdict::Slower | Verdict::Faster | Verdict::Mixed) => 0,
+        Some(Verdict::Inconclusive) => 1,
+        Some(Verdict::Same) => 2,
+        None => 3,
+    };
+    let far = |row: &Row| row.time.map_or(0.0, |time| time.ratio.ln().abs());
+    let mut rows: Vec<&Row> = comparison.lab.iter().flat_map(|lab| &lab.rows).collect();
+    rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then(far(b).total_cmp(&far(a))));
+    rows
+}
+
+/// `12 rows paired: 1 slower, 3 same, 8 inconclusive`.
+pub(crate) fn paired(comparison: &Comparison) -> String {
+    let rows = || comparison.lab.iter().flat_map(|lab| &lab.rows);
+    let verdicts = [
+        Some(Verdict::Slower),
+        Some(Verdict::Faster),
+        Some(Verdict::Same),
+        Some(Verdict::Inconclusive),
+        None,
+    ];
+    let counts = verdicts.map(|one| (rows().filter(|row| row.verdict == one).count(), one));
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let words: Vec<String> = counts
+        .map(|(count, one)| format!("{} {}", number_of(*count), verdict(*one)))
+        .collect();
+    let all = counted(rows().count(), "row");
+    format!("{all} paired: {}", words.join(", "))
+}
+
+fn number_of(count: usize) -> String {
+    bytes::grouped(count as u64)
 }
 
 /// Counts to list, each with the row it is of, and a sentence on those that are left out.
@@ -169,7 +203,7 @@ pub(crate) fn row_counts(
     };
     let sentence = format!(
         "counts that are a matter of time (page cache, device, waiting calls) differ in {differing} \
-         of {}{others}; --all-rows lists them",
+         of {}{others}; --all lists them",
         counted(of, "row")
     );
     (listed, Some(sentence))
@@ -186,10 +220,38 @@ pub(crate) fn limit(comparison: &Comparison, fail_on: &FailOn) -> String {
     let subject = match (comparison.trace.is_some(), fail_on.exceeded.is_empty()) {
         (false, false) => "slower",
         (false, true) => "nothing is slower",
-        (true, false) => "more calls or bytes",
-        (true, true) => "no calls or bytes are more",
+        (true, false) => "calls or bytes that grew",
+        (true, true) => "no calls or bytes grew",
     };
     format!("{subject} by {percent} % or more")
+}
+
+/// What may reach the limit, as the title of what it is.
+pub(crate) fn open_limit(comparison: &Comparison, fail_on: &FailOn) -> String {
+    let percent = fail_on.limit.percent;
+    let subject = match comparison.trace {
+        Some(_) => "calls or bytes may have grown",
+        None => "may be slower",
+    };
+    format!("inconclusive: {subject} by {percent} % or more")
+}
+
+/// Why something may reach the limit.
+pub(crate) fn why_open(undecided: &Undecided) -> String {
+    match (&undecided.time, undecided.lost_events) {
+        (Some(time), _) if !is_telling(time, Some(Verdict::Inconclusive)) => {
+            "only changes above 10x were detectable".to_owned()
+        }
+        (Some(time), _) => {
+            let (low, high) = (time.low_ratio - 1.0, time.high_ratio - 1.0);
+            format!("{:+.1} to {:+.1} %", low * 100.0, high * 100.0)
+        }
+        (None, Some(lost)) => {
+            let lost = bytes::grouped(lost.base.saturating_add(lost.new));
+            format!("{lost} events were lost: counts may be too low")
+        }
+        (None, None) => "one run each has no noise to judge by".to_owned(),
+    }
 }
 
 /// `12.0 % (4.1–20.3 %)`, or the counts.

@@ -1,40 +1,60 @@
 //! What the rows of a comparison have: rows and experiments of a lab, calls, files and counts.
 
-use iostrata_core::compare::{Calls, Change, Count, Files, Row, Whole};
+use iostrata_core::bytes::{grouped, short};
+use iostrata_core::compare::{
+    Calls, Change, ChangedFile, Count, FileWork, Files, Measure, Row, Sides, Verdict, Whole,
+};
+use iostrata_core::trace::Bounds;
 
 use super::{Fields, Group, Quantity};
-use crate::compared::{busy, count, factor, interval, row_name, seconds, visible};
+use crate::compared::{
+    busy, count, factor, interval, is_telling, ratio, seconds, verdict, visible,
+};
+use crate::format::{between, size, time};
 use crate::view::cell::Cell;
+
+/// The head of what would have been found.
+pub(crate) const DETECTABLE: &str = "detectable";
 
 /// What is to be said of a time that may be judged.
 fn judged(time: Option<&Change>, text: impl Fn(&Change) -> String) -> Cell {
     Cell::applicable(time, text)
 }
 
+/// The same of an estimate and its interval, where they say anything.
+fn told(time: Option<&Change>, by: Option<Verdict>, text: impl Fn(&Change) -> String) -> Cell {
+    judged(time.filter(|time| is_telling(time, by)), text)
+}
+
 pub(crate) fn row<'a>() -> Fields<'a, &'a Row> {
-    let ratio = |row: &&Row| judged(row.time.as_ref(), |time| factor(time.ratio));
     Fields::<&'a Row>::new()
-        .label(Group::Both, "row", |row| row_name(row))
-        .cell(Group::Both, "base", |row| seconds(row, row.median_s.base))
+        .cell(Group::Page, "base", |row| seconds(row, row.median_s.base))
         .rank(1)
-        .cell(Group::Both, "new", |row| seconds(row, row.median_s.new))
-        .rank(1)
-        .cell(Group::Page, "times", ratio)
-        .cell(Group::Comment, "times as long", ratio)
-        .cell(Group::Both, "interval", |row| {
-            judged(row.time.as_ref(), interval)
+        .cell(Group::Comment, "before", |row| {
+            seconds(row, row.median_s.base)
         })
-        .cell(Group::Both, "visible from", |row| {
+        .cell(Group::Page, "new", |row| seconds(row, row.median_s.new))
+        .rank(1)
+        .cell(Group::Comment, "after", |row| {
+            seconds(row, row.median_s.new)
+        })
+        .cell(Group::Both, "ratio", |row| {
+            told(row.time.as_ref(), row.verdict, |time| factor(time.ratio))
+        })
+        .cell(Group::Both, "interval", |row| {
+            told(row.time.as_ref(), row.verdict, interval)
+        })
+        .cell(Group::Page, DETECTABLE, |row| {
             judged(row.time.as_ref(), visible)
         })
         .rank(2)
-        .words(Group::Both, "", |row| row.judgement.as_str().into())
+        .words(Group::Both, "verdict", |row| verdict(row.verdict).into())
 }
 
 pub(crate) fn whole<'a>() -> Fields<'a, &'a Whole> {
     let rounds = |one: &&Whole| judged(one.time.as_ref(), |time| time.rounds.to_string());
     Fields::<&'a Whole>::new()
-        .label(Group::Page, "experiment", |one| one.id.as_str())
+        .label(Group::Both, "experiment", |one| one.id.as_str())
         .count("", |one| one.timed as u64)
         .shown(Group::Page, "timed rows", Quantity::Number)
         .rank(3)
@@ -42,19 +62,72 @@ pub(crate) fn whole<'a>() -> Fields<'a, &'a Whole> {
         .rank(3)
         .cell(Group::Pairs, "pairs", rounds)
         .rank(3)
-        .cell(Group::Page, "times as long", |one| {
-            judged(one.time.as_ref(), |time| factor(time.ratio))
+        .cell(Group::Both, "ratio", |one| {
+            told(one.time.as_ref(), one.verdict, |time| factor(time.ratio))
         })
-        .cell(Group::Page, "interval", |one| {
-            judged(one.time.as_ref(), interval)
+        .cell(Group::Both, "interval", |one| {
+            told(one.time.as_ref(), one.verdict, interval)
         })
-        .cell(Group::Page, "visible from", |one| {
+        .cell(Group::Both, DETECTABLE, |one| {
             judged(one.time.as_ref(), visible)
         })
         .rank(1)
         .cell(Group::Page, "others' CPUs", |one| busy(one.others_cpus))
         .rank(2)
-        .words(Group::Page, "", |one| one.judgement.as_str().into())
+        .words(Group::Both, "verdict", |one| verdict(one.verdict).into())
+}
+
+/// Figures of both runs at each stratum.
+pub(crate) fn strata<'a>() -> Fields<'a, &'a Measure> {
+    let side = |one: &Measure, side: Option<Bounds>| {
+        let text = if one.is_bytes { size } else { grouped };
+        Cell::seen(side, |Bounds { at_least, at_most }| {
+            between(at_least, at_most, text)
+        })
+    };
+    Fields::<&'a Measure>::new()
+        .words(Group::Both, "whole run", |one| one.what.as_str().into())
+        .cell(Group::Both, "base", move |one| side(one, one.sides.base))
+        .cell(Group::Both, "new", move |one| side(one, one.sides.new))
+        .cell(Group::Both, "ratio", |one| {
+            if one.sides.base == one.sides.new && one.ratio.is_some() {
+                return "same".into();
+            }
+            Cell::applicable(one.ratio, ratio)
+        })
+}
+
+/// What was done to files of both runs.
+pub(crate) fn changed<'a>() -> Fields<'a, &'a ChangedFile> {
+    Fields::<&'a ChangedFile>::new()
+        .cell(Group::Both, "time", |file| {
+            both(file.work, |work| time(work.time_s))
+        })
+        .cell(Group::Both, "calls", |file| {
+            both(file.work, |work| grouped(work.calls))
+        })
+        .rank(3)
+        .cell(Group::Both, "read", |file| {
+            both(file.work, |work| short(work.read_bytes))
+        })
+        .rank(2)
+        .cell(Group::Both, "written", |file| {
+            both(file.work, |work| short(work.written_bytes))
+        })
+        .cell(Group::Both, "syncs", |file| {
+            both(file.work, |work| grouped(work.syncs))
+        })
+        .rank(1)
+}
+
+/// `602 → 4`; one figure where both sides read alike. A run that did not use the file has a dash.
+fn both(work: Sides<Option<FileWork>>, text: impl Fn(FileWork) -> String) -> Cell {
+    let side = |work: Option<FileWork>| Cell::applicable(work, &text);
+    let (base, new) = (side(work.base), side(work.new));
+    if base == new {
+        return base;
+    }
+    format!("{base} → {new}").into()
 }
 
 pub(crate) fn calls<'a>() -> Fields<'a, &'a Calls> {

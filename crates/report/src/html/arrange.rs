@@ -12,7 +12,7 @@ pub(super) fn arranged(kind: Kind, page: Page) -> Vec<Block> {
     match kind {
         Kind::Trace => findings_first(page.into_blocks()),
         Kind::Lab => place_last(joined(page.into_blocks())),
-        Kind::Doctor | Kind::Cache => page.into_blocks(),
+        Kind::Doctor | Kind::Cache | Kind::Comparison => page.into_blocks(),
     }
 }
 

@@ -9,6 +9,7 @@ pub(super) enum Kind {
     Trace,
     Doctor,
     Cache,
+    Comparison,
 }
 
 /// How a part stands on the page.
@@ -28,11 +29,14 @@ impl Fold {
     /// Of the part with an anchor.
     pub(super) fn of(kind: Kind, anchor: &str) -> Self {
         match (kind, anchor) {
-            (Kind::Trace, "findings") | (Kind::Doctor, _) => Self::Open,
+            (Kind::Trace, "findings")
+            | (Kind::Comparison, "limit" | "open" | "experiments" | "strata" | "findings")
+            | (Kind::Doctor, _) => Self::Open,
             (Kind::Cache, "files") => Self::Opened,
             (Kind::Trace, "bytes" | "files" | "calls" | "missing")
             | (Kind::Lab, "caveats" | "notes")
-            | (Kind::Cache, "reasons") => Self::Printed,
+            | (Kind::Cache, "reasons")
+            | (Kind::Comparison, "rows" | "changed" | "not-judged" | "notes") => Self::Printed,
             _ => Self::Closed,
         }
     }

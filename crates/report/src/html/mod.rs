@@ -16,6 +16,7 @@ mod table;
 mod time_bar;
 
 use iostrata_core::cache::CacheResult;
+use iostrata_core::compare::Comparison;
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
@@ -55,6 +56,8 @@ pub enum Drawn<'a> {
     Doctor(&'a DoctorResult),
     /// Of `cache`.
     Cache(&'a CacheResult),
+    /// Of `compare`.
+    Comparison(&'a Comparison),
 }
 
 /// A result, and what it is called.
@@ -149,7 +152,7 @@ fn draw(
     let charts = match made.result {
         Drawn::Lab(result) => charts::of_lab(result),
         Drawn::Trace(result) => charts::of_trace(result),
-        Drawn::Doctor(_) => Vec::new(),
+        Drawn::Doctor(_) | Drawn::Comparison(_) => Vec::new(),
         Drawn::Cache(result) => charts::of_cache(result),
     };
     let is_folded = titles(&made.blocks).count() > 1;
@@ -184,6 +187,7 @@ impl Drawn<'_> {
             Self::Trace(_) => Kind::Trace,
             Self::Doctor(_) => Kind::Doctor,
             Self::Cache(_) => Kind::Cache,
+            Self::Comparison(_) => Kind::Comparison,
         }
     }
 }
@@ -195,6 +199,9 @@ fn blocks_of(result: Drawn<'_>) -> Page {
         Drawn::Trace(result) => view::trace::show_all(&mut page, result),
         Drawn::Doctor(result) => view::doctor::show(&mut page, result),
         Drawn::Cache(result) => view::cache::show(&mut page, result, true),
+        Drawn::Comparison(result) => {
+            view::compare::show(&mut page, result, view::compare::Extent::All);
+        }
     }
     page
 }

@@ -1,6 +1,7 @@
 use iostrata_core::lab::Experiment;
 
 use super::*;
+use crate::compared::fixture;
 use crate::view::trace::fixture::{empty, full, many};
 
 fn of_trace(result: &TraceResult) -> String {
@@ -31,6 +32,19 @@ fn a_page_of_a_trace() {
 #[test]
 fn a_page_of_nothing() {
     insta::assert_snapshot!(body(&of_trace(&empty())));
+}
+
+/// The answer, the limit, strata and findings are open; rows, files and counts wait for a click.
+#[test]
+fn a_page_of_a_comparison() {
+    let of = |comparison: &Comparison| {
+        body(&page(&[Titled {
+            name: None,
+            result: Drawn::Comparison(comparison),
+        }]))
+    };
+    insta::assert_snapshot!("a_page_of_two_traces", of(&fixture::trace()));
+    insta::assert_snapshot!("a_page_of_two_labs", of(&fixture::lab()));
 }
 
 #[test]

@@ -1,42 +1,55 @@
 //! A comparison for a pull request.
 
-use iostrata_core::compare::{Comparison, Count, Runs, Sides, Weight};
+use iostrata_core::compare::{
+    ChangedFile, Comparison, Count, FailOn, Findings, Found, Measure, Row, Runs, Sides, Weight,
+    Whole,
+};
 
 use super::text::{code, table};
+use crate::compared::lead::{because, headline};
 use crate::compared::{
-    Listed, because, by_how_much, headline, limit, more_pairs, row_counts, row_name, rows,
+    FEW, Listed, Names, by_how_much, limit, more_pairs, of_ratios, open_limit, ratio, row_counts,
+    rows, why_open,
 };
 use crate::fields::{Group, compare};
-use crate::format::{counted, time};
+use crate::format::{counted, milliseconds, time};
+use crate::view::cell::Cell;
 use crate::view::table::Column;
+use crate::view::trace::severity;
 
 /// Draws a comparison. What stands in the results is shown as code and acts on nothing.
 pub fn draw(comparison: &Comparison, all: bool) -> String {
+    let most = if all { usize::MAX } else { FEW };
     let Sides { base, new } = &comparison.names;
     let mut parts = vec![format!("### iostrata: {}", headline(comparison))];
     let more = more_pairs(comparison).map_or_else(String::new, |more| format!(" {more}"));
     parts.push(format!("{} → {}{more}", code(base), code(new)));
-    parts.extend(conditions(comparison));
+    let unlike = comparison.unlike().next().is_some();
+    parts.extend(conditions(comparison).filter(|_| unlike));
     let reasons = because(comparison);
     if !reasons.is_empty() {
         let lines: Vec<String> = reasons.iter().map(|line| format!("- {line}")).collect();
         parts.push(lines.join("\n"));
     }
-    parts.extend(fail_on(comparison));
+    if let Some(asked) = &comparison.fail_on {
+        fail_on(&mut parts, comparison, asked);
+    }
     if comparison.lab.is_some() {
-        lab(&mut parts, comparison, all);
+        lab(&mut parts, comparison, all, most);
     }
     if let Some(runs) = &comparison.trace {
-        trace(&mut parts, runs, all);
+        trace(&mut parts, comparison, runs, most);
     }
-    unpaired(&mut parts, comparison, all);
-    for gap in &comparison.missing {
+    unpaired(&mut parts, comparison, most);
+    let gaps = comparison.missing.iter();
+    for gap in gaps.filter(|gap| comparison.trace.is_none() || gap.what != "times") {
         parts.push(format!(
             "Not judged: {}: {}.",
             code(&gap.what),
             code(&gap.why)
         ));
     }
+    parts.extend(conditions(comparison).filter(|_| !unlike));
     parts
         .join("\n\n")
         .replace("\n\n\n", "\n\n")
@@ -72,56 +85,134 @@ fn conditions(comparison: &Comparison) -> Option<String> {
     Some(format!("{lead}{}", table(&columns)))
 }
 
-fn fail_on(comparison: &Comparison) -> Option<String> {
-    let fail_on = comparison.fail_on.as_ref()?;
-    let title = sentence(&limit(comparison, fail_on));
-    if fail_on.exceeded.is_empty() {
-        return Some(format!("{title}."));
+fn fail_on(parts: &mut Vec<String>, comparison: &Comparison, asked: &FailOn) {
+    let title = sentence(&limit(comparison, asked));
+    let rows = |head: &str, rows: Vec<(&str, String)>| {
+        let columns = [
+            Column::label("what", rows.iter().map(|(what, _)| *what)),
+            Column::number(head, rows.iter().map(|(_, text)| text.as_str())),
+        ];
+        table(&columns)
+    };
+    if !asked.exceeded.is_empty() {
+        let exceeded = asked.exceeded.iter();
+        let exceeded = exceeded.map(|one| (one.what.as_str(), by_how_much(one)));
+        parts.push(format!(
+            "**{title}:**\n\n{}",
+            rows("by", exceeded.collect())
+        ));
+    } else if asked.undecided.is_empty() {
+        parts.push(format!("{title}."));
     }
-    let exceeded = fail_on.exceeded.iter();
-    let columns = [
-        Column::label("what", exceeded.clone().map(|one| one.what.as_str())),
-        Column::number("by", exceeded.map(by_how_much)),
-    ];
-    Some(format!("**{title}:**\n\n{}", table(&columns)))
+    if !asked.undecided.is_empty() {
+        let title = sentence(&open_limit(comparison, asked));
+        let open = asked.undecided.iter();
+        let open = open.map(|one| (one.what.as_str(), why_open(one)));
+        parts.push(format!("**{title}:**\n\n{}", rows("why", open.collect())));
+    }
 }
 
-fn lab(parts: &mut Vec<String>, comparison: &Comparison, all: bool) {
-    let listed = Listed::of(rows(comparison, all), all);
+fn lab(parts: &mut Vec<String>, comparison: &Comparison, all: bool, most: usize) {
+    let wholes = comparison.lab.iter().flat_map(|lab| &lab.experiments);
+    let wholes: Vec<&Whole> = wholes.collect();
+    if wholes.len() > 1 {
+        parts.push(table(&compare::whole().columns(&[Group::Both], &wholes)));
+    }
+    let names = Names::of(comparison);
+    let listed: Listed<&Row> = Listed::of(rows(comparison), most);
     if !listed.shown.is_empty() {
-        parts.push(table(
-            &compare::row().columns(&[Group::Both, Group::Comment], &listed.shown),
-        ));
+        let cases = listed.shown.iter().map(|row| names.name(row));
+        let mut columns = vec![Column::label("case", cases)];
+        columns.extend(compare::row().columns(&[Group::Both, Group::Comment], &listed.shown));
+        columns.retain(Column::has_meaning);
+        parts.push(table(&columns));
         parts.extend(more(listed.more));
+        if let Some(text) = of_ratios(&listed.shown) {
+            parts.push(format!("{}.", sentence(text)));
+        }
     }
     let (differing, below) = row_counts(comparison, all);
-    let listed = Listed::of(differing, all);
+    let listed = Listed::of(differing, most);
     if !listed.shown.is_empty() {
-        let names = listed.shown.iter().map(|(row, _)| row_name(row));
-        let column = Column::label("row", names);
+        let cases = listed.shown.iter().map(|(row, _)| names.name(row));
+        let column = Column::label("case", cases);
         parts.push(counts(column, listed.shown.iter().map(|(_, count)| *count)));
         parts.extend(more(listed.more));
     }
     parts.extend(below.map(|below| format!("{}.", sentence(&below))));
 }
 
-fn trace(parts: &mut Vec<String>, runs: &Runs, all: bool) {
-    let (base, new) = (time(runs.wall_s.base), time(runs.wall_s.new));
-    parts.push(format!("From start to end {base} → {new}, one run each."));
-    let listed = Listed::of(&runs.counts, all);
+fn trace(parts: &mut Vec<String>, comparison: &Comparison, runs: &Runs, most: usize) {
+    parts.push(times(comparison, runs));
+    let strata: Vec<&Measure> = runs.strata.iter().collect();
+    if !strata.is_empty() {
+        parts.push(table(&compare::strata().columns(&[Group::Both], &strata)));
+    }
+    if let Some(found) = &runs.findings {
+        findings(parts, found, most);
+    }
+    let listed: Listed<&ChangedFile> = Listed::of(&runs.changed, most);
     if !listed.shown.is_empty() {
-        let column = Column::text("of", listed.shown.iter().map(|_| "whole run"));
-        parts.push(counts(column, listed.shown.iter().copied()));
+        let paths = listed.shown.iter().map(|file| file.path.as_str());
+        let mut columns = vec![Column::label("file", paths)];
+        columns.extend(compare::changed().columns(&[Group::Both], &listed.shown));
+        parts.push(table(&columns));
         parts.extend(more(listed.more));
     }
-    let of_files = runs.files.iter();
-    let of_files = of_files.flat_map(|file| file.counts.iter().map(move |count| (file, count)));
-    let listed = Listed::of(of_files, all);
+}
+
+/// The commands with their times, in the columns that people know from hyperfine. One run each has
+/// no mean, least and most.
+fn times(comparison: &Comparison, runs: &Runs) -> String {
+    let (names, commands, wall_s) = (&comparison.names, &runs.commands, runs.wall_s);
+    let commands = [
+        format!("{} ({})", commands.base, names.base),
+        format!("{} ({})", commands.new, names.new),
+    ];
+    let known = (wall_s.base > 0.0).then(|| wall_s.new / wall_s.base);
+    let relative = [
+        Cell::applicable(known, |_| "1.00".to_owned()),
+        Cell::applicable(known, ratio),
+    ];
+    table(&[
+        Column::label("Command", commands),
+        Column::number(
+            "Wall time [ms]",
+            [wall_s.base, wall_s.new].map(milliseconds),
+        ),
+        Column::number("Relative", relative),
+        Column::text(
+            "Verdict",
+            [Cell::NotApplicable, "not judged: one run each".into()],
+        ),
+    ])
+}
+
+fn findings(parts: &mut Vec<String>, found: &Findings, most: usize) {
+    let gone = found.gone.iter().map(|one| ("gone", one));
+    let came = found.came.iter().map(|one| ("came", one));
+    let listed: Listed<(&str, &Found)> = Listed::of(gone.chain(came), most);
     if !listed.shown.is_empty() {
-        let paths = listed.shown.iter().map(|(file, _)| file.path.as_str());
-        let column = Column::label("file", paths);
-        parts.push(counts(column, listed.shown.iter().map(|(_, count)| *count)));
+        let rows = || listed.shown.iter();
+        let cost = |one: &Found| Cell::applicable(one.cost_s.base.or(one.cost_s.new), time);
+        parts.push(table(&[
+            Column::text("", rows().map(|(word, _)| *word)),
+            Column::text("severity", rows().map(|(_, one)| severity(one.severity).0)),
+            Column::label("finding", rows().map(|(_, one)| one.rule.as_str())),
+            Column::label(
+                "file",
+                rows().map(|(_, one)| one.file.as_deref().unwrap_or("")),
+            ),
+            Column::number("cost", rows().map(|(_, one)| cost(one))),
+        ]));
         parts.extend(more(listed.more));
+    }
+    let stayed = found.stayed.len();
+    if listed.shown.is_empty() {
+        parts.push("No finding went and none came.".to_owned());
+    }
+    if stayed > 0 {
+        parts.push(format!("{} in both.", counted(stayed, "finding")));
     }
 }
 
@@ -133,11 +224,15 @@ fn counts<'a>(of: Column, counts: impl Iterator<Item = &'a Count>) -> String {
     table(&columns)
 }
 
-fn unpaired(parts: &mut Vec<String>, comparison: &Comparison, all: bool) {
+/// What is in one result only; of traces the tables of findings and files say what matters of it.
+fn unpaired(parts: &mut Vec<String>, comparison: &Comparison, most: usize) {
+    if comparison.trace.is_some() {
+        return;
+    }
     let Sides { base, new } = &comparison.unpaired;
     let sides = [(&comparison.names.base, base), (&comparison.names.new, new)];
     for (name, lines) in sides.into_iter().filter(|(_, lines)| !lines.is_empty()) {
-        let listed = Listed::of(lines, all);
+        let listed = Listed::of(lines, most);
         let items: Vec<String> = listed
             .shown
             .iter()
@@ -166,8 +261,13 @@ mod tests {
     use crate::compared::fixture;
 
     #[test]
-    fn a_comment_that_says_no_difference() {
+    fn a_comment_that_says_same() {
         insta::assert_snapshot!(draw(&fixture::same(), false));
+    }
+
+    #[test]
+    fn a_comment_that_says_nothing_could_be_told() {
+        insta::assert_snapshot!(draw(&fixture::powerless(), false));
     }
 
     #[test]

@@ -176,12 +176,27 @@ pub mod compare {
 
     pub use super::Style;
     use super::drawn;
-    use crate::view::compare::show;
+    use crate::view::compare::{Extent, show};
 
-    /// Draws a comparison for a page of this width.
+    /// Lines of a screen.
+    const MOST_LINES: usize = 45;
+
+    /// Of each list so many entries, as long as they fit a screen.
+    const ENTRIES: [usize; 7] = [12, 8, 6, 4, 3, 2, 1];
+
+    /// Draws a comparison for a page of this width: a screen of it, or everything.
     pub fn draw(comparison: &Comparison, width: usize, style: Style) -> String {
-        drawn(width, style.colour, |page| {
-            show(page, comparison, style.all_rows);
-        })
+        let text = |extent| {
+            drawn(width, style.colour, |page| {
+                show(page, comparison, extent);
+            })
+        };
+        if style.all_rows {
+            return text(Extent::All);
+        }
+        let fewest = || text(Extent::Screen(0));
+        let mut screens = ENTRIES.iter().map(|most| text(Extent::Screen(*most)));
+        let fits = |screen: &String| screen.lines().count() <= MOST_LINES;
+        screens.find(fits).unwrap_or_else(fewest)
     }
 }

@@ -145,6 +145,11 @@ impl Column {
         longest.min(self.most).max(NARROWEST)
     }
 
+    /// Whether any cell has a value, or none because it could not be had.
+    pub(crate) fn has_meaning(&self) -> bool {
+        self.cells.iter().any(|cell| *cell != Cell::NotApplicable)
+    }
+
     fn is_unseen(&self) -> bool {
         !self.cells.is_empty() && self.cells.iter().all(|cell| *cell == Cell::NotSeen)
     }

@@ -41,7 +41,7 @@ fn nothing_is_long_before_it_is_opened() {
 fn the_first_screen_has_findings_or_answers() {
     each(|page, name, width| {
         let first = "document.querySelector('.findings dl > div, .findings > p, .digest li, \
-                     .answers dl > div')";
+                     .answers dl > div, .experiments tbody tr')";
         if page.ask(&format!("{first} !== null")) == json!(false) {
             assert!(["cache", "doctor"].contains(&name), "{name} has none");
             return;

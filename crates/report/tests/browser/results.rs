@@ -1,6 +1,7 @@
 //! Results that pages are made of: saved from real runs, or made up to be large or hostile.
 
 use iostrata_core::cache::CacheResult;
+use iostrata_core::compare::{self, Limit, Pair, Sides};
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
@@ -108,6 +109,7 @@ pub(crate) fn every_page() -> Vec<Drawing> {
         name: "doctor",
         html: page_of(Drawn::Doctor(&doctor)),
     });
+    pages.extend(compared(&trace));
     pages.extend(SHOWN.map(|(name, saved)| shown(name, saved)));
     let mut both = lab(SYNC);
     both.experiments.extend(lab(COPY).experiments);
@@ -124,6 +126,35 @@ pub(crate) fn every_page() -> Vec<Drawing> {
         ]),
     });
     pages
+}
+
+/// Two traces, of which one has neither findings nor syncs, and a lab result with itself.
+fn compared(base: &TraceResult) -> [Drawing; 2] {
+    let names = || Sides {
+        base: "before.json".to_owned(),
+        new: "after.json".to_owned(),
+    };
+    let mut new = base.clone();
+    new.findings.clear();
+    for file in &mut new.files {
+        file.syncs.count = 0;
+        file.writes.count += 1;
+    }
+    let traces = compare::trace(names(), base, &new);
+    let copies = lab(COPY);
+    let pair = Pair {
+        names: names(),
+        results: Sides {
+            base: &copies,
+            new: &copies,
+        },
+    };
+    let mut labs = compare::lab(&pair, &[]);
+    labs.fail_on(Limit { percent: 5.0 });
+    [("traces compared", traces), ("labs compared", labs)].map(|(name, result)| Drawing {
+        name,
+        html: page_of(Drawn::Comparison(&result)),
+    })
 }
 
 /// A page of a saved result, of `trace` or of `lab`.

@@ -110,12 +110,12 @@ fn names() -> Sides<String> {
 
 fn compared(mut found: compare::Comparison) {
     found.fail_on(Limit { percent: 5.0 });
-    let style = |colour| comparison::Style {
-        colour,
-        all_rows: true,
-    };
-    comparison::draw(&found, WIDTH, style(true));
-    plain(&comparison::draw(&found, WIDTH, style(false)), "\n");
+    for all_rows in [false, true] {
+        let style = |colour| comparison::Style { colour, all_rows };
+        comparison::draw(&found, WIDTH, style(true));
+        plain(&comparison::draw(&found, WIDTH, style(false)), "\n");
+    }
+    paged(Drawn::Comparison(&found));
     plain(&markdown::compare::draw(&found, true), "\n");
     serde_json::to_string(&found).unwrap();
 }

@@ -6,7 +6,7 @@ use self::measured::{Measured, rows};
 use super::condition::{Conditions, Weight};
 use super::count::{Count, Counts, Part};
 use super::time::{self, Among, Basis, Estimate, Load};
-use super::{Comparison, Judgement, Row, Rows, SCHEMA, Sides, Whole};
+use super::{Comparison, Judgement, Row, Rows, SCHEMA, Sides, USUAL_LIMIT, Whole};
 use crate::lab::{Experiment, LabResult, MeasuredTarget, Shared};
 use crate::op::Gap;
 use crate::stats;
@@ -71,20 +71,24 @@ pub fn lab(first: &Pair<'_>, further: &[Pair<'_>]) -> Comparison {
         found.rows.extend(rows);
         found.experiments.push(whole);
     }
-    Comparison {
+    let mut comparison = Comparison {
         schema: SCHEMA.to_owned(),
         iostrata_version: env!("CARGO_PKG_VERSION").to_owned(),
         names: first.names.clone(),
         further: further.iter().map(|pair| pair.names.clone()).collect(),
         conditions: conditions.sorted(),
         judgement: joined(&found),
+        verdict: None,
+        limit_percent: USUAL_LIMIT.percent,
         calls_differ,
         lab: Some(found),
         trace: None,
         unpaired,
         fail_on: None,
         missing,
-    }
+    };
+    comparison.decide(USUAL_LIMIT);
+    comparison
 }
 
 /// The experiment of the same name.
@@ -273,6 +277,7 @@ impl<'a> Paired<'a> {
             id: self.id.to_owned(),
             timed: rounds.len(),
             judgement: judgement(time),
+            verdict: None,
             time,
             others_cpus: Sides {
                 base: busy.base.map(|cpus| cpus.min(self.cpus)),
@@ -294,6 +299,7 @@ impl<'a> Paired<'a> {
             median_s: both(pair, |row| stats::median(&row.samples_s)),
             runs: both(pair, |row| row.samples_s.len()),
             judgement: judgement(time),
+            verdict: None,
             time,
             equal_counts: pair.counts.equal,
             counts: pair.counts.clone().sorted(),

@@ -1,6 +1,7 @@
 //! Results made by hand, compared.
 
 mod conditions;
+mod descent;
 mod laws;
 mod limits;
 mod rows;

@@ -116,7 +116,10 @@ pub(super) fn is_steady(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     };
     // Adding 0 makes −0 a 0.
     let percent = |share: f64| format!("{:.0} %", (share * 100.0).round() + 0.0);
-    let left = series.seconds.len() - found.warm_up_seconds;
+    // A file may have been changed.
+    let Some(left) = series.seconds.len().checked_sub(found.warm_up_seconds) else {
+        return Err(Missing::Rows);
+    };
     let because = format!(
         "{} of {} s left out as warm-up; {} syncs/s over {} s, range {}, slope {}",
         found.warm_up_seconds,

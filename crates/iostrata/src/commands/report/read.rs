@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use iostrata_core::cache::{self, CacheResult};
+use iostrata_core::compare;
 use iostrata_core::doctor::{self, DoctorResult};
 use iostrata_core::lab::{self, LabResult};
 use iostrata_core::record::MAGIC;
@@ -132,6 +133,11 @@ fn parse(bytes: &[u8]) -> Result<Saved, String> {
         trace::SCHEMA => read(bytes).map(Saved::Trace),
         doctor::SCHEMA => read(bytes).map(Saved::Doctor),
         cache::SCHEMA => read(bytes).map(Saved::Cache),
+        compare::SCHEMA => Err(
+            "holds a comparison, which is not read again: name the two results that it compares \
+             to iostrata compare"
+                .to_owned(),
+        ),
         other => Err(unknown(other)),
     }
 }
@@ -200,6 +206,10 @@ mod tests {
             (
                 "{\"schema\": \"iostrata.trace/2\"}",
                 "holds iostrata.trace/2, which iostrata",
+            ),
+            (
+                "{\"schema\": \"iostrata.compare/1\"}",
+                "holds a comparison, which is not read again",
             ),
             (
                 "{\"schema\": \"iostrata.crash/1\"}",

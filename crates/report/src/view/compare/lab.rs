@@ -2,41 +2,31 @@
 
 use iostrata_core::compare::{Comparison, Row, Whole};
 
-use super::{counts, more};
-use crate::compared::{Listed, row_counts, row_name, rows};
+use super::{Extent, counts, more};
+use crate::compared::{Listed, Names, of_ratios, paired, row_counts, rows};
 use crate::fields::Group;
-use crate::fields::compare::{row, whole};
-use crate::format::counted;
-use crate::view::page::Page;
-use crate::view::table::Table;
+use crate::fields::compare::{DETECTABLE, row, whole};
+use crate::view::page::{Page, Tone};
+use crate::view::table::{Column, Table};
 
-pub(super) fn draw(page: &mut Page, comparison: &Comparison, all: bool) {
-    experiments(page, comparison);
-    let changed = rows(comparison, all);
-    let title = if all {
-        "rows"
-    } else {
-        "rows that differ by themselves"
-    };
-    if !changed.is_empty() {
-        page.heading("rows", title);
-        let listed = Listed::of(changed, all);
-        table(page, &listed.shown);
-        more(page, listed.more);
+pub(super) fn draw(page: &mut Page, comparison: &Comparison, extent: Extent) {
+    let names = Names::of(comparison);
+    experiments(page, comparison, extent);
+    page.heading("rows", &paired(comparison));
+    let listed = Listed::of(rows(comparison), extent.most());
+    table(page, &names, &listed.shown);
+    if let Some(text) = of_ratios(&listed.shown) {
+        page.styled(2, text, Tone::Quiet);
     }
-    let (differing, below) = row_counts(comparison, all);
+    more(page, listed.more);
+    let (differing, below) = row_counts(comparison, extent.is_all());
     let named = differing
         .into_iter()
-        .map(|(row, count)| (row_name(row), count));
-    let listed = Listed::of(named, all);
+        .map(|(row, count)| (names.name(row), count));
+    let listed = Listed::of(named, extent.most());
     if !listed.shown.is_empty() {
-        counts(
-            page,
-            "counts that differ",
-            "row",
-            &listed.shown,
-            listed.more,
-        );
+        let title = "counts that differ";
+        counts(page, title, "row", &listed.shown, listed.more);
     }
     if let Some(below) = below {
         page.blank();
@@ -44,19 +34,32 @@ pub(super) fn draw(page: &mut Page, comparison: &Comparison, all: bool) {
     }
 }
 
-fn experiments(page: &mut Page, comparison: &Comparison) {
+/// One experiment is told by the lines above.
+fn experiments(page: &mut Page, comparison: &Comparison, extent: Extent) {
     let wholes = comparison.lab.iter().flat_map(|lab| &lab.experiments);
     let wholes: Vec<&Whole> = wholes.collect();
+    if wholes.len() == 1 && !extent.is_all() {
+        return;
+    }
     let rounds = match comparison.further.as_slice() {
         [] => Group::Rounds,
         _ => Group::Pairs,
     };
+    page.part("experiments", "experiments");
     page.blank();
-    Table::new(2, whole().columns(&[Group::Page, rounds], &wholes)).draw(page);
-    let paired: usize = comparison.lab.iter().map(|lab| lab.rows.len()).sum();
-    page.paragraph(2, &format!("{} paired", counted(paired, "row")));
+    let groups = [Group::Both, Group::Page, rounds];
+    Table::new(2, whole().columns(&groups, &wholes)).draw(page);
 }
 
-fn table(page: &mut Page, rows: &[&Row]) {
-    Table::new(2, row().columns(&[Group::Both, Group::Page], rows)).draw(page);
+fn table(page: &mut Page, names: &Names, rows: &[&Row]) {
+    let mut columns = vec![Column::label("row", rows.iter().map(|row| names.name(row)))];
+    columns.extend(row().columns(&[Group::Both, Group::Page], rows));
+    // Where no row has a ratio the times have its room, and what was detectable is told above.
+    let all = columns.len();
+    columns.retain(Column::has_meaning);
+    if columns.len() < all {
+        columns.retain(|column| column.head != DETECTABLE);
+        columns = columns.into_iter().map(|column| column.rank(0)).collect();
+    }
+    Table::new(2, columns).draw(page);
 }

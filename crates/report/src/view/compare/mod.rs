@@ -1,11 +1,14 @@
-//! How two results differ.
+//! How two results differ: what is answered first, and the rest where it is asked for.
 
 mod lab;
 mod trace;
 
-use iostrata_core::compare::{Comparison, Condition, Count, Judgement, Sides, Weight};
+use iostrata_core::compare::{
+    Comparison, Condition, Count, FailOn, PAGE_CACHE, Sides, Verdict, Weight,
+};
 
-use crate::compared::{Listed, because, by_how_much, headline, limit, more_pairs};
+use crate::compared::lead::{because, headline};
+use crate::compared::{Listed, by_how_much, limit, more_pairs, open_limit, why_open};
 use crate::fields::{Group, compare};
 use crate::format::counted;
 use crate::view::page::{Page, Tone};
@@ -14,68 +17,115 @@ use crate::view::table::{Column, Table};
 /// Where text beside a name begins.
 const TEXT_COLUMN: usize = 18;
 
-/// Shows a comparison: rows and counts that do not differ beyond the noise too, or only the
-/// others.
-pub(crate) fn show(page: &mut Page, comparison: &Comparison, all: bool) {
-    let Sides { base, new } = &comparison.names;
-    page.styled(0, &format!("{base} → {new}"), Tone::Strong);
-    if let Some(more) = more_pairs(comparison) {
-        page.paragraph(0, &more);
-    }
-    conditions(page, &comparison.conditions);
-    page.blank();
-    let found = match comparison.judgement {
-        Judgement::Slower | Judgement::Mixed => Tone::Bad,
-        Judgement::Faster => Tone::Good,
-        Judgement::NoDifference | Judgement::NotJudged => Tone::Strong,
-    };
-    page.styled(2, &headline(comparison), found);
-    for line in because(comparison) {
-        page.paragraph(4, &line);
-    }
-    if comparison.lab.is_some() {
-        lab::draw(page, comparison, all);
-    }
-    if let Some(runs) = &comparison.trace {
-        trace::draw(page, runs, all);
-    }
-    unpaired(page, comparison, all);
-    if !comparison.missing.is_empty() {
-        page.heading("not-judged", "not judged");
-        for gap in &comparison.missing {
-            page.entry(
-                &format!("  {}", gap.what),
-                Tone::Strong,
-                TEXT_COLUMN,
-                &gap.why,
-            );
-        }
-    }
-    fail_on(page, comparison);
+/// The condition that stands beside the names; [`PAGE_CACHE`] stands beside the times.
+const COMMAND: &str = "command";
+const COMMAND_COLUMN: usize = 8;
+
+/// Of what may reach a limit so much stands on a screen: the rows below say the same of each.
+const FEW_OPEN: usize = 3;
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What fits a screen: of each list so many entries.
+    Screen(usize),
+    /// Everything.
+    All,
 }
 
-fn conditions(page: &mut Page, conditions: &[Condition]) {
-    let (notes, unlike): (Vec<&Condition>, Vec<&Condition>) = conditions
+impl Extent {
+    /// Entries of a list.
+    fn most(self) -> usize {
+        match self {
+            Self::Screen(most) => most,
+            Self::All => usize::MAX,
+        }
+    }
+
+    fn is_all(self) -> bool {
+        self == Self::All
+    }
+}
+
+/// Shows a comparison, its answer first.
+pub(crate) fn show(page: &mut Page, comparison: &Comparison, extent: Extent) {
+    let Sides { base, new } = &comparison.names;
+    let more = more_pairs(comparison).into_iter().collect();
+    page.title("comparison", &format!("{base} → {new}"), more);
+    commands(page, comparison);
+    let (notes, unlike): (Vec<&Condition>, Vec<&Condition>) = comparison
+        .conditions
         .iter()
+        .filter(|condition| ![COMMAND, PAGE_CACHE].contains(&condition.what.as_str()))
         .partition(|condition| condition.weight == Weight::Note);
     if !unlike.is_empty() {
         page.blank();
         let text = "not the same conditions: a difference may come from these alone";
         page.styled(0, text, Tone::Warning);
+        conditions(page, &unlike);
     }
-    for condition in unlike.iter().chain(&notes) {
+    page.blank();
+    let found = match comparison.verdict {
+        Some(Verdict::Slower | Verdict::Mixed) => Tone::Bad,
+        Some(Verdict::Faster) => Tone::Good,
+        Some(Verdict::Inconclusive) => Tone::Warning,
+        Some(Verdict::Same) | None => Tone::Strong,
+    };
+    page.styled(0, &headline(comparison), found);
+    for line in because(comparison) {
+        page.paragraph(2, &line);
+    }
+    if let Some(asked) = &comparison.fail_on {
+        fail_on(page, comparison, asked, extent);
+    }
+    if comparison.lab.is_some() {
+        lab::draw(page, comparison, extent);
+    }
+    if let Some(runs) = &comparison.trace {
+        trace::draw(page, runs, extent);
+    }
+    unpaired(page, comparison, extent);
+    not_judged(page, comparison, extent);
+    if !notes.is_empty() {
+        page.heading("notes", "other differences between the runs");
+        conditions(page, &notes);
+    }
+    if !extent.is_all() {
+        page.blank();
+        let rest = "every row, count, call and file: --all; as JSON: --json FILE";
+        page.styled(0, rest, Tone::Quiet);
+    }
+}
+
+/// The programs, where they were not called alike.
+fn commands(page: &mut Page, comparison: &Comparison) {
+    let mut conditions = comparison.conditions.iter();
+    if let Some(command) = conditions.find(|condition| condition.what == COMMAND) {
+        let Sides { base, new } = &command.sides;
+        for (lead, command) in [("  base", base), ("  new", new)] {
+            page.entry(lead, Tone::Plain, COMMAND_COLUMN, command);
+        }
+    }
+}
+
+fn conditions(page: &mut Page, conditions: &[&Condition]) {
+    for condition in conditions {
         let Sides { base, new } = &condition.sides;
         let lead = format!("  {}", condition.what);
         page.entry(&lead, Tone::Strong, TEXT_COLUMN, &format!("{base} → {new}"));
     }
 }
 
-fn unpaired(page: &mut Page, comparison: &Comparison, all: bool) {
+/// What stands in one result only. Of two traces the lists of calls and files say so too.
+fn unpaired(page: &mut Page, comparison: &Comparison, extent: Extent) {
+    if comparison.trace.is_some() && !extent.is_all() {
+        return;
+    }
     let Sides { base, new } = &comparison.unpaired;
     let sides = [(&comparison.names.base, base), (&comparison.names.new, new)];
     for (name, lines) in sides.into_iter().filter(|(_, lines)| !lines.is_empty()) {
-        page.section(&format!("only in {name}"));
-        let listed = Listed::of(lines, all);
+        page.heading("unpaired", &format!("only in {name}"));
+        let listed = Listed::of(lines, extent.most());
         for line in listed.shown {
             page.paragraph(2, line);
         }
@@ -83,18 +133,35 @@ fn unpaired(page: &mut Page, comparison: &Comparison, all: bool) {
     }
 }
 
+/// What could not be compared. That of two traces the times are not judged stands first on the page.
+fn not_judged(page: &mut Page, comparison: &Comparison, extent: Extent) {
+    let gaps = comparison.missing.iter();
+    let gaps = gaps.filter(|gap| comparison.trace.is_none() || gap.what != "times");
+    let listed = Listed::of(gaps, extent.most());
+    if listed.shown.is_empty() {
+        return;
+    }
+    page.heading("not-judged", "not judged");
+    for gap in listed.shown {
+        page.entry(
+            &format!("  {}", gap.what),
+            Tone::Strong,
+            TEXT_COLUMN,
+            &gap.why,
+        );
+    }
+    more(page, listed.more);
+}
+
 fn more(page: &mut Page, more: usize) {
     if more > 0 {
-        page.paragraph(
-            2,
-            &format!("and {}: --all-rows", counted(more, "more line")),
-        );
+        page.paragraph(2, &format!("and {}", counted(more, "more line")));
     }
 }
 
 /// Counts, each with what it is of.
 fn counts(page: &mut Page, title: &str, head: &str, rows: &[(String, &Count)], left_out: usize) {
-    page.section(title);
+    page.heading("counts", title);
     let mut columns = Vec::new();
     if !head.is_empty() {
         columns.push(Column::label(head, rows.iter().map(|(of, _)| of.as_str())));
@@ -105,20 +172,43 @@ fn counts(page: &mut Page, title: &str, head: &str, rows: &[(String, &Count)], l
     more(page, left_out);
 }
 
-fn fail_on(page: &mut Page, comparison: &Comparison) {
-    let Some(fail_on) = &comparison.fail_on else {
-        return;
-    };
-    page.section(&limit(comparison, fail_on));
-    if fail_on.exceeded.is_empty() {
+/// What reaches the limit that was asked for, and what may.
+fn fail_on(page: &mut Page, comparison: &Comparison, asked: &FailOn, extent: Extent) {
+    let title = limit(comparison, asked);
+    if !asked.exceeded.is_empty() {
+        page.heading("limit", &title);
+    } else if asked.undecided.is_empty() {
+        page.paragraph(2, &title);
+    }
+    let listed = Listed::of(&asked.exceeded, extent.most());
+    let rows = listed.shown.iter();
+    let rows = rows.map(|one| (one.what.as_str(), by_how_much(one)));
+    limits(page, "by", &rows.collect::<Vec<_>>(), listed.more);
+    if asked.undecided.is_empty() {
         return;
     }
-    let exceeded = &fail_on.exceeded;
+    page.heading("open", &open_limit(comparison, asked));
+    let most = if extent.is_all() {
+        usize::MAX
+    } else {
+        extent.most().min(FEW_OPEN)
+    };
+    let listed = Listed::of(&asked.undecided, most);
+    let rows = listed.shown.iter();
+    let rows = rows.map(|one| (one.what.as_str(), why_open(one)));
+    limits(page, "why", &rows.collect::<Vec<_>>(), listed.more);
+}
+
+fn limits(page: &mut Page, head: &str, rows: &[(&str, String)], left_out: usize) {
+    if rows.is_empty() {
+        return;
+    }
     let columns = vec![
-        Column::label("what", exceeded.iter().map(|one| one.what.clone())),
-        Column::text("by", exceeded.iter().map(by_how_much)),
+        Column::label("what", rows.iter().map(|(what, _)| *what)),
+        Column::text(head, rows.iter().map(|(_, text)| text.as_str())),
     ];
     Table::new(2, columns).draw(page);
+    more(page, left_out);
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Comparisons as they are drawn.
 
+use iostrata_core::compare::Limit;
 use textwrap::core::display_width;
 
 use crate::compared::fixture;
@@ -19,8 +20,13 @@ fn drawn(comparison: &iostrata_core::compare::Comparison, width: usize, all_rows
 }
 
 #[test]
-fn no_difference() {
+fn the_same_at_100_columns() {
     insta::assert_snapshot!(drawn(&fixture::same(), 100, false));
+}
+
+#[test]
+fn nothing_could_be_told_at_100_columns() {
+    insta::assert_snapshot!(drawn(&fixture::powerless(), 100, false));
 }
 
 #[test]
@@ -29,8 +35,13 @@ fn rows_at_100_columns() {
 }
 
 #[test]
-fn rows_at_80_columns() {
+fn all_rows_at_80_columns() {
     insta::assert_snapshot!(drawn(&fixture::lab(), 80, true));
+}
+
+#[test]
+fn traces_at_60_columns() {
+    insta::assert_snapshot!(drawn(&fixture::trace(), 60, false));
 }
 
 #[test]
@@ -39,8 +50,60 @@ fn traces_at_100_columns() {
 }
 
 #[test]
-fn traces_at_80_columns() {
+fn all_of_traces_at_80_columns() {
     insta::assert_snapshot!(drawn(&fixture::trace(), 80, true));
+}
+
+/// What once stood under "no difference": an estimate that says nothing is not printed anywhere.
+#[test]
+fn an_interval_without_end_has_no_figures() {
+    let powerless = fixture::powerless();
+    for text in [
+        drawn(&powerless, 100, false),
+        drawn(&powerless, 160, true),
+        crate::markdown::compare::draw(&powerless, true),
+    ] {
+        assert!(text.contains("inconclusive"), "{text}");
+        for figure in ["3.93", "5,957", "0.00", "no difference", "same, within"] {
+            assert!(!text.contains(figure), "{figure} in {text}");
+        }
+    }
+}
+
+/// Hundreds of files, findings and rows are a screen at every width.
+#[test]
+fn a_screen_is_a_screen() {
+    let mut trace = fixture::trace();
+    let runs = trace.trace.as_mut().unwrap();
+    let findings = runs.findings.as_mut().unwrap();
+    for number in 0..300 {
+        let path = format!("/srv/app/of/some/length/and/a/number/{number}");
+        let mut file = runs.changed[1].clone();
+        file.path.clone_from(&path);
+        runs.changed.push(file);
+        let mut found = findings.gone[0].clone();
+        found.file = Some(path);
+        findings.gone.push(found);
+    }
+    let mut lab = fixture::lab();
+    let rows = lab.lab.as_mut().unwrap();
+    for number in 0..300 {
+        let mut row = rows.rows[0].clone();
+        row.label = format!("read_write, {number} KiB buffer, 8.0 MiB warm");
+        rows.rows.push(row);
+        lab.unpaired.new.push(format!("copy: row {number}"));
+    }
+    lab.fail_on(Limit { percent: 5.0 });
+    for width in [60, 80, 100, 160] {
+        for comparison in [&trace, &lab] {
+            let text = drawn(comparison, width, false);
+            let lines = text.lines().count();
+            assert!((20..=45).contains(&lines), "{lines} at {width}:\n{text}");
+            assert!(text.contains("--all"), "{text}");
+        }
+        let found = drawn(&trace, width, false);
+        assert!(found.contains("more line"), "{found}");
+    }
 }
 
 #[test]

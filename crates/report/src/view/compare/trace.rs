@@ -1,66 +1,176 @@
-//! The calls and files of two traced runs.
+//! Two traced runs: strata, findings and files first, then every call and count.
 
-use iostrata_core::compare::{Calls, Count, Files, Runs};
+use std::collections::BTreeMap;
 
-use super::{counts, more};
+use iostrata_core::compare::{Calls, ChangedFile, Count, Files, Findings, Found, Measure, Runs};
+use iostrata_core::trace::Bounds;
+
+use super::{Extent, counts, more};
+
 use crate::compared::Listed;
 use crate::fields::{Group, compare};
 use crate::format::time;
-use crate::view::page::Page;
+use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
+use crate::view::trace::{distinct, severity};
 
 /// Columns of a path before it gets a line of its own.
 const PATH_COLUMNS: usize = 36;
 
-/// Calls and files that are shown for their time alone.
-const MOST_TIME: usize = 5;
+/// Paths get this share of the width where figures stand beside them, but no fewer columns.
+const PATH_SHARE: usize = 3;
+const PATH_LEAST: usize = 20;
 
-pub(super) fn draw(page: &mut Page, runs: &Runs, all: bool) {
-    let (base, new) = (time(runs.wall_s.base), time(runs.wall_s.new));
-    page.paragraph(
-        4,
-        &format!("from start to end {base} → {new}, one run each"),
-    );
-    let differing = runs.counts.iter().map(|count| (String::new(), count));
-    let listed = Listed::of(differing, all);
-    if !listed.shown.is_empty() {
-        counts(
-            page,
-            "counts that differ, whole run",
-            "",
-            &listed.shown,
-            listed.more,
-        );
+/// What a range is.
+const RANGE: &str =
+    "x to y: the least and the most that was this run's; other programs used the same disk";
+
+/// Where a finding begins.
+const FINDING_COLUMN: usize = 16;
+
+pub(super) fn draw(page: &mut Page, runs: &Runs, extent: Extent) {
+    page.part("strata", "each stratum");
+    page.blank();
+    let strata: Vec<&Measure> = runs.strata.iter().collect();
+    Table::new(2, compare::strata().columns(&[Group::Both], &strata)).draw(page);
+    let is_range = |bounds: Option<Bounds>| bounds.is_some_and(|bounds| bounds.exact().is_none());
+    if strata
+        .iter()
+        .any(|one| is_range(one.sides.base) || is_range(one.sides.new))
+    {
+        page.styled(2, RANGE, Tone::Quiet);
     }
-    calls(page, runs, all);
-    files(page, runs, all);
+    if let Some(found) = &runs.findings {
+        findings(page, found, extent);
+    }
+    changed(page, runs, extent);
+    if extent.is_all() {
+        calls(page, runs);
+        every_count(page, runs);
+        files(page, runs);
+    }
 }
 
-fn calls(page: &mut Page, runs: &Runs, all: bool) {
-    let most = if all { usize::MAX } else { MOST_TIME };
-    let shown: Vec<&Calls> = runs.calls.iter().take(most).collect();
+/// What went and what came, the worst first; what stayed is a number, or listed with all.
+fn findings(page: &mut Page, found: &Findings, extent: Extent) {
+    page.heading("findings", "findings");
+    let lists = [("gone", &found.gone), ("came", &found.came)];
+    for (word, list) in lists {
+        let listed = Listed::of(list, extent.most());
+        for one in listed.shown {
+            entry(page, word, one);
+        }
+        more(page, listed.more);
+    }
+    if found.gone.is_empty() && found.came.is_empty() {
+        page.paragraph(2, "none went and none came");
+    }
+    if extent.is_all() {
+        for one in &found.stayed {
+            entry(page, "stayed", one);
+        }
+    } else if !found.stayed.is_empty() {
+        page.entry(
+            "  stayed",
+            Tone::Plain,
+            FINDING_COLUMN,
+            &rules(&found.stayed),
+        );
+    }
+}
+
+/// `close-without-sync, small-writes (3)`.
+fn rules(found: &[Found]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in found {
+        *counts.entry(&one.rule).or_default() += 1;
+    }
+    let words = counts.into_iter().map(|(rule, count)| match count {
+        1 => rule.to_owned(),
+        several => format!("{rule} ({several})"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn entry(page: &mut Page, word: &str, found: &Found) {
+    let tone = match word {
+        "gone" => Tone::Good,
+        "came" => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    let file = found.file.iter().map(|file| format!(" · {file}"));
+    let costs = [found.cost_s.base, found.cost_s.new];
+    let cost = match costs {
+        [None, None] => String::new(),
+        [Some(one), None] | [None, Some(one)] => format!(" · cost {}", time(one)),
+        [Some(base), Some(new)] => format!(" · cost {} → {}", time(base), time(new)),
+    };
+    let text = format!("{}{}{cost}", found.rule, file.collect::<String>());
+    let (severity, _) = severity(found.severity);
+    page.entry(
+        &format!("  {word:<6} {severity}"),
+        tone,
+        FINDING_COLUMN,
+        &text,
+    );
+}
+
+/// Files whose I/O changed most.
+fn changed(page: &mut Page, runs: &Runs, extent: Extent) {
+    let listed = Listed::of(&runs.changed, extent.most());
+    let shown: Vec<&ChangedFile> = listed.shown;
     if shown.is_empty() {
         return;
     }
-    page.heading("calls", "calls whose time differs most");
+    page.heading("changed", "files whose I/O changed most");
+    let paths: Vec<&str> = shown.iter().map(|file| file.path.as_str()).collect();
+    let room = (page.width() / PATH_SHARE).max(PATH_LEAST);
+    let mut columns = vec![if extent.is_all() {
+        Column::paths("file", PATH_COLUMNS, paths)
+    } else {
+        Column::label("file", distinct(&paths, &vec![room; paths.len()]))
+    }];
+    columns.extend(compare::changed().columns(&[Group::Both], &shown));
+    Table::new(2, columns).draw(page);
+    more(page, listed.more);
+}
+
+fn calls(page: &mut Page, runs: &Runs) {
+    let shown: Vec<&Calls> = runs.calls.iter().collect();
+    if shown.is_empty() {
+        return;
+    }
+    page.heading("calls", "calls, those whose time differs most first");
     Table::new(2, compare::calls().columns(&[Group::Page], &shown)).draw(page);
 }
 
-fn files(page: &mut Page, runs: &Runs, all: bool) {
+fn every_count(page: &mut Page, runs: &Runs) {
+    let rows: Vec<(String, &Count)> = runs
+        .counts
+        .iter()
+        .map(|count| (String::new(), count))
+        .collect();
+    if !rows.is_empty() {
+        counts(page, "counts that differ, whole run", "", &rows, 0);
+    }
+}
+
+fn files(page: &mut Page, runs: &Runs) {
     let differing = runs.files.iter().filter(|file| !file.counts.is_empty());
     let rows = differing.flat_map(|file| file.counts.iter().map(move |count| (file, count)));
-    let listed = Listed::of(rows, all);
-    if !listed.shown.is_empty() {
+    let rows: Vec<(&Files, &Count)> = rows.collect();
+    if !rows.is_empty() {
         page.heading("file-counts", "files with counts that differ");
-        table(page, &listed.shown);
-        more(page, listed.more);
+        table(page, &rows);
     }
-    let most = if all { usize::MAX } else { MOST_TIME };
-    let shown: Vec<&Files> = runs.files.iter().take(most).collect();
+    let shown: Vec<&Files> = runs.files.iter().collect();
     if shown.is_empty() {
         return;
     }
-    page.heading("files", "files whose time differs most");
+    page.heading(
+        "files",
+        "files in both, those whose time differs most first",
+    );
     let paths = shown.iter().map(|file| file.path.clone());
     let mut columns = vec![Column::paths("file", PATH_COLUMNS, paths)];
     columns.extend(compare::files().columns(&[Group::Page], &shown));

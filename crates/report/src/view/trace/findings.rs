@@ -142,7 +142,8 @@ fn head(page: &mut Page, finding: &Finding, names: &Names<'_>, others: usize) {
     page.entry(&format!("  {severity}"), style, COLUMN, &text);
 }
 
-fn severity(severity: Severity) -> (&'static str, Tone) {
+/// The word for it and how it stands out.
+pub(crate) fn severity(severity: Severity) -> (&'static str, Tone) {
     match severity {
         Severity::High => ("high", Tone::Bad),
         Severity::Medium => ("medium", Tone::Warning),

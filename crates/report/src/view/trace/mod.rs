@@ -23,6 +23,8 @@ use super::page::Page;
 use super::table::LeftOut;
 pub(crate) use budgets::show as show_budgets;
 pub(crate) use descent::{device_read, device_written, of_calls};
+pub(crate) use findings::severity;
+pub(crate) use names::distinct;
 
 /// What the drawing may use and should hold besides the summary.
 #[derive(Debug, Clone, PartialEq, Default)]

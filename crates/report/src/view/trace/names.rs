@@ -25,7 +25,7 @@ pub(super) fn middle(text: &str, columns: usize) -> String {
 }
 
 /// Each of different texts in at most so many columns, as far as they stay different; never two alike.
-pub(super) fn distinct(texts: &[&str], columns: &[usize]) -> Vec<String> {
+pub(crate) fn distinct(texts: &[&str], columns: &[usize]) -> Vec<String> {
     let each = texts.iter().zip(columns);
     let mut short: Vec<String> = each.map(|(text, columns)| middle(text, *columns)).collect();
     for alike in alike(&short) {

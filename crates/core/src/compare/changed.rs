@@ -1,0 +1,92 @@
+//! Files whose I/O differs between two traced runs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Sides;
+use super::trace::Path;
+
+/// What was done to the files of one path.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct FileWork {
+    /// Seconds in calls on it.
+    pub time_s: f64,
+    /// Calls on it.
+    pub calls: u64,
+    /// Calls that opened it.
+    pub opens: u64,
+    /// Calls that read.
+    pub reads: u64,
+    /// Calls that wrote.
+    pub writes: u64,
+    /// Bytes that calls read.
+    pub read_bytes: u64,
+    /// Bytes that calls wrote.
+    pub written_bytes: u64,
+    /// Syncs.
+    pub syncs: u64,
+}
+
+impl FileWork {
+    /// What its I/O is; a call such as `fstat` is none.
+    fn counts(self) -> [u64; 6] {
+        [
+            self.opens,
+            self.reads,
+            self.writes,
+            self.read_bytes,
+            self.written_bytes,
+            self.syncs,
+        ]
+    }
+}
+
+/// A path whose work differs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct ChangedFile {
+    /// The path, as in the results.
+    pub path: String,
+    /// The path in hexadecimal, where `path` has replaced bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path_hex: Option<String>,
+    /// What was done to it; `null` in a run that did not use it.
+    #[serde(flatten)]
+    pub work: Sides<Option<FileWork>>,
+}
+
+impl ChangedFile {
+    /// By how many seconds the calls on it differ.
+    fn apart_s(&self) -> f64 {
+        let time_s = |work: Option<FileWork>| work.map_or(0.0, |work| work.time_s);
+        (time_s(self.work.base) - time_s(self.work.new)).abs()
+    }
+
+    fn differs(&self) -> bool {
+        let counts = |work: Option<FileWork>| work.unwrap_or_default().counts();
+        counts(self.work.base) != counts(self.work.new)
+    }
+}
+
+type Key<'a> = (&'a str, Option<&'a str>);
+
+/// Paths whose opens, reads, writes or syncs differ, those whose time differs most first.
+pub(super) fn changed(
+    base: &BTreeMap<Key<'_>, Path<'_>>,
+    new: &BTreeMap<Key<'_>, Path<'_>>,
+) -> Vec<ChangedFile> {
+    let later = new.keys().filter(|key| !base.contains_key(*key));
+    let files = base.keys().chain(later).map(|key| ChangedFile {
+        path: key.0.to_owned(),
+        path_hex: key.1.map(str::to_owned),
+        work: Sides {
+            base: base.get(key).map(Path::work),
+            new: new.get(key).map(Path::work),
+        },
+    });
+    let mut files: Vec<ChangedFile> = files.filter(ChangedFile::differs).collect();
+    files.sort_by(|a, b| b.apart_s().total_cmp(&a.apart_s()));
+    files
+}

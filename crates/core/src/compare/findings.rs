@@ -1,0 +1,82 @@
+//! Findings of two traced runs: which are gone, which came, and which are in both.
+
+use serde::{Deserialize, Serialize};
+
+use super::Sides;
+use crate::op::Gap;
+use crate::trace::{Finding, Severity, TraceResult};
+
+/// Findings of two runs, the worst first.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Findings {
+    /// In `base` only.
+    pub gone: Vec<Found>,
+    /// In `new` only.
+    pub came: Vec<Found>,
+    /// In both: the same rule, of the same file.
+    pub stayed: Vec<Found>,
+}
+
+/// A finding of either run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Found {
+    /// The rule's name.
+    pub rule: String,
+    /// How bad; of one in both runs in `new`.
+    pub severity: Severity,
+    /// One line; of one in both runs that of `new`.
+    pub title: String,
+    /// The file it is about, if it is about one.
+    pub file: Option<String>,
+    /// Time spent on it, seconds; `null` where it costs none, and in the run that has it not.
+    pub cost_s: Sides<Option<f64>>,
+}
+
+impl Found {
+    fn of(finding: &Finding, cost_s: Sides<Option<f64>>) -> Self {
+        Self {
+            rule: finding.rule.clone(),
+            severity: finding.severity,
+            title: finding.title.clone(),
+            file: finding.file.clone(),
+            cost_s,
+        }
+    }
+}
+
+/// Holds the findings of two runs against each other; the reason where either run has not all of its
+/// own.
+pub(super) fn findings(base: &TraceResult, new: &TraceResult) -> Result<Findings, Gap> {
+    for (side, result) in [("base", base), ("new", new)] {
+        let mut gaps = result.missing.iter();
+        if let Some(gap) = gaps.find(|gap| gap.what == "findings") {
+            let why = format!("those of {side} are incomplete: {}", gap.why);
+            return Err(Gap::new("findings that went or came", why));
+        }
+    }
+    let mut theirs: Vec<&Finding> = new.findings.iter().collect();
+    let mut found = Findings::default();
+    for ours in &base.findings {
+        let is_same = |one: &&Finding| one.rule == ours.rule && one.file == ours.file;
+        let base = ours.cost_s;
+        match theirs.iter().position(is_same) {
+            Some(at) => {
+                let new = theirs.remove(at);
+                let cost_s = Sides {
+                    base,
+                    new: new.cost_s,
+                };
+                found.stayed.push(Found::of(new, cost_s));
+            }
+            None => found.gone.push(Found::of(ours, Sides { base, new: None })),
+        }
+    }
+    let came = theirs.into_iter().map(|one| {
+        let new = one.cost_s;
+        Found::of(one, Sides { base: None, new })
+    });
+    found.came.extend(came);
+    Ok(found)
+}
