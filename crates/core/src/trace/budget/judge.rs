@@ -151,7 +151,7 @@ fn exactly(result: &TraceResult, budget: &Budget) -> Result<Amount, String> {
             .dirty_at_exit_bytes
             .map(Amount::Bytes)
             .ok_or_else(|| not_seen(result, "dirty bytes")),
-        Of::Wall => Ok(Amount::Seconds(result.wall_s)),
+        Of::Wall => Ok(Amount::Seconds(result.takes_s())),
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn empty() -> TraceResult {
         adopted: None,
         accounts: None,
         recording: None,
+        runs: None,
         exit_code: Some(0),
         signal: None,
         started_ns: 0,
