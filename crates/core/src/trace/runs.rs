@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::TraceResult;
 use crate::stats;
 
-/// Up to so many runs, the ends of [`stats::median_interval`] are their range.
-const RANGE_UP_TO: usize = 5;
-
 /// A run is an outlier when its modified z-score is larger (Iglewicz and Hoaglin 1993 say 3.5, for
 /// samples of the normal distribution; times have a longer tail).
 const OUTLIER: f64 = 14.8;
@@ -102,7 +99,7 @@ impl Spread {
 
     /// Whether `low` and `high` are the range of the runs, and no interval of the median.
     pub fn is_range(&self) -> bool {
-        self.n <= RANGE_UP_TO
+        self.n <= stats::RANGE_UP_TO
     }
 }
 
@@ -250,10 +247,7 @@ mod tests {
         let later = runs(&[1.0, 1.01, 3.0, 1.02, 0.2]);
         assert_eq!(later.doubts(), [Doubt::Outliers(2)]);
         let both = runs(&[3.0, 1.0, 1.0, 1.0, 3.0]);
-        assert_eq!(
-            both.doubts(),
-            [Doubt::FirstSlower(3.0), Doubt::Outliers(2)]
-        );
+        assert_eq!(both.doubts(), [Doubt::FirstSlower(3.0), Doubt::Outliers(2)]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use iostrata_core::bytes;
 
-use super::{Checks, Html, Shown};
+use super::{Checks, Html, Runs, Shown};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -70,6 +70,9 @@ pub(crate) struct Trace {
     pub(crate) record_before_limit: u64,
 
     #[command(flatten)]
+    pub(crate) runs: Runs,
+
+    #[command(flatten)]
     pub(crate) savings: Savings,
 
     #[command(flatten)]
@@ -107,6 +110,8 @@ Examples:
   iostrata trace --files --by process -- make
   iostrata trace --fail-on medium --budget 'fsync<=10,device.writes.bytes<=1MiB' -- ./app
   iostrata trace -p 4211 --for 10s
+  iostrata trace --runs 10 --warmup 1 -- ./app
+  iostrata trace --runs 10 --cold -- grep -rc needle src
 
 What the program prints stays on standard output; the summary goes to standard error.";
 

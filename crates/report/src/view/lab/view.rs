@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iostrata_core::lab::target_of;
+use iostrata_core::stats::RANGE_UP_TO;
 use iostrata_core::timing::Timing;
 
 use super::Extent;
@@ -18,9 +19,6 @@ pub(super) const HOST: &str = "host";
 
 /// Head of the column of intervals.
 const INTERVAL: &str = "95 %";
-
-/// Runs up to which the interval is their range (`iostrata_core::stats::median_interval`).
-const FEW_RUNS: usize = 5;
 
 /// A row with its number and what all rows have.
 pub(super) struct Numbered<'a, R> {
@@ -221,7 +219,7 @@ impl<'a, R: Named> View<'a, R> {
     /// Whether intervals of few runs were drawn, which are their range.
     pub(super) fn has_ranges(&self) -> bool {
         let drawn = !self.unshown.no_room.iter().any(|head| head == INTERVAL);
-        let few = |timing: &Timing| timing.samples_s.len() <= FEW_RUNS;
+        let few = |timing: &Timing| timing.samples_s.len() <= RANGE_UP_TO;
         drawn && self.shown().iter().any(|row| row.timing().is_some_and(few))
     }
 }
