@@ -22,7 +22,7 @@ use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
-use iostrata_tracer::machine;
+use iostrata_tracer::{machine, memory};
 use iostrata_tracer::permission::{caller, filtered};
 use iostrata_tracer::program::StartError;
 use iostrata_tracer::ptrace::front::{self, Answer, Side};
@@ -278,6 +278,7 @@ fn run_before(
     let stops = match watcher {
         Watcher::Kernel(observer) => {
             drop(observer);
+            memory::give_back();
             None
         }
         stops @ Watcher::Stops(_) => Some(stops),

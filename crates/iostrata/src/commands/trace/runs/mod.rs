@@ -103,6 +103,7 @@ impl Before {
     /// Puts all that is known of the runs into the result of the observed one.
     pub(super) fn tell(self, result: &mut TraceResult) {
         result.missing.extend(self.missing);
+        result.missing.extend(without_memory(&self.timed.each));
         let mut timed = self.timed;
         if let Some(files) = self.files {
             result.missing.extend(files.not_evicted(result));
@@ -243,6 +244,14 @@ fn end(status: ExitStatus) -> String {
         (Some(code), _) => format!("exit code {code}"),
         (None, signal) => format!("signal {}", signal.unwrap_or_default()),
     }
+}
+
+/// Memory that is less than what iostrata's own process had before it became the program.
+fn without_memory(each: &[TimedRun]) -> Option<Gap> {
+    let without = each.iter().filter(|run| run.max_resident_bytes.is_none());
+    let why = "it is no more than what a new process has of iostrata before it becomes the program, \
+               which the kernel counts too";
+    (without.count() > 0).then(|| Gap::new("most memory of the timed runs", why))
 }
 
 fn timed_run(took: &Took) -> TimedRun {
