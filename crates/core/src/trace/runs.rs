@@ -204,6 +204,12 @@ impl TraceResult {
         self.timed().map_or(self.wall_s, |timed| timed.median)
     }
 
+    /// What no saving exceeds, seconds: the observed run, or the median of the timed ones if that
+    /// is less.
+    pub fn least_s(&self) -> f64 {
+        self.takes_s().min(self.wall_s)
+    }
+
     /// How many times as long the observed run was as the median of the timed ones.
     pub fn slowdown(&self) -> Option<f64> {
         let median = self.timed()?.median;
@@ -273,6 +279,10 @@ mod tests {
         assert_eq!((run.takes_s(), run.slowdown()), (3.0, None));
         run.runs = Some(runs(&[2.0, 2.5, 1.0]));
         assert_eq!((run.takes_s(), run.slowdown()), (2.0, Some(1.5)));
+        assert_eq!(run.least_s(), 2.0);
+        run.wall_s = 1.5;
+        assert_eq!(run.least_s(), 1.5);
+        run.wall_s = 3.0;
         run.runs = Some(runs(&[]));
         assert_eq!((run.takes_s(), run.slowdown()), (3.0, None));
     }

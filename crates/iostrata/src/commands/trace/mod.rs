@@ -22,12 +22,12 @@ use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
-use iostrata_tracer::{machine, memory};
 use iostrata_tracer::permission::{caller, filtered};
 use iostrata_tracer::program::StartError;
 use iostrata_tracer::ptrace::front::{self, Answer, Side};
 use iostrata_tracer::record::Unfinished;
 use iostrata_tracer::signals::Held;
+use iostrata_tracer::{machine, memory};
 
 use self::ending::Ending;
 use self::findings::Measuring;
