@@ -59,7 +59,7 @@ pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
 fn runs<'a>() -> Fields<'a, &'a TimedRuns> {
     Fields::<&'a TimedRuns>::new()
         .count("warmup", |runs| runs.warmup)
-        .within("wall_", spread(), |runs| runs.wall_s)
+        .within("wall_s_", spread(), |runs| runs.wall_s)
         .real("user_s", |runs| runs.user_s)
         .metric(
             "trace_runs_user_seconds",
@@ -78,23 +78,23 @@ fn spread<'a>() -> Fields<'a, Spread> {
     Fields::<Spread>::new()
         .count("n", |spread| spread.n as u64)
         .metric("trace_runs", "Timed runs, which nothing observed")
-        .real("median_s", |spread| spread.median)
+        .real("median", |spread| spread.median)
         .metric(
             "trace_runs_median_seconds",
             "Median elapsed time of the timed runs",
         )
-        .real("low_s", |spread| spread.low)
+        .real("low", |spread| spread.low)
         .metric(
             "trace_runs_low_seconds",
             "Lower end of the interval of that median; of five runs or fewer, the shortest",
         )
-        .real("high_s", |spread| spread.high)
+        .real("high", |spread| spread.high)
         .metric(
             "trace_runs_high_seconds",
             "Upper end of the interval of that median; of five runs or fewer, the longest",
         )
-        .real("min_s", |spread| spread.min)
-        .real("max_s", |spread| spread.max)
+        .real("min", |spread| spread.min)
+        .real("max", |spread| spread.max)
 }
 
 fn cold<'a>() -> Fields<'a, &'a Cold> {
