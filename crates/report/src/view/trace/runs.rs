@@ -98,7 +98,7 @@ fn evicted(cold: &Cold) -> String {
     };
     let more = match cold.left.len() - 1 {
         0 => String::new(),
-        more => format!(", and of {} more", counted(more, "file")),
+        more => format!(", and of {}", counted(more, "more file")),
     };
     format!(
         "{gone}; up to {} stayed: of {}{why}{more}",
