@@ -71,8 +71,8 @@ pub struct Exceeded {
 
 impl Comparison {
     /// Lists what is worse by at least this: times of a lab result that are longer beyond the
-    /// noise; of two traces, whose times are not judged, counts of the calls that open, read,
-    /// write and sync, and of their bytes.
+    /// noise; of two traces the time too, where both have timed runs, and counts of the calls that
+    /// open, read, write and sync, and of their bytes.
     pub fn fail_on(&mut self, limit: Limit) {
         let mut exceeded = Vec::new();
         if let Some(lab) = &self.lab {
@@ -91,6 +91,12 @@ impl Comparison {
             }));
         }
         if let Some(trace) = &self.trace {
+            let slower = trace
+                .timed
+                .iter()
+                .filter(|timed| timed.judgement == Judgement::Slower);
+            let slower = slower.filter_map(|timed| Some(("time".to_owned(), timed.time?)));
+            exceeded.extend(slower.filter_map(|(what, time)| longer(what, time, limit)));
             let work = trace.counts.iter().filter(|count| count.is_work());
             exceeded.extend(work.filter_map(|count| more(count, limit)));
         }

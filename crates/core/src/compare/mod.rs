@@ -11,6 +11,7 @@ mod limit;
 #[cfg(test)]
 mod tests;
 mod time;
+mod timed;
 mod trace;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ pub use count::{Count, Part};
 pub use lab::{Pair, lab};
 pub use limit::{Exceeded, FailOn, Limit, LimitError};
 pub use time::Change;
+pub use timed::Timed;
 pub use trace::trace;
 
 /// The schema name written into every comparison.
@@ -189,6 +191,9 @@ impl Row {
 pub struct Runs {
     /// From start to end, seconds. One run each: shown, not judged.
     pub wall_s: Sides<f64>,
+    /// The runs that nothing observed; `null` when not both have any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub timed: Option<Timed>,
     /// Counts of the whole run that differ.
     pub counts: Vec<Count>,
     /// Counts of the whole run that are the same.

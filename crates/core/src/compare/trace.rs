@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::condition::{Conditions, Weight};
 use super::count::{Counts, Part, Scale};
+use super::timed::timed;
 use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides};
 use crate::environment::Backend;
 use crate::evidence::CallCount;
-use crate::op::Gap;
 use crate::trace::{CallRow, FileKind, FileRow, TraceResult};
 
 /// Compares two results. `names` are those of their files.
@@ -17,6 +17,7 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
     counts.evidence(Scale::RUN, &base.evidence, &new.evidence);
     let calls = calls(base, new, &mut unpaired);
     let files = files(base, new, &mut unpaired);
+    let (timed, no_times) = timed(base, new);
     let differ = counts
         .differing
         .iter()
@@ -27,7 +28,9 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
         names,
         further: Vec::new(),
         conditions: conditions(base, new),
-        judgement: Judgement::NotJudged,
+        judgement: timed
+            .as_ref()
+            .map_or(Judgement::NotJudged, |timed| timed.judgement),
         calls_differ: counts.calls_seen.then_some(differ),
         lab: None,
         trace: Some(Runs {
@@ -35,6 +38,7 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
                 base: base.wall_s,
                 new: new.wall_s,
             },
+            timed,
             equal_counts: counts.equal,
             counts: counts.sorted(),
             calls,
@@ -42,10 +46,7 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
         }),
         unpaired,
         fail_on: None,
-        missing: vec![Gap::new(
-            "times",
-            "one run each has no noise to judge by; lab repeats its runs",
-        )],
+        missing: no_times.into_iter().collect(),
     }
 }
 

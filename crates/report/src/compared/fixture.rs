@@ -187,6 +187,7 @@ pub(crate) fn trace() -> Comparison {
     };
     let runs = Runs {
         wall_s: sides(1.25, 1.5),
+        timed: None,
         counts: vec![
             count(Part::Calls, "fsync calls", 1.0, 903.0),
             count(Part::Calls, "futex calls", 9.0, 0.0),

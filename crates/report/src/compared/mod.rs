@@ -1,12 +1,16 @@
 //! What a comparison says, in the words that every renderer uses.
 
+mod timed;
+
 use iostrata_core::compare::{
-    Change, Comparison, Count, Exceeded, FailOn, Judgement, Part, Row, Sides,
+    Change, Comparison, Count, Exceeded, FailOn, Judgement, Part, Row, Runs, Sides,
 };
 use iostrata_core::duration;
 
 use crate::format::{counted, number, rate};
 use crate::view::cell::Cell;
+
+pub(crate) use self::timed::from_start_to_end;
 
 /// Rows of a list that are shown unless all are asked for.
 const FEW: usize = 20;
@@ -183,7 +187,14 @@ fn is_own(count: &Count) -> bool {
 /// What was to fail, as the title of what does.
 pub(crate) fn limit(comparison: &Comparison, fail_on: &FailOn) -> String {
     let percent = fail_on.limit.percent;
+    let is_timed = |trace: &Runs| trace.timed.is_some();
     let subject = match (comparison.trace.is_some(), fail_on.exceeded.is_empty()) {
+        (true, false) if comparison.trace.as_ref().is_some_and(is_timed) => {
+            "slower, or more calls or bytes,"
+        }
+        (true, true) if comparison.trace.as_ref().is_some_and(is_timed) => {
+            "not slower, and no calls or bytes are more,"
+        }
         (false, false) => "slower",
         (false, true) => "nothing is slower",
         (true, false) => "more calls or bytes",

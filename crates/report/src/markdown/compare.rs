@@ -4,10 +4,11 @@ use iostrata_core::compare::{Comparison, Count, Runs, Sides, Weight};
 
 use super::text::{code, table};
 use crate::compared::{
-    Listed, because, by_how_much, headline, limit, more_pairs, row_counts, row_name, rows,
+    Listed, because, by_how_much, from_start_to_end, headline, limit, more_pairs, row_counts,
+    row_name, rows,
 };
 use crate::fields::{Group, compare};
-use crate::format::{counted, time};
+use crate::format::counted;
 use crate::view::table::Column;
 
 /// Draws a comparison. What stands in the results is shown as code and acts on nothing.
@@ -106,8 +107,7 @@ fn lab(parts: &mut Vec<String>, comparison: &Comparison, all: bool) {
 }
 
 fn trace(parts: &mut Vec<String>, runs: &Runs, all: bool) {
-    let (base, new) = (time(runs.wall_s.base), time(runs.wall_s.new));
-    parts.push(format!("From start to end {base} → {new}, one run each."));
+    parts.push(format!("{}.", sentence(&from_start_to_end(runs))));
     let listed = Listed::of(&runs.counts, all);
     if !listed.shown.is_empty() {
         let column = Column::text("of", listed.shown.iter().map(|_| "whole run"));

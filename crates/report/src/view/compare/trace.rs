@@ -3,9 +3,8 @@
 use iostrata_core::compare::{Calls, Count, Files, Runs};
 
 use super::{counts, more};
-use crate::compared::Listed;
+use crate::compared::{Listed, from_start_to_end};
 use crate::fields::{Group, compare};
-use crate::format::time;
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
@@ -16,11 +15,7 @@ const PATH_COLUMNS: usize = 36;
 const MOST_TIME: usize = 5;
 
 pub(super) fn draw(page: &mut Page, runs: &Runs, all: bool) {
-    let (base, new) = (time(runs.wall_s.base), time(runs.wall_s.new));
-    page.paragraph(
-        4,
-        &format!("from start to end {base} → {new}, one run each"),
-    );
+    page.paragraph(4, &from_start_to_end(runs));
     let differing = runs.counts.iter().map(|count| (String::new(), count));
     let listed = Listed::of(differing, all);
     if !listed.shown.is_empty() {
