@@ -27,7 +27,7 @@ pub struct Timed {
 /// The times of two traces, or why they are not judged. Both where only their runs are too few.
 pub(super) fn timed(base: &TraceResult, new: &TraceResult) -> (Option<Timed>, Option<Gap>) {
     let gap = |why: &str| Some(Gap::new("times", why));
-    let one_run = "one run each has no noise to judge by; trace --runs 10 times more of them";
+    let one_run = "one run each has no noise to judge by; measure with --runs";
     let with = |result: &'_ TraceResult| result.runs.clone().filter(|runs| !runs.each.is_empty());
     let (base_runs, new_runs) = match (with(base), with(new)) {
         (None, None) => return (None, gap(one_run)),

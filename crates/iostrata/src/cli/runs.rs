@@ -4,10 +4,15 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Runs")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent switches of the command line"
+)]
 pub(crate) struct Runs {
     /// Time the program N times without observing it, before the observed run
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) runs: Option<u32>,
+    #[arg(long = "runs", value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) timed: Option<u32>,
 
     /// Run it N times before that, and throw these times away
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -35,6 +40,6 @@ pub(crate) struct Runs {
 impl Runs {
     /// Whether the program runs more than once.
     pub(crate) fn are_several(&self) -> bool {
-        self.runs.is_some() || self.warmup.is_some() || self.cold
+        self.timed.is_some() || self.warmup.is_some() || self.cold
     }
 }

@@ -221,7 +221,7 @@ fn cold_runs_read_from_the_device() {
     // Without it, the same program finds the file where it was.
     warm(dir.path());
     let (_, result) = traced(dir.path(), &["--runs", "1"], RESIDENT);
-    let device = file(&result, "input").evidence.device.clone().unwrap();
+    let device = file(&result, "input").evidence.device.unwrap();
     assert_eq!(device.reads.bytes, 0);
 }
 

@@ -47,7 +47,8 @@ pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
         CacheAction::Show(_) => {}
         CacheAction::Warm(options) => warm::all(&mut survey, options.anyway, &stop)?,
         CacheAction::Evict(options) => {
-            evict::all(&mut survey, options.sync, &mut Bar::new("evicting"), &stop)
+            let mut bar = Bar::new("evicting");
+            evict::all(&mut survey, options.sync, &mut bar, &stop);
         }
     }
     let result = result(action, files, survey, &interrupt)?;

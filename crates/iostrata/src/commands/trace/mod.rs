@@ -78,15 +78,7 @@ pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
 }
 
 fn trace(options: &Trace) -> Result<ExitCode, Failure> {
-    if !machine::has_own_proc() {
-        return Err(Failure::Program {
-            message:
-                "/proc is not that of this PID namespace, and what it says of a process would be \
-                      another's; mount it (mount -t proc proc /proc, or unshare --mount-proc)"
-                    .to_owned(),
-            code: 125,
-        });
-    }
+    check_proc()?;
     let outputs = [
         Named::output("--json", options.json.as_deref()),
         html::named(&options.html),
@@ -154,6 +146,16 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     recorded?;
     failed::told(&failed)?;
     checked::judge(&result, &options.checks, code, hides_calls)
+}
+
+fn check_proc() -> Result<(), Failure> {
+    if machine::has_own_proc() {
+        return Ok(());
+    }
+    Err(itself(
+        &"/proc is not that of this PID namespace, and what it says of a process would be another's; \
+          mount it (mount -t proc proc /proc, or unshare --mount-proc)",
+    ))
 }
 
 /// For `iostrata report` without a file. Making the text of more files takes longer than all else

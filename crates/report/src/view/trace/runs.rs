@@ -49,9 +49,10 @@ fn took(runs: &TimedRuns, wall: &Spread) -> String {
             time(wall.max)
         ),
     };
-    let cpu = |name: &str, time_s: Option<f64>| {
-        time_s.map_or_else(String::new, |time_s| format!(", {name} {}", time(time_s)))
-    };
+    let cpu = runs.user_s.zip(runs.system_s);
+    let cpu = cpu.map_or_else(String::new, |(user_s, system_s)| {
+        format!(", user {}, system {}", time(user_s), time(system_s))
+    });
     let warmup = match runs.warmup {
         0 => String::new(),
         1 => ", after 1 warm-up run".to_owned(),
@@ -59,11 +60,9 @@ fn took(runs: &TimedRuns, wall: &Spread) -> String {
     };
     let median = if wall.n == 1 { "" } else { " median" };
     format!(
-        "{}: {}{median}{ends}{}{}{warmup}",
+        "{}: {}{median}{ends}{cpu}{warmup}",
         counted(wall.n, "run"),
         time(wall.median),
-        cpu("user", runs.user_s),
-        cpu("system", runs.system_s),
     )
 }
 

@@ -1,5 +1,6 @@
 //! Evicting the files of a program before each of its runs.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -76,7 +77,7 @@ impl Files {
     /// What is told of them.
     pub(super) fn told(self) -> Cold {
         let mut left: Vec<Stayed> = self.left.into_values().collect();
-        left.sort_by(|one, other| other.bytes.cmp(&one.bytes));
+        left.sort_by_key(|file| Reverse(file.bytes));
         Cold {
             files: self.paths.len() as u64,
             evicted_bytes: self.evicted_bytes,

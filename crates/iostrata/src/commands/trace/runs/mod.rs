@@ -127,7 +127,10 @@ struct Series<'a> {
 impl Series<'_> {
     fn all(&mut self) -> Result<Vec<TimedRun>, Failure> {
         let Runs {
-            runs, warmup, cold, ..
+            timed,
+            warmup,
+            cold,
+            ..
         } = self.options.runs;
         if cold {
             self.step("looking which files it uses");
@@ -137,7 +140,7 @@ impl Series<'_> {
         for number in 1..=warmup {
             self.run(&format!("warm-up {number} of {warmup}"))?;
         }
-        let runs = runs.unwrap_or(0);
+        let runs = timed.unwrap_or(0);
         let mut each = Vec::new();
         for number in 1..=runs {
             if let Some(files) = &mut self.files {
@@ -153,9 +156,12 @@ impl Series<'_> {
 
     fn step(&mut self, label: &str) {
         let Runs {
-            runs, warmup, cold, ..
+            timed,
+            warmup,
+            cold,
+            ..
         } = self.options.runs;
-        let total = runs.unwrap_or(0) + warmup.unwrap_or(0) + u32::from(cold);
+        let total = timed.unwrap_or(0) + warmup.unwrap_or(0) + u32::from(cold);
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         let done = self.done;
         self.bar.step(&Step { label, done, total });
