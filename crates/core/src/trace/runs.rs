@@ -281,9 +281,9 @@ mod tests {
         assert_eq!((run.takes_s(), run.slowdown()), (2.0, Some(1.5)));
         let bounds = [3.0, 1.5].map(|wall_s| {
             run.wall_s = wall_s;
-            run.least_s()
+            Some(run.least_s())
         });
-        assert_eq!(bounds, [2.0, 1.5]);
+        assert_eq!(bounds, [Some(2.0), Some(1.5)]);
         run.wall_s = 3.0;
         run.runs = Some(runs(&[]));
         assert_eq!((run.takes_s(), run.slowdown()), (3.0, None));
