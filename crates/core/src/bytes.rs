@@ -145,10 +145,32 @@ pub fn hex_unless_text(path: &[u8]) -> Option<String> {
     std::str::from_utf8(path).is_err().then(hex)
 }
 
+/// The bytes of such a path; `None` for what is no hexadecimal.
+pub fn unhex(hex: &str) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let digits: Option<Vec<u32>> = hex.as_bytes().iter().map(digit).collect();
+    let pairs = digits.filter(|digits| digits.len().is_multiple_of(2))?;
+    let bytes = pairs
+        .chunks(2)
+        .map(|pair| u8::try_from(pair[0] * 16 + pair[1]));
+    bytes.collect::<Result<_, _>>().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_path_that_is_no_text_is_read_back() {
+        let path = b"/srv/\xff\x00a";
+        let hex = hex_unless_text(path).unwrap();
+        assert_eq!(unhex(&hex).as_deref(), Some(&path[..]));
+        assert_eq!(unhex(""), Some(Vec::new()));
+        for wrong in ["f", "zz", "0é", "+1"] {
+            assert_eq!(unhex(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn reads_what_people_write() {

@@ -28,6 +28,8 @@ pub(crate) enum Failure {
     Interrupted { by: Interrupted, rows: usize },
     /// A signal ended `trace` before there was a program: exit code 128 + signal.
     NotBegun(Interrupted),
+    /// A signal ended `trace` in one of the runs before the observed one: exit code 128 + signal.
+    BetweenRuns { by: Interrupted, label: String },
 }
 
 impl Failure {
@@ -60,6 +62,13 @@ impl Failure {
                     0 => format!("{by} before a row was finished: there is nothing to show"),
                     _ => format!("{by}: the result has the rows that were finished"),
                 };
+                (message, code)
+            }
+            Self::BetweenRuns { by, label } => {
+                let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
+                let message = format!(
+                    "{by} in {label}: the program was ended, was not observed, and there is nothing to show"
+                );
                 (message, code)
             }
             Self::NotBegun(by) => {

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::ptr;
 
 /// Signals that ask a process to do something, or to end.
@@ -76,6 +77,19 @@ impl Held {
         std::mem::forget(self);
     }
 
+    /// Can be read from when one of them arrives that is not ignored; it waits on.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        let mut set = empty();
+        for signal in ASKING.into_iter().filter(|signal| !is_ignored(*signal)) {
+            // SAFETY: the set was filled above and the signal exists.
+            unsafe { libc::sigaddset(&raw mut set, signal) };
+        }
+        arrivals(&set)
+    }
+
     /// One that has arrived meanwhile, and that was not ignored: blocked ones are kept even so
     /// (`sig_ignored`, kernel/signal.c).
     pub fn arrived(&self) -> Option<i32> {
@@ -90,6 +104,17 @@ impl Held {
             is_pending == 1 && !is_ignored(*signal)
         })
     }
+}
+
+/// A descriptor that tells of these signals, which are blocked.
+pub(crate) fn arrivals(signals: &libc::sigset_t) -> io::Result<OwnedFd> {
+    // SAFETY: the set is live; -1 asks for a new descriptor.
+    let fd = unsafe { libc::signalfd(-1, signals, libc::SFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just made and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn is_ignored(signal: libc::c_int) -> bool {

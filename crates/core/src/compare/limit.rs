@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Comparison, Count, Judgement, Row, Sides, Whole, time};
+use super::{Comparison, Count, Judgement, Row, Rows, Sides, Timed, Whole, time};
 
 /// Larger limits are mistakes.
 const MOST_PERCENT: f64 = 10_000.0;
@@ -85,21 +85,27 @@ pub struct Undecided {
 }
 
 impl Comparison {
-    /// Lists what is worse by at least this, and what may be: times of a lab result that are longer
-    /// beyond the noise, or whose noise hides as much; of two traces, whose times are not judged,
-    /// counts of the calls that open, read, write and sync, and of their bytes. All verdicts are
+    /// Lists what is worse by at least this, and what may be: times of a lab result, or of two traces
+    /// with timed runs, that are longer beyond the noise, or whose noise hides as much; of two traces
+    /// also counts of the calls that open, read, write and sync, and of their bytes. All verdicts are
     /// then for this limit.
     pub fn fail_on(&mut self, limit: Limit) {
         self.decide(limit);
         let (mut exceeded, mut undecided) = (Vec::new(), Vec::new());
+        let timed = self.trace.as_ref().and_then(|trace| trace.timed.as_ref());
+        let mut judged: Vec<Judged> = timed.map(Judged::program).into_iter().collect();
         if let Some(lab) = &self.lab {
-            let judged = lab.experiments.iter().map(Judged::whole);
-            let judged = judged.chain(lab.rows.iter().map(Judged::row));
-            for one in judged {
-                match one.longer(limit) {
-                    Some(found) => exceeded.push(found),
-                    None => undecided.extend(one.undecided(limit, &lab.rows)),
-                }
+            judged.extend(
+                lab.experiments
+                    .iter()
+                    .map(|whole| Judged::whole(whole, lab)),
+            );
+            judged.extend(lab.rows.iter().map(Judged::row));
+        }
+        for one in judged {
+            match one.longer(limit) {
+                Some(found) => exceeded.push(found),
+                None => undecided.extend(one.undecided(limit)),
             }
         }
         if let Some(trace) = &self.trace {
@@ -122,31 +128,51 @@ impl Comparison {
     }
 }
 
-/// An experiment as a whole, or one row.
-struct Judged<'a> {
+/// A program, an experiment as a whole, or one row.
+struct Judged {
     what: String,
     time: Option<time::Change>,
     judgement: Judgement,
-    /// `None` for a row.
-    whole: Option<&'a Whole>,
+    of: Extent,
 }
 
-impl<'a> Judged<'a> {
-    fn whole(whole: &'a Whole) -> Self {
+/// How much is judged.
+enum Extent {
+    /// All of it, which must be known to keep the limit where it was timed at all.
+    Whole { was_timed: bool },
+    /// A row, which by itself shows only what is large.
+    Row,
+}
+
+impl Judged {
+    fn program(timed: &Timed) -> Self {
+        Self {
+            what: "time".to_owned(),
+            time: timed.time,
+            judgement: timed.judgement,
+            of: Extent::Whole { was_timed: true },
+        }
+    }
+
+    fn whole(whole: &Whole, lab: &Rows) -> Self {
+        let was_timed = lab.rows.iter().any(|row| {
+            let Sides { base, new } = row.median_s;
+            row.experiment == whole.id && base.is_some() && new.is_some()
+        });
         Self {
             what: format!("{} as a whole", whole.id),
             time: whole.time,
             judgement: whole.judgement,
-            whole: Some(whole),
+            of: Extent::Whole { was_timed },
         }
     }
 
-    fn row(row: &'a Row) -> Self {
+    fn row(row: &Row) -> Self {
         Self {
             what: format!("{}: {} on {}", row.experiment, row.label, row.target),
             time: row.time,
             judgement: row.judgement,
-            whole: None,
+            of: Extent::Row,
         }
     }
 
@@ -155,18 +181,14 @@ impl<'a> Judged<'a> {
         longer(self.what.clone(), time, limit)
     }
 
-    /// A whole must be known to keep the limit. A row by itself shows only what is large: it is open
-    /// when it looks slower by the limit.
-    fn undecided(self, limit: Limit, rows: &[Row]) -> Option<Undecided> {
-        let is_open = match (self.whole, &self.time) {
-            (Some(_), Some(time)) => limit.may_be_exceeded(time),
-            (None, Some(time)) => limit.is_left_open_by(time) && time.ratio > 1.0,
+    /// A row is open when it looks slower by the limit.
+    fn undecided(self, limit: Limit) -> Option<Undecided> {
+        let is_open = match (self.of, &self.time) {
+            (Extent::Whole { .. }, Some(time)) => limit.may_be_exceeded(time),
             // Was timed, and there is too little to judge by.
-            (Some(whole), None) => rows.iter().any(|row| {
-                let Sides { base, new } = row.median_s;
-                row.experiment == whole.id && base.is_some() && new.is_some()
-            }),
-            (None, None) => false,
+            (Extent::Whole { was_timed }, None) => was_timed,
+            (Extent::Row, Some(time)) => limit.is_left_open_by(time) && time.ratio > 1.0,
+            (Extent::Row, None) => false,
         };
         is_open.then_some(Undecided {
             what: self.what,

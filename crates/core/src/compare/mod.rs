@@ -14,6 +14,7 @@ mod strata;
 #[cfg(test)]
 mod tests;
 mod time;
+mod timed;
 mod trace;
 mod verdict;
 
@@ -30,6 +31,7 @@ pub use lab::{Pair, lab};
 pub use limit::{Exceeded, FailOn, Limit, LimitError, Undecided};
 pub use strata::Measure;
 pub use time::Change;
+pub use timed::{TIMES, Timed};
 pub use trace::{PAGE_CACHE, trace};
 pub use verdict::{USUAL_LIMIT, Verdict};
 
@@ -212,6 +214,9 @@ pub struct Runs {
     /// Files whose opens, reads, writes or syncs differ, those whose time differs most first.
     #[serde(default)]
     pub changed: Vec<ChangedFile>,
+    /// The runs that nothing observed; `null` when not both have any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub timed: Option<Timed>,
     /// Counts of the whole run that differ.
     pub counts: Vec<Count>,
     /// Counts of the whole run that are the same.

@@ -7,6 +7,7 @@ use super::condition::{Conditions, Weight};
 use super::count::{Counts, Part, Scale};
 use super::findings::findings;
 use super::strata::{device_read, strata};
+use super::timed::timed;
 use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides, USUAL_LIMIT};
 use crate::bytes;
 use crate::environment::Backend;
@@ -27,6 +28,7 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
         Ok(findings) => (Some(findings), None),
         Err(gap) => (None, Some(gap)),
     };
+    let (timed, no_times) = timed(base, new);
     let differ = counts
         .differing
         .iter()
@@ -37,8 +39,10 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
         names,
         further: Vec::new(),
         conditions: conditions(base, new),
-        judgement: Judgement::NotJudged,
-        verdict: None,
+        judgement: timed
+            .as_ref()
+            .map_or(Judgement::NotJudged, |timed| timed.judgement),
+        verdict: timed.as_ref().and_then(|timed| timed.verdict(USUAL_LIMIT)),
         limit_percent: USUAL_LIMIT.percent,
         calls_differ: counts.calls_seen.then_some(differ),
         lab: None,
@@ -58,6 +62,7 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
                 base: base.wall_s,
                 new: new.wall_s,
             },
+            timed,
             equal_counts: counts.equal,
             counts: counts.sorted(),
             calls,
@@ -65,16 +70,16 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
         }),
         unpaired,
         fail_on: None,
-        missing: missing(base, new).chain(unknown).collect(),
+        missing: no_times
+            .into_iter()
+            .chain(missing(base, new))
+            .chain(unknown)
+            .collect(),
     }
 }
 
 /// What two traces leave open, besides their findings.
 fn missing(base: &TraceResult, new: &TraceResult) -> impl Iterator<Item = Gap> {
-    let times = Gap::new(
-        "times",
-        "one run each has no noise to judge by; measure with --runs",
-    );
     let lost = base.lost_events.saturating_add(new.lost_events);
     let lost = (lost > 0).then(|| {
         let why = format!("{lost} events were lost: counts may be too low by as many");
@@ -85,7 +90,7 @@ fn missing(base: &TraceResult, new: &TraceResult) -> impl Iterator<Item = Gap> {
         let why = format!("{others} calls were on files that found no room in the tables");
         Gap::new("bytes of all files", why)
     });
-    std::iter::once(times).chain(lost).chain(others)
+    lost.into_iter().chain(others)
 }
 
 fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {

@@ -102,6 +102,9 @@ impl Comparison {
     /// Sets every verdict for a limit.
     pub(super) fn decide(&mut self, limit: Limit) {
         self.limit_percent = limit.percent;
+        if let Some(timed) = self.trace.as_ref().and_then(|runs| runs.timed.as_ref()) {
+            self.verdict = timed.verdict(limit);
+        }
         let Some(lab) = &mut self.lab else {
             return;
         };

@@ -19,6 +19,8 @@ const OUTSIDE: [&str; 4] = [
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
     wall_s: f64,
+    /// That, or how long the program takes when nothing observes it.
+    least_s: f64,
     /// In calls on files, along the threads that can have followed one another.
     path_s: f64,
     /// Threads that spent time in calls on files.
@@ -32,6 +34,7 @@ impl Bound {
         let wall_s = run.wall_s.max(0.0);
         Self {
             wall_s,
+            least_s: run.least_s().clamp(0.0, wall_s),
             // Without figures of all threads nothing is known but the run itself.
             path_s: if run.tasks.is_empty() || !has_all_tasks(run) {
                 wall_s
@@ -73,6 +76,15 @@ impl Bound {
                  spent {} in such calls, and no more can make the run shorter",
                 duration(saving_s),
                 duration(most_s)
+            )));
+        }
+        if let Some(saving_s) = finding.saving_s.filter(|saving| *saving > self.least_s) {
+            finding.saving_s = Some(self.least_s);
+            finding.evidence.push(said(format!(
+                "of the traced run the saving is {}; without tracing the program takes {}, and no \
+                 more can be saved",
+                duration(saving_s),
+                duration(self.least_s)
             )));
         }
     }
@@ -171,7 +183,7 @@ mod tests {
     use super::super::fixture::{file, in_order, run, the_only, with_calls};
     use super::super::{look, settle};
     use super::*;
-    use crate::trace::Replayed;
+    use crate::trace::{Replayed, TimedRun, TimedRuns};
 
     fn task(process: u32, thread: u32, parent: u32, lived: (f64, f64), time_s: f64) -> TaskRow {
         TaskRow {
@@ -247,6 +259,33 @@ mod tests {
         assert_eq!((finding.cost_s, finding.cost_threads), (Some(1.5), Some(3)));
         let said = finding.evidence.last().unwrap();
         assert!(said.what.starts_with("summed over threads"), "{said:?}");
+    }
+
+    #[test]
+    fn a_saving_is_no_more_than_the_program_takes_without_tracing() {
+        let writes = vec![in_order("write", 100_000, 1, 1.5)];
+        let timed = TimedRun {
+            wall_s: 0.25,
+            exit_code: Some(0),
+            ..TimedRun::default()
+        };
+        let run = TraceResult {
+            wall_s: 2.0,
+            runs: Some(TimedRuns::of(0, vec![timed], None)),
+            ..run(vec![with_calls(file("/data/log"), writes)])
+        };
+        let replayed = Replayed {
+            now_s: 1.0,
+            better_s: 0.1,
+        };
+        let draft = the_only(look(&run, &[]));
+        let finding = settle(draft, Some(replayed), &Bound::of(&run)).unwrap();
+        assert_eq!((finding.cost_s, finding.saving_s), (Some(1.5), Some(0.25)));
+        let said = &finding.evidence.last().unwrap().what;
+        assert!(
+            said.contains("without tracing the program takes 250 ms"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(super) fn run(files: Vec<FileRow>) -> TraceResult {
         adopted: None,
         accounts: None,
         recording: None,
+        runs: None,
         exit_code: Some(0),
         signal: None,
         started_ns: 0,

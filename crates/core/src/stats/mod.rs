@@ -8,7 +8,7 @@ mod bootstrap;
 mod shift;
 mod student;
 
-pub use bootstrap::median_interval;
+pub use bootstrap::{RANGE_UP_TO, median_interval};
 pub use shift::{Bounds, Difference, Ratio, hodges_lehmann, ratio};
 pub use student::{t_beyond, t_quantile};
 

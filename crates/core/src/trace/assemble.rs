@@ -103,6 +103,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         directories: seen.followed.directories.clone(),
         findings: Vec::new(),
         recording: None,
+        runs: None,
         accounts: facts.lower.and_then(|lower| lower.io),
         files,
         evidence,

@@ -30,6 +30,7 @@ pub(crate) fn result() -> TraceResult {
         adopted: None,
         accounts: None,
         recording: None,
+        runs: None,
         exit_code: Some(0),
         signal: None,
         started_ns: 0,

@@ -116,7 +116,7 @@ fn costs<'a>(run: &TraceResult, finding: &'a Finding, cost_s: f64) -> Costs<'a> 
     let share = (is_of_one && in_series(run, cost_s, |task| task.time_s))
         .then(|| cost_s / run.wall_s.max(f64::MIN_POSITIVE));
     // An older result may hold a saving that nobody bounded.
-    let saving_s = finding.saving_s.filter(|saving| *saving <= run.wall_s);
+    let saving_s = finding.saving_s.filter(|saving| *saving <= run.least_s());
     Costs {
         finding,
         cost_s,
@@ -199,7 +199,7 @@ fn split(run: &TraceResult) -> Option<Split<'_>> {
         best: run.findings.iter().find(|finding| {
             finding
                 .saving_s
-                .is_some_and(|saving| saving > 0.0 && saving <= run.wall_s)
+                .is_some_and(|saving| saving > 0.0 && saving <= run.least_s())
         }),
     })
 }

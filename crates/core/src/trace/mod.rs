@@ -16,6 +16,7 @@ mod headline;
 mod history;
 mod lower;
 mod percentile;
+mod runs;
 mod seen;
 mod select;
 mod shape;
@@ -48,6 +49,7 @@ pub(crate) use history::Span;
 pub use history::{FileHistory, Happened, MOMENTS, NameHolder, Naming};
 pub use lower::{Lower, ProcessIo, Residency};
 pub use percentile::percentile_s;
+pub use runs::{Cold, Doubt, Spread, Stayed, TimedRun, TimedRuns};
 pub use seen::{Lived, NamedFile, Seen, Task, answers};
 pub use select::{Selection, Sort};
 pub(crate) use shape::WORTH_A_BUFFER;
@@ -85,6 +87,9 @@ pub struct TraceResult {
     pub started_ns: u64,
     /// From its start (or adoption) to its end, seconds.
     pub wall_s: f64,
+    /// Runs that nothing observed, before this one; `null` when none were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<TimedRuns>,
     /// Processes seen.
     pub processes: u64,
     /// Threads seen, those of all processes.

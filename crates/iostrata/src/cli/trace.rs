@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use iostrata_core::bytes;
 
-use super::{Checks, Html, Markdown, Shown, Viewers};
+use super::{Checks, Html, Markdown, Runs, Shown, Viewers};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -76,6 +76,9 @@ pub(crate) struct Trace {
     pub(crate) record_before_limit: u64,
 
     #[command(flatten)]
+    pub(crate) runs: Runs,
+
+    #[command(flatten)]
     pub(crate) savings: Savings,
 
     #[command(flatten)]
@@ -114,6 +117,8 @@ Examples:
   iostrata trace --fail-on medium --budget 'fsync<=10,device.writes.bytes<=1MiB' -- ./app
   iostrata trace --record app.log --perfetto app.trace.json -- ./app
   iostrata trace -p 4211 --for 10s
+  iostrata trace --runs 10 --warmup 1 -- ./app
+  iostrata trace --runs 10 --cold -- grep -rc needle src
 
 What the program prints stays on standard output; the summary goes to standard error.";
 

@@ -39,7 +39,7 @@ pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
     if let Some(limit) = options.fail_on {
         comparison.fail_on(limit);
     }
-    let page = Page::open(&options.html, options.json.as_deref())?;
+    let page = Page::open(&options.html)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let json = super::json(&comparison)?;
     let instead = page.as_ref().is_some_and(Page::is_standard_output);

@@ -97,6 +97,8 @@ fn every_value_of_every_result_is_in_its_table() {
     ];
     if is_root("eBPF") {
         results.push(saved(&place, "ebpf.json", "trace", HOSTILE));
+        let runs = "trace --runs 2 --warmup 1 --cold";
+        results.push(saved(&place, "runs.json", runs, HOSTILE));
     }
     results.push(emptied(&place, &results[1]));
     let (parquet, text) = (place.path("parquet"), place.path("csv"));

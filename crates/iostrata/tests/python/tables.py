@@ -129,7 +129,12 @@ def trace(left, number, result):
     # The evidence's calls are those of the table `calls`.
     apart = ("schema", "recording_", "syscalls_")
     scalars = flat(without(result, "bytes", "environment", "timeline")) | flat(result["bytes"])
-    compare("runs", run, scalars, apart=apart, made=("recording_complete",))
+    compare("runs", run, scalars, apart=apart, made=("recording_complete", "runs_cold_left_files"))
+    runs = result.get("runs") or {"each": [], "cold": None}
+    for place, row in enumerate(runs["each"], 1):
+        compare("timed_runs", left.next("timed_runs", number), row | {"run": place})
+    for place, row in enumerate((runs["cold"] or {"left": []})["left"], 1):
+        compare("stayed_cached", left.next("stayed_cached", number), row | {"place": place})
     for place, call in enumerate(result["syscalls"], 1):
         compare("calls", left.next("calls", number), flat(call) | {"call": place})
         for power, count in enumerate(call.get("took", [])):

@@ -15,6 +15,7 @@ mod missed;
 mod narrow;
 mod programs;
 mod residency;
+mod runs;
 #[path = "../../../core/tests/skip/mod.rs"]
 mod skip;
 mod storm;

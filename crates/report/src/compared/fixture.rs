@@ -224,6 +224,7 @@ pub(crate) fn trace() -> Comparison {
         strata: strata(),
         findings: Some(findings()),
         changed: changed(),
+        timed: None,
         counts: vec![
             count(Part::Calls, "fsync calls", 1.0, 903.0),
             count(Part::Calls, "futex calls", 9.0, 0.0),

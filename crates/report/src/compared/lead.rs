@@ -1,9 +1,11 @@
 //! What is said first: of two labs the verdict, of two traces the wall time.
 
-use iostrata_core::compare::{Change, Comparison, PAGE_CACHE, Runs, Sides, Verdict, Whole};
+use iostrata_core::compare::{
+    Change, Comparison, PAGE_CACHE, Runs, Sides, TIMES, Timed, Verdict, Whole,
+};
 
 use super::{factor, interval, is_telling, ratio, visible};
-use crate::format::{number, time};
+use crate::format::{counted, number, time};
 
 /// CPUs that others keep busy from which on they are named as the reason.
 const BUSY_CPUS: f64 = 0.5;
@@ -11,7 +13,7 @@ const BUSY_CPUS: f64 = 0.5;
 /// The first line: time, then calls.
 pub(crate) fn headline(comparison: &Comparison) -> String {
     let time = match &comparison.trace {
-        Some(runs) => wall(runs),
+        Some(runs) => wall(comparison, runs),
         None => verdict(comparison),
     };
     let calls = match comparison.calls_differ {
@@ -31,16 +33,33 @@ fn verdict(comparison: &Comparison) -> String {
     }
 }
 
-/// `wall time 4.73 s → 547 ms, 0.12 times as long`.
-fn wall(runs: &Runs) -> String {
-    let wall_s = runs.wall_s;
-    let as_long = if wall_s.base > 0.0 {
-        format!(", {} times as long", ratio(wall_s.new / wall_s.base))
-    } else {
-        String::new()
+/// `wall time 4.73 s → 547 ms, 0.12 times as long`; of timed runs medians, behind the verdict.
+fn wall(comparison: &Comparison, runs: &Runs) -> String {
+    let (verdict, wall_s, as_long) = match &runs.timed {
+        Some(timed) => {
+            let verdict = match &timed.time {
+                Some(_) => format!("{}: ", verdict(comparison)),
+                None => String::new(),
+            };
+            let as_long = timed
+                .time
+                .as_ref()
+                .filter(|time| is_telling(time, comparison.verdict));
+            (
+                verdict,
+                timed.median_s,
+                as_long.map(|time| factor(time.ratio)),
+            )
+        }
+        None => {
+            let is_known = runs.wall_s.base > 0.0;
+            let as_long = is_known.then(|| ratio(runs.wall_s.new / runs.wall_s.base));
+            (String::new(), runs.wall_s, as_long)
+        }
     };
+    let as_long = as_long.map_or(String::new(), |times| format!(", {times} times as long"));
     format!(
-        "wall time {} → {}{as_long}",
+        "{verdict}wall time {} → {}{as_long}",
         time(wall_s.base),
         time(wall_s.new)
     )
@@ -51,17 +70,44 @@ fn limit(comparison: &Comparison) -> String {
     format!("{} %", comparison.limit_percent)
 }
 
-/// What the headline rests on: a line for each experiment that was judged, or that the wall time is
-/// of one run each.
+/// What the headline rests on: a line for each experiment that was judged; of two traces how often
+/// they ran, and what that shows.
 pub(crate) fn because(comparison: &Comparison) -> Vec<String> {
-    if comparison.trace.is_some() {
-        let times = "one run each: not judged; measure with --runs".to_owned();
+    if let Some(runs) = &comparison.trace {
+        let times = match &runs.timed {
+            Some(timed) => of_timed(comparison, timed),
+            None => format!("not judged: {}", unjudged(comparison)),
+        };
         return std::iter::once(times).chain(cache(comparison)).collect();
     }
     let wholes = comparison.lab.iter().flat_map(|lab| &lab.experiments);
     wholes
-        .filter_map(|whole| Some(sentence(comparison, whole, whole.time.as_ref()?)))
+        .filter_map(|whole| {
+            let judged = judged(comparison, whole.verdict, whole.time.as_ref()?);
+            Some(format!("{}: {judged}{}", whole.id, busy(whole)))
+        })
         .collect()
+}
+
+/// Why times are not judged.
+fn unjudged(comparison: &Comparison) -> &str {
+    let mut gaps = comparison.missing.iter();
+    let gap = gaps.find(|gap| gap.what == TIMES);
+    gap.map_or("not known", |gap| &gap.why)
+}
+
+/// `medians of 10 runs each, not traced; 1.20 times as long (97 %: 1.10–1.31)`.
+fn of_timed(comparison: &Comparison, timed: &Timed) -> String {
+    let runs = if timed.runs.base == timed.runs.new {
+        format!("{} each", counted(timed.runs.base, "run"))
+    } else {
+        format!("{} and {}", timed.runs.base, counted(timed.runs.new, "run"))
+    };
+    let judged = match &timed.time {
+        Some(time) => judged(comparison, comparison.verdict, time),
+        None => format!("not judged: {}", unjudged(comparison)),
+    };
+    format!("medians of {runs}, not traced; {judged}")
 }
 
 /// That the times are those of a cold and of a warm cache.
@@ -73,32 +119,32 @@ fn cache(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-fn sentence(comparison: &Comparison, whole: &Whole, time: &Change) -> String {
+fn judged(comparison: &Comparison, verdict: Option<Verdict>, time: &Change) -> String {
     let limit = limit(comparison);
-    let id = &whole.id;
-    if whole.verdict == Some(Verdict::Inconclusive) {
+    if verdict == Some(Verdict::Inconclusive) {
+        let is_telling = is_telling(time, verdict);
         let why = if is_visible(time, comparison.limit_percent) {
             format!("the interval reaches beyond the limit of {limit}")
         } else {
-            let least = if is_telling(time, whole.verdict) {
+            let least = if is_telling {
                 visible(time)
             } else {
                 "10x".to_owned()
             };
             format!("only changes above {least} were detectable, and the limit is {limit}")
         };
-        let estimate = if is_telling(time, whole.verdict) {
+        let estimate = if is_telling {
             format!("{}; ", estimate(time))
         } else {
             String::new()
         };
-        return format!("{id}: inconclusive: {estimate}{why}{}", busy(whole));
+        return format!("inconclusive: {estimate}{why}");
     }
-    let rest = match whole.verdict {
+    let rest = match verdict {
         Some(Verdict::Same) => format!("same, within {limit}"),
         one => super::verdict(one).to_owned(),
     };
-    format!("{id}: {rest}: {}", estimate(time))
+    format!("{rest}: {}", estimate(time))
 }
 
 /// `1.31 times as long (98 %: 1.19–1.44)`.
@@ -115,7 +161,7 @@ fn estimate(time: &Change) -> String {
 fn busy(whole: &Whole) -> String {
     let sides = [whole.others_cpus.base, whole.others_cpus.new];
     let most = sides.into_iter().flatten().fold(0.0, f64::max);
-    if most < BUSY_CPUS {
+    if most < BUSY_CPUS || whole.verdict != Some(Verdict::Inconclusive) {
         return String::new();
     }
     format!("; other processes kept {} CPUs busy", number(most))

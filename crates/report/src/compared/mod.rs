@@ -3,7 +3,7 @@
 pub(crate) mod lead;
 
 use iostrata_core::compare::{
-    Change, Comparison, Count, Exceeded, FailOn, Part, Row, Sides, Undecided, Verdict,
+    Change, Comparison, Count, Exceeded, FailOn, Part, Row, Runs, Sides, Undecided, Verdict,
 };
 use iostrata_core::{bytes, duration};
 
@@ -217,7 +217,14 @@ fn is_own(count: &Count) -> bool {
 /// What was to fail, as the title of what does.
 pub(crate) fn limit(comparison: &Comparison, fail_on: &FailOn) -> String {
     let percent = fail_on.limit.percent;
+    let is_timed = |trace: &Runs| trace.timed.is_some();
     let subject = match (comparison.trace.is_some(), fail_on.exceeded.is_empty()) {
+        (true, false) if comparison.trace.as_ref().is_some_and(is_timed) => {
+            "slower, or more calls or bytes,"
+        }
+        (true, true) if comparison.trace.as_ref().is_some_and(is_timed) => {
+            "not slower, and no calls or bytes are more,"
+        }
         (false, false) => "slower",
         (false, true) => "nothing is slower",
         (true, false) => "calls or bytes that grew",

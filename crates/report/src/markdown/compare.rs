@@ -1,8 +1,8 @@
 //! A comparison for a pull request.
 
 use iostrata_core::compare::{
-    ChangedFile, Comparison, Count, FailOn, Findings, Found, Measure, Row, Runs, Sides, Weight,
-    Whole,
+    ChangedFile, Comparison, Count, FailOn, Findings, Found, Measure, Row, Runs, Sides, TIMES,
+    Weight, Whole,
 };
 
 use super::text::{code, table};
@@ -42,7 +42,7 @@ pub fn draw(comparison: &Comparison, all: bool) -> String {
     }
     unpaired(&mut parts, comparison, most);
     let gaps = comparison.missing.iter();
-    for gap in gaps.filter(|gap| comparison.trace.is_none() || gap.what != "times") {
+    for gap in gaps.filter(|gap| comparison.trace.is_none() || gap.what != TIMES) {
         parts.push(format!(
             "Not judged: {}: {}.",
             code(&gap.what),
@@ -162,30 +162,44 @@ fn trace(parts: &mut Vec<String>, comparison: &Comparison, runs: &Runs, most: us
 }
 
 /// The commands with their times, in the columns that people know from hyperfine. One run each has
-/// no mean, least and most.
+/// no median, least and most.
 fn times(comparison: &Comparison, runs: &Runs) -> String {
-    let (names, commands, wall_s) = (&comparison.names, &runs.commands, runs.wall_s);
+    let (names, commands) = (&comparison.names, &runs.commands);
     let commands = [
         format!("{} ({})", commands.base, names.base),
         format!("{} ({})", commands.new, names.new),
     ];
-    let known = (wall_s.base > 0.0).then(|| wall_s.new / wall_s.base);
-    let relative = [
-        Cell::applicable(known, |_| "1.00".to_owned()),
-        Cell::applicable(known, ratio),
-    ];
-    table(&[
-        Column::label("Command", commands),
-        Column::number(
-            "Wall time [ms]",
-            [wall_s.base, wall_s.new].map(milliseconds),
-        ),
-        Column::number("Relative", relative),
-        Column::text(
-            "Verdict",
-            [Cell::NotApplicable, "not judged: one run each".into()],
-        ),
-    ])
+    let number = |head: &str, sides: Sides<f64>| {
+        Column::number(head, [sides.base, sides.new].map(milliseconds))
+    };
+    let relative = |sides: Sides<f64>| {
+        let known = (sides.base > 0.0).then(|| sides.new / sides.base);
+        let cells = [
+            Cell::applicable(known, |_| "1.00".to_owned()),
+            Cell::applicable(known, ratio),
+        ];
+        Column::number("Relative", cells)
+    };
+    let verdict = match (&runs.timed, comparison.verdict) {
+        (None, _) => "not judged: one run each",
+        (Some(_), None) => "not judged: too few runs",
+        (Some(_), Some(verdict)) => verdict.as_str(),
+    };
+    let mut columns = vec![Column::label("Command", commands)];
+    match &runs.timed {
+        Some(timed) => columns.extend([
+            number("Median [ms]", timed.median_s),
+            number("Min [ms]", timed.min_s),
+            number("Max [ms]", timed.max_s),
+            relative(timed.median_s),
+        ]),
+        None => columns.extend([number("Wall time [ms]", runs.wall_s), relative(runs.wall_s)]),
+    }
+    columns.push(Column::text(
+        "Verdict",
+        [Cell::NotApplicable, verdict.into()],
+    ));
+    table(&columns)
 }
 
 fn findings(parts: &mut Vec<String>, found: &Findings, most: usize) {

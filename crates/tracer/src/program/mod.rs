@@ -6,6 +6,7 @@
 )]
 
 pub(crate) mod find;
+pub mod timed;
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -54,6 +55,16 @@ impl Blocked {
     /// Makes the process of `command`, the program's name and its arguments, with these signals
     /// blocked.
     pub fn prepare(command: &[OsString], mask: Mask) -> Result<Self, StartError> {
+        Self::make(command, mask, false)
+    }
+
+    /// The same as the leader of a process group: a terminal's Ctrl-C does not reach it, and all
+    /// that it starts can be ended together.
+    fn in_own_group(command: &[OsString], mask: Mask) -> Result<Self, StartError> {
+        Self::make(command, mask, true)
+    }
+
+    fn make(command: &[OsString], mask: Mask, own_group: bool) -> Result<Self, StartError> {
         let (name, arguments) = command.split_first().ok_or_else(|| StartError::NotFound {
             program: OsString::new(),
         })?;
@@ -62,6 +73,9 @@ impl Blocked {
         let (mut told, tells) = io::pipe().map_err(StartError::NoProcess)?;
         let mut program = Command::new(&path);
         program.arg0(name).args(arguments);
+        if own_group {
+            program.process_group(0);
+        }
         let (waits_fd, tells_fd) = (waits.as_raw_fd(), tells.as_raw_fd());
         // The child must not hold the end that says go, or it would wait for itself.
         let go_fd = go.as_raw_fd();

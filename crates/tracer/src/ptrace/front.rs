@@ -1,16 +1,16 @@
 //! Two processes instead of one: the one that the user sees, and the one that traces.
 #![expect(
     unsafe_code,
-    reason = "fork and signalfd are wrapped by no library that is used here"
+    reason = "fork is wrapped by no library that is used here"
 )]
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
-use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::ptr;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::signals::{asking, block};
+use crate::signals::{arrivals, asking, block};
 
 /// Which of the two this is.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ fn wait_in_front(
     mut ends: PipeReader,
     signals: &libc::sigset_t,
 ) -> io::Result<Answer> {
-    let arrive = signal_descriptor(signals)?;
+    let arrive = arrivals(signals)?;
     loop {
         let mut wanted = [
             PollFd::new(&ends, PollFlags::IN),
@@ -138,14 +138,4 @@ fn code_of(behind: libc::pid_t) -> io::Result<Answer> {
     } else {
         Ok(Answer::Killed(libc::WTERMSIG(status)))
     }
-}
-
-fn signal_descriptor(signals: &libc::sigset_t) -> io::Result<OwnedFd> {
-    // SAFETY: the set is live; -1 asks for a new descriptor.
-    let fd = unsafe { libc::signalfd(-1, signals, libc::SFD_CLOEXEC) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -4,7 +4,7 @@ use super::names;
 use crate::compare::{Comparison, Judgement, Limit, Sides, Weight, trace};
 use crate::evidence::CallCount;
 use crate::trace::fixture::{call, file, result};
-use crate::trace::{CallRow, FileCall, FileKind, FileRow, TraceResult};
+use crate::trace::{CallRow, FileCall, FileKind, FileRow, TimedRun, TimedRuns, TraceResult};
 
 /// A run that made these calls.
 fn made(calls: &[(&str, u64, u64)]) -> TraceResult {
@@ -193,4 +193,70 @@ fn pipes_are_compared_although_their_numbers_are_new() {
         differing(&runs.files[0].counts),
         [("write calls", 10.0, 11.0)]
     );
+}
+
+/// The same with timed runs.
+fn timed(times_s: &[f64]) -> TraceResult {
+    let run = |wall_s: &f64| TimedRun {
+        wall_s: *wall_s,
+        ..TimedRun::default()
+    };
+    let mut result = made(&[("write", 10, 1000)]);
+    result.runs = Some(TimedRuns::of(0, times_s.iter().map(run).collect(), None));
+    result
+}
+
+#[test]
+fn timed_runs_are_judged_and_the_observed_ones_are_not() {
+    let steady = [1.0, 1.01, 0.99, 1.0, 1.02, 1.0, 0.98, 1.0];
+    let base = timed(&steady);
+    let mut new = timed(&steady.map(|time_s| time_s * 1.5));
+    new.wall_s = base.wall_s;
+    let mut comparison = trace(names(), &base, &new);
+    assert_eq!(comparison.judgement, Judgement::Slower);
+    assert_eq!(comparison.missing, []);
+    let found = comparison.trace.as_ref().unwrap().timed.clone().unwrap();
+    assert_eq!((found.median_s.base, found.median_s.new), (1.0, 1.5));
+    assert_eq!((found.runs.base, found.runs.new), (8, 8));
+    let time = found.time.unwrap();
+    assert!((time.ratio - 1.5).abs() < 1e-9, "{time:?}");
+    assert!(time.low_ratio > 1.3 && time.high_ratio < 1.7, "{time:?}");
+    comparison.fail_on(Limit { percent: 40.0 });
+    let exceeded = comparison.fail_on.as_ref().unwrap().exceeded.iter();
+    assert_eq!(exceeded.map(|one| &*one.what).collect::<Vec<_>>(), ["time"]);
+    comparison.fail_on(Limit { percent: 60.0 });
+    assert_eq!(comparison.fail_on.unwrap().exceeded, []);
+    assert_eq!(trace(names(), &new, &base).judgement, Judgement::Faster);
+    assert_eq!(
+        trace(names(), &base, &base).judgement,
+        Judgement::NoDifference
+    );
+}
+
+#[test]
+fn a_busy_machine_hides_what_an_idle_one_shows() {
+    let steady = [1.0, 1.01, 0.99, 1.0, 1.02, 1.0, 0.98, 1.0];
+    let busy = |times_s: &[f64], others_cpus| {
+        let mut result = timed(times_s);
+        result.runs.as_mut().unwrap().others_cpus = Some(others_cpus);
+        result
+    };
+    let new = steady.map(|time_s| time_s * 1.5);
+    let idle = trace(names(), &busy(&steady, 0.0), &busy(&new, 0.0));
+    assert_eq!(idle.judgement, Judgement::Slower);
+    let loaded = trace(names(), &busy(&steady, 0.0), &busy(&new, 2.0));
+    assert_eq!(loaded.judgement, Judgement::NoDifference);
+}
+
+#[test]
+fn too_few_runs_are_not_judged_and_it_is_said() {
+    let why = |base: &TraceResult, new: &TraceResult| {
+        let comparison = trace(names(), base, new);
+        assert_eq!(comparison.judgement, Judgement::NotJudged);
+        comparison.missing[0].why.clone()
+    };
+    let several = timed(&[1.0, 1.1, 1.2]);
+    assert!(why(&timed(&[1.0]), &several).starts_with("two runs of each"));
+    assert!(why(&timed(&[]), &several).starts_with("only one of the two"));
+    assert!(why(&timed(&[]), &result()).starts_with("one run each"));
 }

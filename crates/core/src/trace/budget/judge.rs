@@ -151,7 +151,7 @@ fn exactly(result: &TraceResult, budget: &Budget) -> Result<Amount, String> {
             .dirty_at_exit_bytes
             .map(Amount::Bytes)
             .ok_or_else(|| not_seen(result, "dirty bytes")),
-        Of::Wall => Ok(Amount::Seconds(result.wall_s)),
+        Of::Wall => Ok(Amount::Seconds(result.takes_s())),
     }
 }
 
@@ -215,7 +215,7 @@ fn not_seen(result: &TraceResult, what: &str) -> String {
 mod tests {
     use super::*;
     use crate::evidence::DeviceRange;
-    use crate::trace::{budget, fixture};
+    use crate::trace::{TimedRun, TimedRuns, budget, fixture};
 
     const CALLS: [&str; 4] = ["fsync", "write", "copy_file_range", "read"];
 
@@ -374,5 +374,16 @@ mod tests {
         let bytes = outcome_of(&result, "write.bytes<=1GiB").1;
         assert!(matches!(bytes, Outcome::Unknown(_)));
         assert_eq!(outcome_of(&result, "wall<=1s").1, Outcome::Kept);
+    }
+    #[test]
+    fn the_wall_time_is_that_without_tracing_where_it_is_known() {
+        let mut result = run();
+        assert_eq!(outcome_of(&result, "wall<1s").1, Outcome::Exceeded);
+        let timed = TimedRun {
+            wall_s: 0.75,
+            ..TimedRun::default()
+        };
+        result.runs = Some(TimedRuns::of(0, vec![timed], None));
+        assert_eq!(outcome_of(&result, "wall<1s").1, Outcome::Kept);
     }
 }

@@ -8,12 +8,11 @@ use iostrata_core::Gap;
 use iostrata_core::cache::{
     Hold, HoldKind, Outcome, RANGES_AT_MOST, Stayed, is_in_memory, why_resident,
 };
-use iostrata_lab::engine::{Progress as _, Step};
+use iostrata_lab::engine::{Progress, Step};
 use iostrata_tracer::page_cache::{FileSystems, Mappers, let_go, loop_devices, mappers};
 
 use super::found::Entry;
 use super::survey::Survey;
-use crate::progress::Bar;
 
 /// Times that a file is asked to go: pages that another CPU was about to put on a list are
 /// skipped (`invalidate_mapping_pages`, mm/truncate.c).
@@ -23,9 +22,13 @@ const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// Evicts every file and verifies it. What `stop` leaves undone is left out.
-pub(super) fn all(survey: &mut Survey, sync: bool, stop: &dyn Fn() -> bool) {
+pub(in super::super) fn all(
+    survey: &mut Survey,
+    sync: bool,
+    bar: &mut dyn Progress,
+    stop: &dyn Fn() -> bool,
+) {
     let total = survey.entries.len();
-    let mut bar = Bar::new("evicting");
     let mut done = 0;
     for entry in &mut survey.entries {
         if stop() {

@@ -13,10 +13,10 @@ use iostrata_tracer::page_cache::{
 
 /// A file that was found, and what is known of it so far.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(in super::super) struct Entry {
     pub(super) path: PathBuf,
     pub(super) identity: KernelFile,
-    pub(super) row: CacheFile,
+    pub(in super::super) row: CacheFile,
 }
 
 impl Entry {

@@ -1,6 +1,6 @@
 //! `iostrata cache`.
 
-mod evict;
+pub(super) mod evict;
 mod found;
 mod survey;
 mod warm;
@@ -17,12 +17,13 @@ use iostrata_report::terminal::cache::Style;
 use iostrata_tracer::machine;
 use iostrata_tracer::page_cache::page_bytes;
 
-use self::survey::Survey;
+pub(super) use self::survey::Survey;
 use super::{deliver, json};
 use crate::cli::{Cache, CacheAction, CacheFiles};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
+use crate::progress::Bar;
 use crate::ui::{self, Canvas};
 
 /// What the kernel cannot do, or what could not be verified.
@@ -45,7 +46,10 @@ pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
     match &options.action {
         CacheAction::Show(_) => {}
         CacheAction::Warm(options) => warm::all(&mut survey, options.anyway, &stop)?,
-        CacheAction::Evict(options) => evict::all(&mut survey, options.sync, &stop),
+        CacheAction::Evict(options) => {
+            let mut bar = Bar::new("evicting");
+            evict::all(&mut survey, options.sync, &mut bar, &stop);
+        }
     }
     let result = result(action, files, survey, &interrupt)?;
     let text = json(&result)?;

@@ -17,9 +17,9 @@ use crate::progress::Bar;
 
 /// What was found, each file once.
 #[derive(Debug)]
-pub(super) struct Survey {
+pub(in super::super) struct Survey {
     pub(super) systems: FileSystems,
-    pub(super) entries: Vec<Entry>,
+    pub(in super::super) entries: Vec<Entry>,
     pub(super) skipped: Skipped,
     pub(super) missing: Vec<Gap>,
     known: BTreeSet<KernelFile>,
@@ -36,20 +36,13 @@ impl Survey {
         action: Action,
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, Failure> {
-        let mut survey = Self {
-            systems: FileSystems::read()?,
-            entries: Vec::new(),
-            skipped: Skipped::default(),
-            missing: Vec::new(),
-            known: BTreeSet::new(),
-            // Maps show what is there at the end.
-            ranges: if action == Action::Show {
-                RANGES_AT_MOST
-            } else {
-                1
-            },
-            is_there: false,
+        // Maps show what is there at the end.
+        let ranges = if action == Action::Show {
+            RANGES_AT_MOST
+        } else {
+            1
         };
+        let mut survey = Self::empty(ranges)?;
         let mut bar = Bar::counting("cache", "files");
         for path in paths {
             survey.named(path, cross, &mut bar, stop);
@@ -57,6 +50,31 @@ impl Survey {
         bar.finished();
         survey.check(paths)?;
         Ok(survey)
+    }
+
+    /// Counts what is resident of the regular files that have these paths, until `stop` says so.
+    pub(in super::super) fn of_files(
+        paths: &[PathBuf],
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, Failure> {
+        let mut survey = Self::empty(1)?;
+        for path in paths.iter().take_while(|_| !stop()) {
+            let found = look_at(path, false, &mut survey.systems);
+            survey.take(path.clone(), found, None);
+        }
+        Ok(survey)
+    }
+
+    fn empty(ranges: u64) -> Result<Self, Failure> {
+        Ok(Self {
+            systems: FileSystems::read()?,
+            entries: Vec::new(),
+            skipped: Skipped::default(),
+            missing: Vec::new(),
+            known: BTreeSet::new(),
+            ranges,
+            is_there: false,
+        })
     }
 
     /// A path that the user named: a symbolic link means what it points to.

@@ -15,6 +15,7 @@ use iostrata_tracer::signals::Held;
 
 use super::ending::{self, Ending, PAUSE};
 use super::failed::or_missing;
+use super::runs::Streams;
 use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
@@ -28,10 +29,12 @@ const LATER: &str = "what came after the observation had failed";
 /// Starts the program and observes it to its end, and that of all it started.
 pub(super) fn start(
     options: &Trace,
+    streams: &Streams,
     observer: &mut EbpfObserver,
     held: Held,
 ) -> Result<Run, Failure> {
-    let blocked = Blocked::prepare(&options.command, held.before())?;
+    let prepared = streams.around(|| Blocked::prepare(&options.command, held.before()));
+    let blocked = prepared.map_err(|error| itself(&error))??;
     let ending = Ending::of_program(blocked.pid()).map_err(|error| itself(&error))?;
     observer
         .start(blocked.pid(), Stream::default())

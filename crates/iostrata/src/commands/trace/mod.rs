@@ -7,6 +7,7 @@ mod findings;
 mod kernel;
 mod recording;
 mod result;
+mod runs;
 mod stops;
 mod viewed;
 
@@ -22,15 +23,16 @@ use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
-use iostrata_tracer::machine;
 use iostrata_tracer::permission::{caller, filtered};
 use iostrata_tracer::program::StartError;
 use iostrata_tracer::ptrace::front::{self, Answer, Side};
 use iostrata_tracer::record::Unfinished;
 use iostrata_tracer::signals::Held;
+use iostrata_tracer::{machine, memory};
 
 use self::ending::Ending;
 use self::findings::Measuring;
+use self::runs::{Before, Streams};
 use self::viewed::Viewed;
 use super::html::{self, Page};
 use super::{json, markdown, read_back, viewers};
@@ -78,15 +80,7 @@ pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
 }
 
 fn trace(options: &Trace) -> Result<ExitCode, Failure> {
-    if !machine::has_own_proc() {
-        return Err(Failure::Program {
-            message:
-                "/proc is not that of this PID namespace, and what it says of a process would be \
-                      another's; mount it (mount -t proc proc /proc, or unshare --mount-proc)"
-                    .to_owned(),
-            code: 125,
-        });
-    }
+    check_proc()?;
     let outputs = [
         Named::output("--json", options.json.as_deref()),
         html::named(&options.html),
@@ -95,6 +89,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     ];
     let viewers = viewers::named(&options.viewers);
     outputs::check(outputs.into_iter().flatten().chain(viewers))?;
+    runs::check(options)?;
     let held = Held::begin().map_err(|error| itself(&error))?;
     let watcher = choose(options)?;
     check_filter(&watcher)?;
@@ -116,7 +111,16 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let destination = options.json.clone();
     let destination = destination.map(|path| Destination::open_for("-o", path));
     let destination = destination.transpose()?;
-    let (mut run, gap) = observe(options, watcher, held)?;
+    let (watcher, before) = match run_before(options, watcher, &held) {
+        Ok(done) => done,
+        Err(failure) => {
+            // A signal that has arrived would end this process before it says so.
+            held.keep();
+            return Err(failure);
+        }
+    };
+    let streams = streams(options, before.as_ref())?;
+    let (mut run, gap) = observe(options, &streams, watcher, held)?;
     let recorded = run.recorded.take();
     let code = code_of(run.status);
     let ending = run.ending.clone();
@@ -126,6 +130,9 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     result.missing.extend(gap);
     result.missing.extend(held_back(options, result.backend));
     let recorded = recording::told(options, recorded, &mut result);
+    if let Some(before) = before {
+        before.tell(&mut result);
+    }
     failed.extend(ending.failed());
     look(options, &mut result, &ending, &mut failed);
     // The system takes all memory at once.
@@ -148,6 +155,16 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     recorded?;
     failed::told(&failed)?;
     checked::judge(&result, &options.checks, code, hides_calls)
+}
+
+fn check_proc() -> Result<(), Failure> {
+    if machine::has_own_proc() {
+        return Ok(());
+    }
+    Err(itself(
+        &"/proc is not that of this PID namespace, and what it says of a process would be another's; \
+          mount it (mount -t proc proc /proc, or unshare --mount-proc)",
+    ))
 }
 
 /// For `iostrata report` without a file. Making the text of more files takes longer than all else
@@ -259,7 +276,46 @@ fn stand_behind(options: &Trace, watcher: &Watcher) -> Result<Option<Side>, Fail
     }
 }
 
-fn observe(options: &Trace, watcher: Watcher, held: Held) -> Result<(Run, Option<Gap>), Failure> {
+/// The runs before the observed one, if any are asked for. What observes by the kernel is not even
+/// loaded meanwhile.
+fn run_before(
+    options: &Trace,
+    watcher: Watcher,
+    held: &Held,
+) -> Result<(Watcher, Option<Before>), Failure> {
+    if !options.runs.are_several() {
+        return Ok((watcher, None));
+    }
+    let stops = match watcher {
+        Watcher::Kernel(observer) => {
+            drop(observer);
+            memory::give_back();
+            None
+        }
+        stops @ Watcher::Stops(_) => Some(stops),
+    };
+    let mut before = runs::before(options, held)?;
+    let watcher = stops.map_or_else(|| choose(options), Ok)?;
+    before.prepare(held)?;
+    Ok((watcher, Some(before)))
+}
+
+/// Those of the observed run.
+fn streams(options: &Trace, before: Option<&Before>) -> Result<Streams, Failure> {
+    match before {
+        Some(before) => before.streams.again(),
+        None if options.runs.learn => Streams::discarded(),
+        None => Ok(Streams::its_own()),
+    }
+    .map_err(|error| itself(&error))
+}
+
+fn observe(
+    options: &Trace,
+    streams: &Streams,
+    watcher: Watcher,
+    held: Held,
+) -> Result<(Run, Option<Gap>), Failure> {
     Ok(match (watcher, options.pid) {
         (Watcher::Kernel(mut observer), Some(pid)) => {
             (kernel::adopt(pid, options.time, &mut observer, held)?, None)
@@ -268,7 +324,7 @@ fn observe(options: &Trace, watcher: Watcher, held: Held) -> Result<(Run, Option
             if let Some(recording) = recording::begin(options)? {
                 observer.record(recording);
             }
-            let started = kernel::start(options, &mut observer, held);
+            let started = kernel::start(options, streams, &mut observer, held);
             let mut run = started.inspect_err(|_| recording::discard(options))?;
             run.recorded = observer.recorded();
             if let Some(recorded) = &mut run.recorded {
@@ -279,20 +335,24 @@ fn observe(options: &Trace, watcher: Watcher, held: Held) -> Result<(Run, Option
         (Watcher::Stops(gap), Some(pid)) => (stops::adopt(pid, options.time, held)?, gap),
         (Watcher::Stops(gap), None) => {
             let recording = recording::begin(options)?;
-            let started = stops::start(options, recording, held);
+            let started = stops::start(options, streams, recording, held);
             (started.inspect_err(|_| recording::discard(options))?, gap)
         }
     })
 }
 
-/// The program's own code; 128 + N as shells say it when signal N ended it.
+/// That of a program that goes on is 0.
 fn code_of(status: Option<ExitStatus>) -> ExitCode {
+    status.map_or(ExitCode::SUCCESS, |status| {
+        ExitCode::from(number_of(status))
+    })
+}
+
+/// The program's own code; 128 + N as shells say it when signal N ended it.
+fn number_of(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt as _;
-    let Some(status) = status else {
-        return ExitCode::SUCCESS;
-    };
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
-    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(125))
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(125)
 }
 
 /// iostrata's own failure, before or after the program's.

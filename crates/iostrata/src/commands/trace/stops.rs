@@ -14,6 +14,7 @@ use iostrata_tracer::signals::Held;
 
 use super::ending::{self, Ending, PAUSE};
 use super::failed::or_missing;
+use super::runs::Streams;
 use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
@@ -25,6 +26,7 @@ const LATER: &str = "what came after the observation had failed";
 /// Starts the program and observes it to its end, and that of all it started.
 pub(super) fn start(
     options: &Trace,
+    streams: &Streams,
     recording: Option<Recording>,
     held: Held,
 ) -> Result<Run, Failure> {
@@ -34,10 +36,11 @@ pub(super) fn start(
         Stops::Io
     };
     let started_ns = now_ns();
-    let session = match recording {
+    let session = streams.around(|| match recording {
         Some(recording) => Session::record(&options.command, stops, recording),
         None => Session::start(&options.command, stops),
-    };
+    });
+    let session = session.map_err(|error| itself(&error))?;
     let session = session.map_err(failure_of)?;
     let ending = match Ending::of_program(session.pid()) {
         Ok(ending) => ending,

@@ -9,7 +9,7 @@ use iostrata_core::trace::{Cited, DirectoryRow, Finding, NotFound, TraceResult};
 
 use super::table::Table;
 use crate::fields::Fields;
-use crate::fields::trace::{call, run, task};
+use crate::fields::trace::{call, run, stayed, task, timed_run};
 
 /// Trace results with their numbers.
 pub type Numbered<'a> = [(u64, &'a TraceResult)];
@@ -18,6 +18,13 @@ pub type Numbered<'a> = [(u64, &'a TraceResult)];
 pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
     vec![
         runs(results),
+        listed("timed_runs", "run", results, timed_run(), |result| {
+            result.runs.as_ref().map_or(&[], |runs| &runs.each)
+        }),
+        listed("stayed_cached", "place", results, stayed(), |result| {
+            let cold = result.runs.as_ref().and_then(|runs| runs.cold.as_ref());
+            cold.map_or(&[], |cold| &cold.left)
+        }),
         listed("calls", "call", results, call(), |result| &result.syscalls),
         time::call_times(results),
         time::timeline(results),

@@ -4,7 +4,7 @@ mod lab;
 mod trace;
 
 use iostrata_core::compare::{
-    Comparison, Condition, Count, FailOn, PAGE_CACHE, Sides, Verdict, Weight,
+    Comparison, Condition, Count, FailOn, PAGE_CACHE, Sides, TIMES, Verdict, Weight,
 };
 
 use crate::compared::lead::{because, headline};
@@ -136,7 +136,7 @@ fn unpaired(page: &mut Page, comparison: &Comparison, extent: Extent) {
 /// What could not be compared. That of two traces the times are not judged stands first on the page.
 fn not_judged(page: &mut Page, comparison: &Comparison, extent: Extent) {
     let gaps = comparison.missing.iter();
-    let gaps = gaps.filter(|gap| comparison.trace.is_none() || gap.what != "times");
+    let gaps = gaps.filter(|gap| comparison.trace.is_none() || gap.what != TIMES);
     let listed = Listed::of(gaps, extent.most());
     if listed.shown.is_empty() {
         return;

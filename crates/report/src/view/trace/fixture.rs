@@ -4,8 +4,8 @@ use iostrata_core::environment::{Backend, Device};
 use iostrata_core::evidence::{Cache, DeviceCounts, Evidence, RequestCount};
 use iostrata_core::op::Gap;
 use iostrata_core::trace::{
-    Basis, CallRow, Cited, Confidence, Descent, FileCall, FileKind, FileRow, Finding, Moved,
-    SCHEMA, Severity, Synced, TaskRow, TraceResult,
+    Basis, CallRow, Cited, Cold, Confidence, Descent, FileCall, FileKind, FileRow, Finding, Moved,
+    SCHEMA, Severity, Stayed, Synced, TaskRow, TimedRun, TimedRuns, TraceResult,
 };
 
 use crate::fixture;
@@ -35,6 +35,7 @@ pub(crate) fn empty() -> TraceResult {
         adopted: None,
         accounts: None,
         recording: None,
+        runs: None,
         exit_code: Some(0),
         signal: None,
         started_ns: 0,
@@ -413,4 +414,29 @@ pub(crate) fn many() -> TraceResult {
         .collect();
     result.other_calls = 77;
     result
+}
+
+/// Runs without an observer: 3.75, 3.0, 3.25, 3.5 and 3.125 s, after one more; of 12 files that were
+/// evicted one stayed.
+pub(crate) fn five_runs() -> TimedRuns {
+    let run = |wall_s: &f64| TimedRun {
+        wall_s: *wall_s,
+        user_s: 0.75,
+        system_s: 0.25,
+        max_resident_bytes: Some(9 << 20),
+        exit_code: Some(0),
+        signal: None,
+    };
+    let cold = Cold {
+        files: 12,
+        evicted_bytes: 64 << 20,
+        left_bytes: 1 << 20,
+        left: vec![Stayed {
+            path: "/usr/lib/x86_64-linux-gnu/libc.so.6".to_owned(),
+            bytes: Some(1 << 20),
+            why: "mapped by process 1 (init)".to_owned(),
+        }],
+    };
+    let times_s = [3.75, 3.0, 3.25, 3.5, 3.125];
+    TimedRuns::of(1, times_s.iter().map(run).collect(), Some(cold))
 }

@@ -30,15 +30,62 @@ pub(crate) fn summed(result: &TraceResult) -> Summed {
     let view = View::new(result, &everything);
     Summed {
         warnings: warnings(result),
-        sentence: match headline(result) {
-            Headline::Costs(found) => costs(&view, &found),
-            Headline::Fault(finding) => fault(&view, finding),
-            Headline::Time(split) => spent(result, &split),
-            Headline::Unseen => format!(
-                "Its calls were not seen in {}: nothing can be said about its file I/O.",
-                time(result.wall_s)
-            ),
-        },
+        sentence: measured(
+            result,
+            match headline(result) {
+                Headline::Costs(found) => costs(&view, &found),
+                Headline::Fault(finding) => fault(&view, finding),
+                Headline::Time(split) => spent(result, &split),
+                Headline::Unseen => format!(
+                    "Its calls were not seen in {}: nothing can be said about its file I/O.",
+                    wall(result)
+                ),
+            },
+        ),
+    }
+}
+
+/// How long the program takes by itself, before what was seen of the traced run.
+fn measured(result: &TraceResult, sentence: String) -> String {
+    match result.timed() {
+        None => sentence,
+        Some(timed) if timed.n == 1 => {
+            format!(
+                "{} without tracing; {}",
+                time(timed.median),
+                small(&sentence)
+            )
+        }
+        Some(timed) => format!(
+            "{} is the median of {} without tracing; {}",
+            time(timed.median),
+            counted(timed.n, "run"),
+            small(&sentence)
+        ),
+    }
+}
+
+/// As it goes on after a semicolon.
+fn small(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(letters).collect()
+    })
+}
+
+/// What a share is of: the run that was seen, which is not the one that was timed.
+fn wall(result: &TraceResult) -> String {
+    match result.timed() {
+        None => time(result.wall_s),
+        Some(_) => format!("the traced run ({})", time(result.wall_s)),
+    }
+}
+
+/// `In a run of 4.20 s`.
+fn in_run(result: &TraceResult) -> String {
+    match result.timed() {
+        None => format!("In a run of {}", time(result.wall_s)),
+        Some(_) => format!("In {}", wall(result)),
     }
 }
 
@@ -66,7 +113,7 @@ fn warnings(result: &TraceResult) -> Vec<String> {
 
 fn costs(view: &View<'_>, found: &Costs<'_>) -> String {
     let finding = found.finding;
-    let wall = time(view.result.wall_s);
+    let wall = wall(view.result);
     let file = finding.file.as_ref().map(|file| short(view, file));
     let subject = match (&found.calls, &file) {
         (Some((name, count)), Some(file)) => {
@@ -96,7 +143,8 @@ fn costs(view: &View<'_>, found: &Costs<'_>) -> String {
         ),
         (Some(share), None) => format!("{} of {wall}{verb} {subject}", percent(share)),
         (None, None) => format!(
-            "In a run of {wall}, all threads together spent {} on {subject}",
+            "{}, all threads together spent {} on {subject}",
+            in_run(view.result),
             time(found.cost_s)
         ),
     };
@@ -146,7 +194,7 @@ fn doubt(result: &TraceResult, finding: &Finding) -> &'static str {
 }
 
 fn spent(result: &TraceResult, split: &Split<'_>) -> String {
-    let wall = time(result.wall_s);
+    let wall = wall(result);
     let files = split.file_s.map(time);
     let most = split.most.map(|(part, share)| (part, percent(share)));
     let text = match (most, files) {
@@ -197,7 +245,7 @@ fn several(result: &TraceResult, split: &Split<'_>, wall: &str, files: &str) -> 
         format!("{} and {last}", parts.join(", "))
     };
     if result.threads > 1 {
-        format!("In a run of {wall}, all threads together spent {parts}")
+        format!("{}, all threads together spent {parts}", in_run(result))
     } else {
         format!("No single cause in {wall}: {parts}")
     }
@@ -236,9 +284,9 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use iostrata_core::op::Gap;
-    use iostrata_core::trace::{Basis, FileKind, Severity, Synced};
+    use iostrata_core::trace::{Basis, FileKind, Severity, Synced, TimedRuns};
 
-    use super::super::fixture::{by_ptrace, call, empty, finding, full, input};
+    use super::super::fixture::{by_ptrace, call, empty, finding, five_runs, full, input};
     use super::*;
 
     fn said(result: &TraceResult) -> String {
@@ -299,6 +347,28 @@ mod tests {
             "In a run of 4.20 s, all threads together spent 2.90 s on data/orders.db-journal (903 \
              fsyncs, one for each write); let several records share one sync (SQLite: many \
              statements in one transaction): saves about 2.50 s."
+        );
+    }
+
+    #[test]
+    fn the_median_of_runs_is_told_first() {
+        let mut result = syncing();
+        result.runs = Some(five_runs());
+        assert!(said(&result).starts_with(
+            "3.25 s is the median of 5 runs without tracing; 69 % of the traced run (4.20 s) was 903 \
+             fsync calls on data/orders.db-journal; let"
+        ));
+        result.threads = 12;
+        assert!(
+            said(&result).contains("tracing; in the traced run (4.20 s), all threads together")
+        );
+        // More than the program takes is not saved.
+        result.findings[0].saving_s = Some(3.5);
+        assert!(!said(&result).contains("saves"));
+        result.runs = Some(TimedRuns::of(0, five_runs().each[..1].to_vec(), None));
+        result.findings.remove(0);
+        assert!(
+            said(&result).starts_with("3.75 s without tracing; a crash can lose data: config.json")
         );
     }
 

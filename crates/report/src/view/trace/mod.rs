@@ -9,6 +9,7 @@ mod groups;
 mod heading;
 pub(crate) mod headline;
 mod names;
+mod runs;
 mod sites;
 mod summary;
 mod tasks;
@@ -90,6 +91,7 @@ pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
     let view = View::new(result, &everything);
     heading::draw(page, &view);
     page.part("bytes", "where the time and the bytes went");
+    runs::draw(page, &view);
     wall::draw(page, &view);
     descent::draw(page, &view);
     findings::all(page, &view);

@@ -1,6 +1,6 @@
 //! The summary: one sentence, then as much as fits a screen.
 
-use super::{Style, View, calls, descent, files, findings, heading, headline, wall};
+use super::{Style, View, calls, descent, files, findings, heading, headline, runs, wall};
 use crate::terminal::text_of;
 use crate::view::page::{Page, Tone};
 use crate::view::unseen;
@@ -67,6 +67,7 @@ fn parts(page: &mut Page, view: &View<'_>, style: &Style, extent: Extent) {
     page.blank();
     heading::brief(page, view);
     page.blank();
+    runs::draw(page, view);
     wall::draw(page, view);
     descent::draw(page, view);
     if !style.findings {

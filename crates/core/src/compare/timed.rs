@@ -1,0 +1,101 @@
+//! Times of two traces that have runs without an observer: judged like a row of the lab, with a run
+//! of each as the round.
+
+use serde::{Deserialize, Serialize};
+
+use super::time::{Among, Basis, Estimate, FALSE_ALARM, Load, rounds};
+use super::{Change, Judgement, Limit, Sides, Verdict};
+use crate::op::Gap;
+use crate::trace::{Spread, TimedRuns, TraceResult};
+
+/// The gap that says why the times of two traces are not judged.
+pub const TIMES: &str = "times";
+
+/// The timed runs of two traces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Timed {
+    /// Median elapsed times, seconds.
+    pub median_s: Sides<f64>,
+    /// The shortest, seconds.
+    pub min_s: Sides<f64>,
+    /// The longest, seconds.
+    pub max_s: Sides<f64>,
+    /// Timed runs.
+    pub runs: Sides<usize>,
+    /// CPUs that other processes kept busy meanwhile, on average; `null` when not known.
+    pub others_cpus: Sides<Option<f64>>,
+    /// How many times as long `new` takes; `null` when there is too little to judge by.
+    pub time: Option<Change>,
+    /// What that says.
+    pub judgement: Judgement,
+}
+
+impl Timed {
+    /// What the times say, for a limit; `None` when there is too little to judge by.
+    pub fn verdict(&self, limit: Limit) -> Option<Verdict> {
+        self.time.map(|time| Verdict::of(&time, limit))
+    }
+}
+
+/// The times of two traces, or why they are not judged. Both where only their runs are too few.
+pub(super) fn timed(base: &TraceResult, new: &TraceResult) -> (Option<Timed>, Option<Gap>) {
+    let gap = |why: &str| Some(Gap::new(TIMES, why));
+    let one_run = "one run each has no noise to judge by; measure with --runs";
+    let with = |result: &'_ TraceResult| result.runs.clone().filter(|runs| !runs.each.is_empty());
+    let (base_runs, new_runs) = match (with(base), with(new)) {
+        (None, None) => return (None, gap(one_run)),
+        (Some(base), Some(new)) => (base, new),
+        _ => {
+            return (
+                None,
+                gap("only one of the two has timed runs (trace --runs)"),
+            );
+        }
+    };
+    let cpus = base.environment.cpus.max(new.environment.cpus).max(1);
+    let time = time(&base_runs, &new_runs, f64::from(cpus));
+    let found = Timed {
+        median_s: Sides {
+            base: base.takes_s(),
+            new: new.takes_s(),
+        },
+        min_s: ends(&base_runs, &new_runs, |times| times.min),
+        max_s: ends(&base_runs, &new_runs, |times| times.max),
+        runs: Sides {
+            base: base_runs.each.len(),
+            new: new_runs.each.len(),
+        },
+        others_cpus: Sides {
+            base: base_runs.others_cpus,
+            new: new_runs.others_cpus,
+        },
+        judgement: time.map_or(Judgement::NotJudged, |time| time.judgement()),
+        time,
+    };
+    let too_few = || gap("two runs of each are the least to judge by; trace --runs 10 times more");
+    let missing = time.map_or_else(too_few, |_| None);
+    (Some(found), missing)
+}
+
+fn ends(base: &TimedRuns, new: &TimedRuns, end: fn(Spread) -> f64) -> Sides<f64> {
+    let of = |runs: &TimedRuns| runs.wall_s.map_or(0.0, end);
+    Sides {
+        base: of(base),
+        new: of(new),
+    }
+}
+
+fn time(base: &TimedRuns, new: &TimedRuns, cpus: f64) -> Option<Change> {
+    let times_s =
+        |runs: &TimedRuns| -> Vec<f64> { runs.each.iter().map(|run| run.wall_s).collect() };
+    let logs = rounds(&times_s(base), &times_s(new))?;
+    // Where it is not known, nobody else is taken to have been there, as in the lab.
+    let busy = base.others_cpus.zip(new.others_cpus);
+    let load = busy.map_or_else(Load::default, |(base, new)| {
+        Load::of(base.min(cpus), new.min(cpus), cpus)
+    });
+    let among = Among::of(std::slice::from_ref(&logs));
+    let estimate = Estimate::row(&logs, &among, Basis::Rounds(load))?;
+    Some(estimate.change(FALSE_ALARM))
+}

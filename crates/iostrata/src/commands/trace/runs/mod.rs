@@ -1,0 +1,272 @@
+//! Runs before the observed one: one that tells which files the program uses, warm-ups, timed ones.
+
+mod cold;
+mod streams;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+
+use iostrata_core::op::Gap;
+use iostrata_core::trace::{TimedRun, TimedRuns, TraceResult};
+use iostrata_lab::engine::{Meter, Progress as _, Reading, Step};
+use iostrata_lab::interrupt::Interrupted;
+use iostrata_tracer::program::timed::{Ended, Took, prepare, time};
+use iostrata_tracer::signals::Held;
+
+use self::cold::Files;
+pub(super) use self::streams::Streams;
+use super::super::read_back;
+use super::{itself, number_of};
+use crate::cli::{Runs, Trace, TraceBackend};
+use crate::error::Failure;
+use crate::progress::Bar;
+
+/// What the runs before the observed one came to.
+pub(super) struct Before {
+    timed: TimedRuns,
+    files: Option<Files>,
+    pub(super) streams: Streams,
+    missing: Option<Gap>,
+}
+
+/// What cannot be done several times.
+pub(super) fn check(options: &Trace) -> Result<(), Failure> {
+    let runs = &options.runs;
+    let refuse = |message: &str| Err(Failure::Usage(message.to_owned()));
+    if !runs.are_several() {
+        return if runs.ignore_failure || runs.show_output {
+            refuse(
+                "--ignore-failure and --show-output are about several runs; give --runs, --warmup or --cold too",
+            )
+        } else {
+            Ok(())
+        };
+    }
+    if options.pid.is_some() {
+        return refuse(
+            "--runs, --warmup and --cold start the program several times, and a process that runs \
+             already was started by somebody else; give the command instead of -p",
+        );
+    }
+    if options.time.is_some() {
+        return refuse(
+            "--for ends the observation while the program goes on, and no run could be held against \
+             that; leave out --for, or --runs, --warmup and --cold",
+        );
+    }
+    Ok(())
+}
+
+/// Does them all.
+pub(super) fn before(options: &Trace, held: &Held) -> Result<Before, Failure> {
+    let (streams, missing) =
+        Streams::of_several(options.runs.show_output).map_err(|error| itself(&error))?;
+    let mut series = Series {
+        options,
+        held,
+        streams,
+        files: None,
+        meter: Meter::default(),
+        bar: Bar::new("runs"),
+        done: 0,
+    };
+    let each = series.all();
+    series.bar.finished();
+    let each = each?;
+    let warmup = u64::from(options.runs.warmup.unwrap_or(0));
+    let mut timed = TimedRuns::of(warmup, each, None);
+    let wall_s: f64 = timed.each.iter().map(|run| run.wall_s).sum();
+    let others_s = series.meter.interference().other_cpu_s;
+    timed.others_cpus = others_s
+        .filter(|_| wall_s > 0.0)
+        .map(|time_s| time_s / wall_s);
+    Ok(Before {
+        timed,
+        files: series.files,
+        streams: series.streams,
+        missing,
+    })
+}
+
+impl Before {
+    /// Has the observed run begin as the timed ones did.
+    pub(super) fn prepare(&mut self, held: &Held) -> Result<(), Failure> {
+        if let Some(files) = &mut self.files {
+            files.evict(&|| held.arrived().is_some())?;
+        }
+        go_on(held, "the preparation of the observed run")
+    }
+
+    /// Puts all that is known of the runs into the result of the observed one.
+    pub(super) fn tell(self, result: &mut TraceResult) {
+        result.missing.extend(self.missing);
+        result.missing.extend(without_memory(&self.timed.each));
+        let mut timed = self.timed;
+        if let Some(files) = self.files {
+            result.missing.extend(files.not_evicted(result));
+            timed.cold = Some(files.told());
+        }
+        result.runs = Some(timed);
+    }
+}
+
+/// Runs, one after the other.
+struct Series<'a> {
+    options: &'a Trace,
+    held: &'a Held,
+    streams: Streams,
+    files: Option<Files>,
+    meter: Meter,
+    bar: Bar,
+    done: usize,
+}
+
+impl Series<'_> {
+    fn all(&mut self) -> Result<Vec<TimedRun>, Failure> {
+        let Runs {
+            timed,
+            warmup,
+            cold,
+            ..
+        } = self.options.runs;
+        if cold {
+            self.step("looking which files it uses");
+            self.files = Some(Files::of(&self.learn()?));
+        }
+        let warmup = warmup.unwrap_or(0);
+        for number in 1..=warmup {
+            self.run(&format!("warm-up {number} of {warmup}"))?;
+        }
+        let runs = timed.unwrap_or(0);
+        let mut each = Vec::new();
+        for number in 1..=runs {
+            if let Some(files) = &mut self.files {
+                files.evict(&|| self.held.arrived().is_some())?;
+            }
+            let before = Reading::now();
+            let took = self.run(&format!("run {number} of {runs}"))?;
+            self.meter.add(&before, &Reading::now());
+            each.push(timed_run(&took));
+        }
+        Ok(each)
+    }
+
+    fn step(&mut self, label: &str) {
+        let Runs {
+            timed,
+            warmup,
+            cold,
+            ..
+        } = self.options.runs;
+        let total = timed.unwrap_or(0) + warmup.unwrap_or(0) + u32::from(cold);
+        let total = usize::try_from(total).unwrap_or(usize::MAX);
+        let done = self.done;
+        self.bar.step(&Step { label, done, total });
+        self.done += 1;
+    }
+
+    /// One run that nothing observes.
+    fn run(&mut self, label: &str) -> Result<Took, Failure> {
+        self.step(label);
+        go_on(self.held, label)?;
+        let prepared = self
+            .streams
+            .around(|| prepare(&self.options.command, self.held));
+        let ready = prepared.map_err(|error| itself(&error))??;
+        let ended = time(ready, self.held)?;
+        self.ended_well(label, ended)
+    }
+
+    /// One run that another process of iostrata observes: it takes its memory, its threads and its
+    /// probes with it.
+    fn learn(&self) -> Result<TraceResult, Failure> {
+        let label = "the run that tells which files it uses";
+        go_on(self.held, label)?;
+        let output = rustix::fs::memfd_create(c"result", rustix::fs::MemfdFlags::CLOEXEC);
+        let mut output = File::from(output.map_err(|error| itself(&error))?);
+        let mut command: Vec<OsString> = ["/proc/self/exe", "trace", "--learn"]
+            .map(Into::into)
+            .to_vec();
+        if let Some(TraceBackend::Ptrace) = self.options.backend {
+            command.extend(["--backend", "ptrace"].map(Into::into));
+        }
+        if self.options.every_call {
+            command.push("--every-call".into());
+        }
+        command.extend(["--no-save", "--no-measure", "--json", "-", "--"].map(Into::into));
+        command.extend(self.options.command.iter().cloned());
+        let prepared = self
+            .streams
+            .printing_to(&output, || prepare(&command, self.held));
+        let ready = prepared.map_err(|error| itself(&error))??;
+        let ended = time(ready, self.held)?;
+        self.ended_well(label, ended)?;
+        let mut text = String::new();
+        output.rewind().map_err(|error| itself(&error))?;
+        output
+            .read_to_string(&mut text)
+            .map_err(|error| itself(&error))?;
+        read_back(&text)
+    }
+
+    fn ended_well(&self, label: &str, ended: Ended) -> Result<Took, Failure> {
+        let took = match ended {
+            Ended::ByItself(took) => took,
+            Ended::Interrupted(signal) => return Err(cut_off(signal, label)),
+        };
+        if took.status.success() || self.options.runs.ignore_failure {
+            return Ok(took);
+        }
+        Err(Failure::Program {
+            message: format!(
+                "{label}: the program ended with {}; --show-output shows what it says, \
+                 --ignore-failure measures it all the same",
+                end(took.status)
+            ),
+            code: number_of(took.status),
+        })
+    }
+}
+
+/// Fails when an end was asked for.
+fn go_on(held: &Held, label: &str) -> Result<(), Failure> {
+    held.arrived()
+        .map_or(Ok(()), |signal| Err(cut_off(signal, label)))
+}
+
+fn cut_off(signal: i32, label: &str) -> Failure {
+    Failure::BetweenRuns {
+        by: Interrupted { signal },
+        label: label.to_owned(),
+    }
+}
+
+/// `exit code 3`, `signal 9`.
+fn end(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+    }
+}
+
+/// Memory that is less than what iostrata's own process had before it became the program.
+fn without_memory(each: &[TimedRun]) -> Option<Gap> {
+    let without = each.iter().filter(|run| run.max_resident_bytes.is_none());
+    let why = "it is no more than what a new process has of iostrata before it becomes the program, \
+               which the kernel counts too";
+    (without.count() > 0).then(|| Gap::new("most memory of the timed runs", why))
+}
+
+fn timed_run(took: &Took) -> TimedRun {
+    TimedRun {
+        wall_s: took.wall.as_secs_f64(),
+        user_s: took.user.as_secs_f64(),
+        system_s: took.system.as_secs_f64(),
+        max_resident_bytes: took.max_resident_bytes,
+        exit_code: took.status.code(),
+        signal: took.status.signal(),
+    }
+}

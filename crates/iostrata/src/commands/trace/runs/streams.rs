@@ -1,0 +1,131 @@
+//! What several runs read and where they print: each has to find and to do the same.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use iostrata_core::op::Gap;
+use iostrata_core::trace::FileKind;
+use rustix::fs::{SeekFrom, fstat, seek};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::stdio;
+
+/// Standard input and output of the runs.
+#[derive(Debug, Default)]
+pub(in super::super) struct Streams {
+    /// Where standard input stands at the start of each run, when it is a file.
+    input_at: Option<u64>,
+    /// Where the output goes instead.
+    nowhere: Option<File>,
+}
+
+impl Streams {
+    /// Those of a program that runs once: they are its own.
+    pub(in super::super) fn its_own() -> Self {
+        Self::default()
+    }
+
+    /// The same for each of several runs. What can be read only once is replaced by nothing, and
+    /// said.
+    pub(super) fn of_several(show_output: bool) -> io::Result<(Self, Option<Gap>)> {
+        let (input_at, gap) = input()?;
+        let nowhere = (!show_output).then(nowhere).transpose()?;
+        Ok((Self { input_at, nowhere }, gap))
+    }
+
+    /// Those of a run whose output goes nowhere.
+    pub(in super::super) fn discarded() -> io::Result<Self> {
+        Ok(Self {
+            input_at: None,
+            nowhere: Some(nowhere()?),
+        })
+    }
+
+    /// The same for one more run.
+    pub(in super::super) fn again(&self) -> io::Result<Self> {
+        Ok(Self {
+            input_at: self.input_at,
+            nowhere: self.nowhere.as_ref().map(File::try_clone).transpose()?,
+        })
+    }
+
+    /// Makes a process: it finds its input at the start, and its output goes where it should.
+    pub(in super::super) fn around<T>(&self, start: impl FnOnce() -> T) -> io::Result<T> {
+        self.rewind()?;
+        let Some(nowhere) = &self.nowhere else {
+            return Ok(start());
+        };
+        let _elsewhere = Elsewhere::begin(nowhere, Some(nowhere))?;
+        Ok(start())
+    }
+
+    /// The same, with standard output in a file.
+    pub(super) fn printing_to<T>(&self, output: &File, start: impl FnOnce() -> T) -> io::Result<T> {
+        self.rewind()?;
+        let _elsewhere = Elsewhere::begin(output, None)?;
+        Ok(start())
+    }
+
+    fn rewind(&self) -> io::Result<()> {
+        if let Some(start) = self.input_at {
+            seek(stdio::stdin(), SeekFrom::Start(start))?;
+        }
+        Ok(())
+    }
+}
+
+fn nowhere() -> io::Result<File> {
+    OpenOptions::new().write(true).open("/dev/null")
+}
+
+/// A file is read by each run from where it stands now. Anything else is one run's.
+fn input() -> io::Result<(Option<u64>, Option<Gap>)> {
+    let stdin = stdio::stdin();
+    let kind = fstat(stdin).map(|found| FileKind::from_mode(found.st_mode));
+    if let Ok(FileKind::Regular) = kind {
+        let start = seek(stdin, SeekFrom::Current(0))?;
+        return Ok((Some(start), None));
+    }
+    stdio::dup2_stdin(File::open("/dev/null")?)?;
+    let is_one_runs = matches!(kind, Ok(FileKind::Pipe | FileKind::Socket));
+    let gap = is_one_runs.then(|| {
+        Gap::new(
+            "standard input",
+            "it is a pipe, which one run would empty: every run read nothing; give a file with < FILE",
+        )
+    });
+    Ok((None, gap))
+}
+
+/// As long as it lives, this process and what it starts prints elsewhere.
+struct Elsewhere {
+    output: OwnedFd,
+    error: Option<OwnedFd>,
+}
+
+impl Elsewhere {
+    fn begin(output: impl AsFd, error: Option<&File>) -> io::Result<Self> {
+        let kept = Self {
+            output: fcntl_dupfd_cloexec(stdio::stdout(), 3)?,
+            error: match error {
+                Some(_) => Some(fcntl_dupfd_cloexec(stdio::stderr(), 3)?),
+                None => None,
+            },
+        };
+        stdio::dup2_stdout(output)?;
+        if let Some(error) = error {
+            stdio::dup2_stderr(error)?;
+        }
+        Ok(kept)
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        // Both are descriptors of this process, and duplicates of what stood there.
+        let _ = stdio::dup2_stdout(&self.output);
+        if let Some(error) = &self.error {
+            let _ = stdio::dup2_stderr(error);
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! Several runs of a program: those that nothing observes are timed, the last one is observed.
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use iostrata_core::op::Gap;
+use iostrata_core::trace::{TimedRuns, TraceResult};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
+
+use crate::traced::{calls, file, iostrata, place};
+
+const BACKENDS: [&str; 2] = ["ebpf", "ptrace"];
+
+/// A shell with a script, and what was saved of it.
+#[track_caller]
+fn traced(dir: &Path, options: &[&str], script: &str) -> (Output, TraceResult) {
+    let options = [options, &["--no-save", "-o", "result.json"]].concat();
+    let mut program = iostrata(&options, &["sh", "-c", script]);
+    let output = program.current_dir(dir).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let result = serde_json::from_slice(&fs::read(dir.join("result.json")).unwrap()).unwrap();
+    (output, result)
+}
+
+/// What it says, with ordinary spaces.
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).replace('\u{a0}', " ")
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn runs(result: &TraceResult) -> &TimedRuns {
+    result.runs.as_ref().unwrap()
+}
+
+/// Each run appends how many descriptors of eBPF its parent has, and who traces it.
+const WATCHED: &str = "ls -l /proc/$PPID/fd | grep -c bpf >> log; \
+                       sed -n 's/^TracerPid:\t//p' /proc/self/status >> tracers";
+
+#[test]
+fn warm_ups_and_timed_runs_are_not_observed() {
+    for backend in BACKENDS {
+        let dir = place();
+        let options = ["--backend", backend, "--runs", "3", "--warmup", "2"];
+        let (_, result) = traced(dir.path(), &options, WATCHED);
+        let probes = lines(&dir.path().join("log"));
+        let tracers = lines(&dir.path().join("tracers"));
+        // Two warm-ups, three timed runs, and the observed one.
+        assert_eq!((probes.len(), tracers.len()), (6, 6), "{backend}");
+        assert_eq!(probes[..5], ["0"; 5], "{backend}");
+        assert_eq!(tracers[..5], ["0"; 5], "{backend}");
+        match backend {
+            "ebpf" => assert_ne!(probes[5], "0"),
+            _ => assert_ne!(tracers[5], "0"),
+        }
+        let runs = runs(&result);
+        assert_eq!((runs.warmup, runs.each.len()), (2, 3));
+        assert!(
+            runs.each
+                .iter()
+                .all(|run| run.wall_s > 0.0 && run.exit_code == Some(0))
+        );
+        assert_eq!(runs.wall_s.unwrap().n, 3);
+        assert_eq!(runs.cold, None);
+        // The observed calls are those of one run.
+        assert_eq!(file(&result, "log").opens, 1);
+        let (alone, result_alone) = traced(dir.path(), &["--backend", backend], WATCHED);
+        assert_eq!(calls(&result)["execve"], calls(&result_alone)["execve"]);
+        assert_eq!(result_alone.runs, None, "{alone:?}");
+    }
+}
+
+#[test]
+fn the_median_is_told_first_and_the_traced_run_beside_it() {
+    let dir = place();
+    let (output, _) = traced(dir.path(), &["--runs", "2", "--warmup", "1"], "sleep 0.1");
+    let text = said(&output);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let [start, end] = [" is the median of 2 runs without tracing; ", "x the median"];
+    for said in [
+        start,
+        " runs 2 runs: ",
+        " median (range ",
+        ", after 1 warm-up run",
+        "traced run: ",
+        end,
+    ] {
+        assert!(words.contains(said), "{said}: {text}");
+    }
+    assert!(text.find(start) < text.find('\n'), "{text}");
+    // What was saved is drawn the same.
+    let mut report = Command::new(env!("CARGO_BIN_EXE_iostrata"));
+    report.args(["report", "result.json"]).env("COLUMNS", "100");
+    let again = report.current_dir(dir.path()).output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&again.stdout).replace('\u{a0}', " "),
+        text
+    );
+}
+
+/// Every run prints to the same place, so that all of them do the same work.
+#[test]
+fn what_the_runs_print_is_discarded_unless_it_is_asked_for() {
+    for backend in BACKENDS {
+        let dir = place();
+        let script = "echo said; echo wrong >&2; readlink /proc/self/fd/1 >> outputs";
+        let options = ["--backend", backend, "--runs", "2"];
+        let (output, _) = traced(dir.path(), &options, script);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{backend}");
+        let text = said(&output);
+        assert!(!text.contains("wrong\n"), "{text}");
+        assert!(text.contains("without tracing"), "{text}");
+        let shown = [&options[..], &["--show-output"]].concat();
+        let (output, _) = traced(dir.path(), &shown, script);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "said\n".repeat(3));
+        let text = said(&output);
+        assert_eq!(text.matches("wrong\n").count(), 3, "{text}");
+    }
+}
+
+#[test]
+fn each_run_reads_the_same_standard_input() {
+    for backend in BACKENDS {
+        let dir = place();
+        fs::write(dir.path().join("in"), "skipped\none\ntwo\n").unwrap();
+        let script = "cat >> read";
+        let options = [
+            "--no-save",
+            "--backend",
+            backend,
+            "--runs",
+            "2",
+            "-o",
+            "result.json",
+        ];
+        let with = |stdin: Stdio| {
+            let mut program = iostrata(&options, &["sh", "-c", script]);
+            program.current_dir(dir.path()).stdin(stdin);
+            let output = program.output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            let saved = fs::read(dir.path().join("result.json")).unwrap();
+            serde_json::from_slice::<TraceResult>(&saved)
+                .unwrap()
+                .missing
+        };
+        // Each begins where the file stood, which is not its start.
+        let mut input = fs::File::open(dir.path().join("in")).unwrap();
+        input.read_exact(&mut [0; 8]).unwrap();
+        let has = |gap: &Gap| gap.what == "standard input";
+        assert!(!with(input.into()).iter().any(has), "{backend}");
+        let read = fs::read_to_string(dir.path().join("read")).unwrap();
+        assert_eq!(read, "one\ntwo\n".repeat(3), "{backend}");
+        let (pipe, mut into) = std::io::pipe().unwrap();
+        std::io::Write::write_all(&mut into, b"lost").unwrap();
+        drop(into);
+        let missing = with(pipe.into());
+        assert_eq!(fs::read_to_string(dir.path().join("read")).unwrap(), read);
+        assert!(missing.iter().any(has), "{missing:?}");
+    }
+}
+
+/// A file of 4 MiB that is in the page cache.
+fn warm(dir: &Path) {
+    fs::write(dir.join("input"), vec![7; 4 << 20]).unwrap();
+    fs::File::open(dir.join("input"))
+        .unwrap()
+        .sync_all()
+        .unwrap();
+    assert_eq!(fs::read(dir.join("input")).unwrap().len(), 4 << 20);
+}
+
+/// Bytes of it that are resident, as `fincore(1)` says.
+const RESIDENT: &str = "fincore -nb -o RES input >> resident; cat input > /dev/null; \
+                        fincore -nb -o RES input >> after";
+
+#[test]
+fn cold_runs_read_from_the_device() {
+    let dir = place();
+    warm(dir.path());
+    let (output, result) = traced(dir.path(), &["--runs", "2", "--cold"], RESIDENT);
+    let resident = lines(&dir.path().join("resident"));
+    // The first run tells which files are used: it finds them as they were.
+    let trimmed: Vec<&str> = resident.iter().map(|line| line.trim()).collect();
+    assert_eq!(trimmed, ["4194304", "0", "0", "0"], "{output:?}");
+    let after = lines(&dir.path().join("after"));
+    assert!(
+        after.iter().all(|line| line.trim() == "4194304"),
+        "{after:?}"
+    );
+    let input = file(&result, "input");
+    let device = input.evidence.device.as_ref().unwrap();
+    assert!(device.reads.bytes >= 4 << 20, "{device:?}");
+    let cache = &input.evidence.cache;
+    let (missed, prefetched) = (cache.missed_pages.unwrap(), cache.prefetched_pages.unwrap());
+    assert!(missed > 0 && missed + prefetched >= 1024, "{cache:?}");
+    let cold = runs(&result).cold.as_ref().unwrap();
+    assert!(cold.evicted_bytes >= 4 << 20, "{cold:?}");
+    assert!(
+        !cold.left.iter().any(|left| left.path.ends_with("/input")),
+        "{cold:?}"
+    );
+    // The C library of this very test stays, and that is said.
+    let stayed = cold.left.iter().find(|left| left.path.contains("libc.so"));
+    let stayed = stayed.unwrap_or_else(|| panic!("{cold:?}"));
+    assert!(
+        stayed.bytes > Some(0) && stayed.why.starts_with("mapped by process"),
+        "{stayed:?}"
+    );
+    let text = said(&output);
+    assert!(text.contains("evicted before each run"), "{text}");
+    assert!(text.contains(" stayed: of"), "{text}");
+    // Without it, the same program finds the file where it was.
+    warm(dir.path());
+    let (_, result) = traced(dir.path(), &["--runs", "1"], RESIDENT);
+    let device = file(&result, "input").evidence.device.unwrap();
+    assert_eq!(device.reads.bytes, 0);
+}
+
+#[test]
+fn ptrace_tells_which_files_to_evict_too() {
+    let dir = place();
+    warm(dir.path());
+    let options = ["--backend", "ptrace", "--cold"];
+    let (_, result) = traced(dir.path(), &options, RESIDENT);
+    let resident = lines(&dir.path().join("resident"));
+    let trimmed: Vec<&str> = resident.iter().map(|line| line.trim()).collect();
+    assert_eq!(
+        trimmed,
+        ["4194304", "0"],
+        "the run that tells, and the observed one"
+    );
+    let runs = runs(&result);
+    assert_eq!((runs.each.len(), runs.wall_s), (0, None));
+    assert!(runs.cold.as_ref().unwrap().evicted_bytes >= 4 << 20);
+}
+
+/// A mapping of somebody else keeps a file, and the result says that the run was not cold.
+#[test]
+fn a_file_that_stays_is_said() {
+    let dir = place();
+    warm(dir.path());
+    let hold = "import mmap, time\n\
+                file = open('input')\n\
+                held = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)\n\
+                sum(held[at] for at in range(0, len(held), 4096))\n\
+                open('held', 'w')\n\
+                time.sleep(600)";
+    let mut holder = Command::new("python3");
+    let mut holder = holder
+        .args(["-c", hold])
+        .current_dir(dir.path())
+        .spawn()
+        .unwrap();
+    while !dir.path().join("held").exists() {
+        assert_eq!(holder.try_wait().unwrap(), None);
+        sleep(Duration::from_millis(5));
+    }
+    let (_, result) = traced(dir.path(), &["--cold"], "cat input > /dev/null");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let cold = runs(&result).cold.as_ref().unwrap();
+    let input = cold.left.iter().find(|left| left.path.ends_with("/input"));
+    let input = input.unwrap_or_else(|| panic!("{cold:?}"));
+    assert_eq!(input.bytes, Some(4 << 20));
+    assert!(input.why.contains(&holder.id().to_string()), "{input:?}");
+    assert!(cold.left_bytes >= 4 << 20);
+}
+
+#[test]
+fn a_run_that_fails_is_an_error_unless_it_may() {
+    let dir = place();
+    let fails = "test -e second && exit 3; test -e first && touch second; touch first";
+    let mut program = iostrata(&["--no-save", "--runs", "5"], &["sh", "-c", fails]);
+    let output = program.current_dir(dir.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "error: run 3 of 5: the program ended with exit code 3; --show-output shows what it says, \
+         --ignore-failure measures it all the same\n"
+    );
+    let mut program = iostrata(
+        &[
+            "--no-save",
+            "--runs",
+            "3",
+            "--ignore-failure",
+            "-o",
+            "result.json",
+        ],
+        &["sh", "-c", "kill -9 $$"],
+    );
+    let output = program.current_dir(dir.path()).output().unwrap();
+    // That of the observed run.
+    assert_eq!(output.status.code(), Some(137), "{output:?}");
+    let text = said(&output);
+    assert!(text.contains("3 runs ended with a failure"), "{text}");
+    let saved = fs::read(dir.path().join("result.json")).unwrap();
+    let result: TraceResult = serde_json::from_slice(&saved).unwrap();
+    let ends = runs(&result)
+        .each
+        .iter()
+        .map(|run| (run.exit_code, run.signal));
+    assert_eq!(ends.collect::<Vec<_>>(), [(None, Some(9)); 3]);
+}
+
+#[test]
+fn a_program_that_cannot_run_is_told_as_ever() {
+    for options in [&["--runs", "2"][..], &["--cold"]] {
+        let output = iostrata(options, &["/no/such/program"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(127), "{output:?}");
+        let text = said(&output);
+        assert!(
+            text.starts_with("error: cannot find /no/such/program"),
+            "{text}"
+        );
+    }
+}
+
+/// Waits for a file with the number of a process.
+fn number_in(path: &Path) -> Pid {
+    loop {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        if let Some(number) = text.strip_suffix('\n') {
+            return Pid::from_raw(number.parse().unwrap()).unwrap();
+        }
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// A zombie that nobody has reaped yet has ended too.
+fn has_ended(process: Pid) -> bool {
+    let path = format!("/proc/{}/stat", process.as_raw_nonzero());
+    test_kill_process(process).is_err()
+        || fs::read_to_string(path).is_ok_and(|stat| stat.contains(") Z "))
+}
+
+/// A shell that waits for a child, neither of which ends by itself; `ends` sends the signal.
+#[track_caller]
+fn interrupted(options: &[&str], ends: impl FnOnce(&Child)) {
+    let dir = place();
+    let script = "sleep 600 & echo $! > half; mv half child; wait";
+    let options = [options, &["--no-save", "-o", "result.json"]].concat();
+    let mut program = iostrata(&options, &["sh", "-c", script]);
+    program.current_dir(dir.path()).process_group(0);
+    program.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = program.spawn().unwrap();
+    let child = number_in(&dir.path().join("child"));
+    ends(&running);
+    let output = running.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let text = said(&output);
+    assert!(text.contains("interrupted by SIGINT in "), "{text}");
+    assert!(!dir.path().join("result.json").exists());
+    while !has_ended(child) {
+        sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn ctrl_c_in_a_run_ends_it_and_all_it_has_started() {
+    for backend in BACKENDS {
+        for options in [&["--runs", "3"][..], &["--warmup", "1"], &["--cold"]] {
+            let options = [&["--backend", backend], options].concat();
+            // As the terminal does, and as kill(1).
+            interrupted(&options, |running| {
+                kill_process_group(Pid::from_child(running), Signal::INT).unwrap();
+            });
+            interrupted(&options, |running| {
+                kill_process(Pid::from_child(running), Signal::INT).unwrap();
+            });
+        }
+    }
+}
+
+#[test]
+fn only_the_observed_run_is_recorded() {
+    let dir = place();
+    let options = ["--runs", "2", "--record", "log"];
+    let (_, result) = traced(dir.path(), &options, "echo line >> out");
+    assert_eq!(lines(&dir.path().join("out")).len(), 3);
+    let (_, alone) = traced(dir.path(), &["--record", "another"], "echo line >> out");
+    let operations = |result: &TraceResult| result.recording.as_ref().unwrap().operations;
+    assert_eq!(operations(&result), operations(&alone));
+}
+
+#[test]
+fn what_makes_no_sense_with_several_runs_is_refused() {
+    let own = std::process::id().to_string();
+    for (options, why) in [
+        (
+            &["--runs", "2", "-p", &own][..],
+            "a process that runs already was started by somebody else",
+        ),
+        (&["--cold", "-p", &own], "give the command instead of -p"),
+        (
+            &["--warmup", "1", "--for", "1s", "--", "true"],
+            "leave out --for",
+        ),
+        (
+            &["--ignore-failure", "--", "true"],
+            "give --runs, --warmup or --cold too",
+        ),
+        (
+            &["--show-output", "--", "true"],
+            "give --runs, --warmup or --cold too",
+        ),
+        (&["--runs", "0", "--", "true"], "0 is not in 1..=10000"),
+    ] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_iostrata"));
+        let output = program.arg("trace").args(options).output().unwrap();
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {text}");
+        assert!(text.contains(why), "{options:?}: {text}");
+    }
+}
+
+/// The most memory of a program that has more than iostrata, and of one that has less.
+#[test]
+fn memory_is_the_programs_or_not_known() {
+    let dir = place();
+    let large = "x = b'1' * (300 << 20)";
+    let options = ["--no-save", "--runs", "1", "-o", "result.json"];
+    let read = |command: &[&str]| -> TraceResult {
+        let mut program = iostrata(&options, command);
+        let output = program.current_dir(dir.path()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&fs::read(dir.path().join("result.json")).unwrap()).unwrap()
+    };
+    let python = read(&["python3", "-c", large]);
+    let bytes = runs(&python).each[0].max_resident_bytes.unwrap();
+    assert!((300 << 20..400 << 20).contains(&bytes), "{bytes}");
+    let small = read(&["true"]);
+    let is_said = small
+        .missing
+        .iter()
+        .any(|gap| gap.what == "most memory of the timed runs");
+    assert_eq!(runs(&small).each[0].max_resident_bytes.is_none(), is_said);
+}
+
+/// An empty file that may not be read by others, so that no cache state is told.
+#[test]
+fn files_that_are_gone_between_runs_hinder_nothing() {
+    let dir = place();
+    let script = "echo 1 > a; cat a > b; rm a; mv b c";
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).mode(0o600);
+    drop(options.open(dir.path().join("c")).unwrap());
+    let (_, result) = traced(dir.path(), &["--runs", "2", "--cold"], script);
+    assert_eq!(runs(&result).each.len(), 2);
+}
