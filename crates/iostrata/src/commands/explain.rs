@@ -189,8 +189,8 @@ mod tests {
             };
             text + &link + rest
         });
-        let text = text.replace(['*', '`'], "");
-        text.replace(['|', '[', ']', '#', '<', '>', '\\'], " ")
+        let text = text.replace(['*', '`', '[', ']'], "");
+        text.replace(['|', '#', '<', '>', '\\'], " ")
     }
 
     #[test]

@@ -45,7 +45,9 @@ enum Rows {
 impl Drawn {
     fn add(&mut self, block: Block) {
         match block {
-            Block::Blank | Block::Heading { spoken: false, .. } => {}
+            Block::Blank => {}
+            // A part that an empty line is enough for.
+            Block::Heading { spoken: false, .. } => self.end_rows(),
             Block::Title {
                 anchor,
                 name,

@@ -168,7 +168,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Lines as they are; one for a shell that is too long goes on in the next.
+    /// Lines as they are; one that is too long goes on in the next.
     fn code(&mut self) {
         let code = std::mem::take(&mut self.text);
         self.apart();
@@ -214,12 +214,14 @@ impl Shown<'_> {
     }
 }
 
-/// A line for a shell in lines of at most `width` columns, as far as its words allow.
+/// A line of code in lines of at most `width` columns, as far as its words allow; one for a shell
+/// can still be copied.
 fn shell_lines(line: &str, width: usize) -> Vec<String> {
     let is_command = line.trim_start().starts_with("iostrata ") || line.starts_with("sudo ");
-    if !is_command || display_width(line) <= width {
+    if display_width(line) <= width {
         return vec![line.to_owned()];
     }
+    let goes_on = if is_command { " \\" } else { "" };
     let mut lines: Vec<String> = Vec::new();
     for words in with_values(line) {
         match lines.last_mut() {
@@ -229,7 +231,7 @@ fn shell_lines(line: &str, width: usize) -> Vec<String> {
                 last.push_str(&words);
             }
             Some(last) => {
-                last.push_str(" \\");
+                last.push_str(goes_on);
                 lines.push(format!("{GOES_ON}{words}"));
             }
             None => lines.push(words),
@@ -268,7 +270,8 @@ manual](https://e.org/m).
 **All of it is strong.**
 
     iostrata lab sync --fs host,ext4,xfs --call fsync,fdatasync
-    as   it is, however long the line may be, as nobody knows what it is
+    as   it is
+    broken where it is longer than the page is wide
 
 ## Part
 
