@@ -4,6 +4,7 @@
 
 mod adopted;
 mod analytic;
+mod cold;
 mod crowded;
 mod endings;
 mod failing;

@@ -7,6 +7,7 @@ pub(crate) mod evidence;
 mod group;
 pub(crate) mod lab;
 mod quantity;
+pub(crate) mod timed;
 pub(crate) mod trace;
 mod value;
 

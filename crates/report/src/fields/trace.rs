@@ -3,11 +3,12 @@
 use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::Cache;
 use iostrata_core::trace::{
-    Bounds, CallGroup, CallRow, Cold, Descent, FileHistory, FileRow, Happened, Moved, ProcessIo,
-    RecordingRow, Shape, Spread, Stayed, Synced, TaskRow, TimedRun, TimedRuns, TraceResult,
+    Bounds, CallGroup, CallRow, Descent, FileHistory, FileRow, Happened, Moved, ProcessIo,
+    RecordingRow, Shape, Synced, TaskRow, TraceResult,
 };
 
 use super::evidence::{evidence, shared};
+use super::timed::runs;
 use super::{Fields, Group, Quantity, json_name};
 use crate::format::{size, time};
 use crate::view::cell::Cell;
@@ -54,74 +55,6 @@ pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
         .within("recording_", recording(), |result| {
             result.recording.as_ref()
         })
-}
-
-fn runs<'a>() -> Fields<'a, &'a TimedRuns> {
-    Fields::<&'a TimedRuns>::new()
-        .count("warmup", |runs| runs.warmup)
-        .within("wall_s_", spread(), |runs| runs.wall_s)
-        .real("user_s", |runs| runs.user_s)
-        .metric(
-            "trace_runs_user_seconds",
-            "Median CPU time of the timed runs in user mode",
-        )
-        .real("system_s", |runs| runs.system_s)
-        .metric(
-            "trace_runs_system_seconds",
-            "Median CPU time of the timed runs in the kernel",
-        )
-        .real("others_cpus", |runs| runs.others_cpus)
-        .within("cold_", cold(), |runs| runs.cold.as_ref())
-}
-
-fn spread<'a>() -> Fields<'a, Spread> {
-    Fields::<Spread>::new()
-        .count("n", |spread| spread.n as u64)
-        .metric("trace_runs", "Timed runs, which nothing observed")
-        .real("median", |spread| spread.median)
-        .metric(
-            "trace_runs_median_seconds",
-            "Median elapsed time of the timed runs",
-        )
-        .real("low", |spread| spread.low)
-        .metric(
-            "trace_runs_low_seconds",
-            "Lower end of the interval of that median; of five runs or fewer, the shortest",
-        )
-        .real("high", |spread| spread.high)
-        .metric(
-            "trace_runs_high_seconds",
-            "Upper end of the interval of that median; of five runs or fewer, the longest",
-        )
-        .real("min", |spread| spread.min)
-        .real("max", |spread| spread.max)
-}
-
-fn cold<'a>() -> Fields<'a, &'a Cold> {
-    Fields::<&'a Cold>::new()
-        .count("files", |cold| cold.files)
-        .count("evicted_bytes", |cold| cold.evicted_bytes)
-        .count("left_bytes", |cold| cold.left_bytes)
-        .count("left_files", |cold| cold.left.len() as u64)
-}
-
-/// One of the timed runs.
-pub(crate) fn timed_run<'a>() -> Fields<'a, &'a TimedRun> {
-    Fields::<&'a TimedRun>::new()
-        .real("wall_s", |run| run.wall_s)
-        .real("user_s", |run| run.user_s)
-        .real("system_s", |run| run.system_s)
-        .count("max_resident_bytes", |run| run.max_resident_bytes)
-        .signed("exit_code", |run| run.exit_code.map(i64::from))
-        .signed("signal", |run| run.signal.map(i64::from))
-}
-
-/// A file that was to be evicted and stayed.
-pub(crate) fn stayed<'a>() -> Fields<'a, &'a Stayed> {
-    Fields::<&'a Stayed>::new()
-        .text("path", |file| &file.path)
-        .count("bytes", |file| file.bytes)
-        .text("why", |file| &file.why)
 }
 
 fn descent<'a>() -> Fields<'a, &'a Descent> {

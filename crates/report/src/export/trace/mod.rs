@@ -9,7 +9,8 @@ use iostrata_core::trace::{Cited, DirectoryRow, Finding, NotFound, TraceResult};
 
 use super::table::Table;
 use crate::fields::Fields;
-use crate::fields::trace::{call, run, stayed, task, timed_run};
+use crate::fields::timed::{stayed, timed_run};
+use crate::fields::trace::{call, run, task};
 
 /// Trace results with their numbers.
 pub type Numbered<'a> = [(u64, &'a TraceResult)];

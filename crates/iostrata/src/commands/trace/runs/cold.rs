@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use iostrata_core::bytes::unhex;
 use iostrata_core::cache::{CacheFile, is_in_memory};
 use iostrata_core::op::Gap;
-use iostrata_core::trace::{Cold, FileKind, FileRow, Stayed, TraceResult};
+use iostrata_core::trace::{Cold, FileKind, FileRow, Stayed, TraceResult, answers};
 use iostrata_lab::engine::Silent;
 
 use super::super::super::cache::{Survey, evict};
@@ -32,7 +32,7 @@ impl Files {
         let used = learned
             .files
             .iter()
-            .filter(|file| file.kind == FileKind::Regular);
+            .filter(|file| file.kind == FileKind::Regular && !answers(&file.filesystem));
         let paths: BTreeSet<PathBuf> = used.filter_map(path).collect();
         Self {
             paths: paths.into_iter().collect(),
@@ -93,6 +93,7 @@ impl Files {
                 && file.reads.bytes > 0
                 && file.size_before_bytes > 0
                 && !is_in_memory(&file.filesystem)
+                && !answers(&file.filesystem)
                 && path(file).is_some_and(|path| self.paths.binary_search(&path).is_err())
         };
         let new: Vec<&str> = observed

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
+use std::time::{Duration, Instant};
 
 use iostrata_core::op::Gap;
 use iostrata_core::trace::{TimedRun, TimedRuns, TraceResult};
@@ -70,6 +71,7 @@ pub(super) fn before(options: &Trace, held: &Held) -> Result<Before, Failure> {
         streams,
         files: None,
         meter: Meter::default(),
+        metered: Duration::ZERO,
         bar: Bar::new("runs"),
         done: 0,
     };
@@ -78,11 +80,11 @@ pub(super) fn before(options: &Trace, held: &Held) -> Result<Before, Failure> {
     let each = each?;
     let warmup = u64::from(options.runs.warmup.unwrap_or(0));
     let mut timed = TimedRuns::of(warmup, each, None);
-    let wall_s: f64 = timed.each.iter().map(|run| run.wall_s).sum();
     let others_s = series.meter.interference().other_cpu_s;
+    let metered_s = series.metered.as_secs_f64();
     timed.others_cpus = others_s
-        .filter(|_| wall_s > 0.0)
-        .map(|time_s| time_s / wall_s);
+        .filter(|_| metered_s > 0.0)
+        .map(|time_s| time_s / metered_s);
     Ok(Before {
         timed,
         files: series.files,
@@ -120,6 +122,8 @@ struct Series<'a> {
     streams: Streams,
     files: Option<Files>,
     meter: Meter,
+    /// How long the meter was read.
+    metered: Duration,
     bar: Bar,
     done: usize,
 }
@@ -146,9 +150,10 @@ impl Series<'_> {
             if let Some(files) = &mut self.files {
                 files.evict(&|| self.held.arrived().is_some())?;
             }
-            let before = Reading::now();
+            let (before, begun) = (Reading::now(), Instant::now());
             let took = self.run(&format!("run {number} of {runs}"))?;
             self.meter.add(&before, &Reading::now());
+            self.metered += begun.elapsed();
             each.push(timed_run(&took));
         }
         Ok(each)
