@@ -228,7 +228,7 @@ impl<'a, R: Named> View<'a, R> {
 
 /// Says what an interval of few runs is.
 pub(super) const RANGES: &str = "95 %: bootstrap interval of the median; with five runs or fewer \
-    it is the range of the runs, and holds the median less often than that";
+    it is the range of the runs, which covers the median less often";
 
 /// Puts the rows of one case on one target together, those of each machine in their order.
 fn beside_each_other<R>(rows: &mut [Numbered<'_, R>]) {
