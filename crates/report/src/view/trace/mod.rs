@@ -87,7 +87,7 @@ pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
     let everything = Selection::default();
     let view = View::new(result, &everything);
     heading::draw(page, &view);
-    page.part("bytes", "where the time and the bytes went");
+    page.part("bytes", "time and bytes by stratum");
     wall::draw(page, &view);
     descent::draw(page, &view);
     findings::all(page, &view);
@@ -117,7 +117,7 @@ fn no_room(page: &mut Page, left_out: Vec<LeftOut>) {
     }
 }
 
-/// A result as it is drawn.
+/// A result as drawn.
 struct View<'a> {
     result: &'a TraceResult,
     selection: &'a Selection,
@@ -133,7 +133,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A path as it is shown: from the working directory on, when it is below it.
+    /// A path as shown: relative to the working directory if it is below it.
     fn path<'p>(&self, path: &'p str) -> &'p str {
         self.result.below(path)
     }
