@@ -1,5 +1,4 @@
-//! `iostrata explain`: the page of an experiment or a rule, or the glossary's words on a term,
-//! as they stand in docs/.
+//! `iostrata explain`: the page of an experiment or a rule, or a term of the glossary, as in docs/.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -123,7 +122,7 @@ fn explanation(id: &str) -> Result<String, Failure> {
             || "`iostrata explain` lists them".to_owned(),
             |known| format!("did you mean {known}?"),
         );
-        return Err(Failure::Usage(format!("there is no page {id}; {remedy}")));
+        return Err(Failure::Usage(format!("no page named {id}; {remedy}")));
     }
     Ok(parts.join("\n"))
 }

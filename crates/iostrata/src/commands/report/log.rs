@@ -36,8 +36,7 @@ impl Log {
     /// Why nothing is drawn of it.
     pub(super) fn not_drawn(&self) -> Failure {
         Failure::Usage(format!(
-            "{} is an operation log, which is exported and not drawn; add --parquet DIR or --csv \
-             DIR",
+            "{} is an operation log, which can only be exported; add --parquet DIR or --csv DIR",
             self.path.display()
         ))
     }
@@ -176,7 +175,7 @@ impl Reading {
         {
             let Gap { why, .. } = record::cut_off();
             self.failure = Some(format!(
-                "the operation log is cut off: {why}; what is before that was exported"
+                "the operation log is truncated: {why}; everything before that was exported"
             ));
         }
     }
