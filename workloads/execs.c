@@ -3,7 +3,7 @@
  * Appends one record of 10 bytes to PATH and executes itself with LEFT-1, until LEFT is 0.
  * MODE says from where: `thread` from a second thread while a third sleeps, `vfork` in a
  * child made by vfork, `setsid` in a child that has left the session, `failing` after two
- * attempts to execute what is not there; without it from the only thread.
+ * attempts to execute what does not exist; without it from the only thread.
  * I/O on PATH: LEFT+1 times openat, write of 10 bytes, close.
  */
 #define _GNU_SOURCE

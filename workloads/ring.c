@@ -1,4 +1,4 @@
-/* ring DIR: operations of io_uring that change files, one after the other, in DIR with the file
+/* ring DIR: io_uring operations that change files, one after the other, in DIR with the file
  * "old" of 8,192 bytes.
  *
  * "made" is opened (created), written to at 4,096 (1,000 bytes), at its position (8 bytes) and

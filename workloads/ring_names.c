@@ -1,4 +1,4 @@
-/* ring_names DIR HOW: operations of io_uring alone change names and files in DIR, where there are the
+/* ring_names DIR HOW: io_uring operations alone change names and files in DIR, where there are the
  * directory "deep" and the symbolic link "way" to it. HOW is how they are carried out: "plain",
  * "async" (by worker threads), "sqpoll" (handed over by a thread of the kernel) or "defer"
  * (completed when the program waits).

@@ -11,7 +11,7 @@
  *   note begin                                 counted is what follows
  *   note is FD MAJOR:MINOR INODE GENERATION    what a new descriptor stands for
  *   note linked MAJOR:MINOR INODE              a file got another name
- *   note uring OPERATION FD RESULT             an operation of io_uring has ended
+ *   note uring OPERATION FD RESULT             an io_uring operation has ended
  *   note aio OPERATION FD RESULT               one of libaio has
  *
  * Threads and processes race, but not for names and descriptors: who changes these has the

@@ -1,4 +1,4 @@
-/* failed-lookups DIR: 100,000 access of `settings`, which is not there. */
+/* failed-lookups DIR: 100,000 access of `settings`, which does not exist. */
 #include "place.h"
 
 int main(int argc, char **argv)

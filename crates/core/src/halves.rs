@@ -1,4 +1,4 @@
-//! Work that a user waits for, by two threads.
+//! Work that a user waits for, split between two threads.
 
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};

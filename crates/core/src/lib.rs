@@ -26,6 +26,7 @@ pub mod evidence;
 pub mod halves;
 mod judge;
 pub mod lab;
+pub mod noun;
 pub mod observe;
 pub mod op;
 pub mod page_cache;

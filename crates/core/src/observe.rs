@@ -1,4 +1,4 @@
-//! The one door between those who run programs and those who watch them.
+//! The interface between the code that runs programs and the observers.
 
 use std::fmt;
 

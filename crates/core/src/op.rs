@@ -107,7 +107,7 @@ impl Gap {
     }
 }
 
-/// One system call as it was seen, or one operation of io_uring or libaio.
+/// One system call as it was seen, or one io_uring operation or libaio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
     /// Process (thread group).

@@ -1,4 +1,4 @@
-//! What was probably meant by a name that is not known.
+//! Suggestions for unknown names.
 
 /// Names less alike are not offered. Measure and bound are those of the command line's own
 /// suggestions (clap, `parser/features/suggestions.rs`), so that one slip is judged alike.

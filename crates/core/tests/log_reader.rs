@@ -277,6 +277,6 @@ fn names_have_an_end() {
         let log = log(changes);
         assert!(log.len() < 500_000, "{}", log.len());
         let error = read_all(&log, LIMITS).unwrap_err();
-        assert!(error.contains("which is the limit"), "{error}");
+        assert!(error.contains("more than the limit"), "{error}");
     });
 }

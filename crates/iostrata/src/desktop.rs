@@ -23,8 +23,9 @@ impl Desktop {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         if !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
             return Err(Failure::Cannot(
-                "cannot open the page: there is no desktop here, as neither DISPLAY nor \
-                 WAYLAND_DISPLAY is set; leave --open out and take the file to a browser"
+                "cannot open the page: there is no desktop here: neither DISPLAY nor \
+                 WAYLAND_DISPLAY is set; leave --open out and open the file in a browser \
+                 elsewhere"
                     .to_owned(),
             ));
         }
@@ -44,7 +45,7 @@ impl Desktop {
         let failed = |error: std::io::Error| {
             let path = path.display();
             Failure::Cannot(format!(
-                "cannot open {path}: {error}; it is written, open it in a browser"
+                "cannot open {path}: {error}; the page was written, open it in a browser"
             ))
         };
         let mut command = Command::new(&self.opener);

@@ -90,7 +90,7 @@ impl Destination {
     pub(crate) fn open_for(option: &'static str, path: PathBuf) -> Result<Self, Failure> {
         let to = To::open(&path).map_err(|error| {
             Failure::Cannot(format!(
-                "cannot write the result to {}: {error}; name a file that you may write with {option}",
+                "cannot write the result to {}: {error}; name a writable file with {option}",
                 path.display()
             ))
         })?;
@@ -139,7 +139,7 @@ fn special(place: &Place) -> io::Result<Option<File>> {
     let found = openat(place.directory(), place.name(), flags, Mode::empty())?;
     // Whatever has got the name since then: this is it.
     if !is_special(fstat(&found)?.st_mode) {
-        return Err(io::Error::other("it was exchanged meanwhile"));
+        return Err(io::Error::other("it was replaced meanwhile"));
     }
     let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found));
     let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -159,7 +159,7 @@ fn is_standard_output(file: &File) -> io::Result<bool> {
     Ok((file.st_dev, file.st_ino) == (output.st_dev, output.st_ino))
 }
 
-/// Of a file, what was in it; a pipe or a device has no length to set.
+/// Truncates a file; a pipe or a device has no length to set.
 fn emptied(file: &File) -> io::Result<()> {
     if file.metadata()?.is_file() {
         file.set_len(0)?;

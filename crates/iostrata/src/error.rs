@@ -36,7 +36,7 @@ impl Failure {
     /// What catches signals needs a thread or a descriptor that there is not.
     pub(crate) fn no_signals(error: &std::io::Error) -> Self {
         Self::Cannot(format!(
-            "cannot catch signals: {error}; look at the limits of this user (ulimit -a)"
+            "cannot catch signals: {error}; check the limits of this user (ulimit -a)"
         ))
     }
 
@@ -59,8 +59,11 @@ impl Failure {
             Self::Interrupted { by, rows } => {
                 let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
                 let message = match rows {
-                    0 => format!("{by} before a row was finished: there is nothing to show"),
-                    _ => format!("{by}: the result has the rows that were finished"),
+                    0 => format!(
+                        "{by} before the first row was complete: there is nothing to \
+                                  show"
+                    ),
+                    _ => format!("{by}: the result holds the completed rows"),
                 };
                 (message, code)
             }

@@ -1,4 +1,4 @@
-//! That what is written is not what is read, nor written twice.
+//! Checks that no output file is also an input, or is written twice.
 
 use std::path::Path;
 
@@ -81,7 +81,7 @@ fn is_clash(one: Named<'_>, other: Named<'_>) -> bool {
 fn refused(one: Named<'_>, other: Named<'_>) -> Failure {
     Failure::Usage(match (one.option, other.option) {
         (Some(first), Some(second)) => format!(
-            "{first} and {second} both name {}; name a file of its own for each",
+            "{first} and {second} both name {}; name a different file for each",
             other.path.display()
         ),
         (option, other_option) => {
@@ -90,7 +90,7 @@ fn refused(one: Named<'_>, other: Named<'_>) -> Failure {
                 None => (other_option.unwrap_or_default(), one.path),
             };
             format!(
-                "{option} would write over {}, which is read; name another file",
+                "{option} would overwrite {}, which is an input file; name another file",
                 read.display()
             )
         }

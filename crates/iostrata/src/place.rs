@@ -1,9 +1,9 @@
 //! Where a path leads: a directory that is held open, and a name in it.
 //!
 //! Paths of results are followed name by name. A symbolic link is followed only if it is this
-//! user's or root's: through one that somebody else has put into a directory that all may write
-//! to, a result would replace a file of that person's choice. From then on the directory is its
-//! descriptor, and nobody can exchange what the path named.
+//! user's or root's: through a link placed by another user in a world-writable directory, a result
+//! would replace a file of that user's choice. From then on the directory is held by its
+//! descriptor, and the target cannot be exchanged.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -169,7 +169,10 @@ fn check_owner(path: &Path, name: &OsStr, owner: u32) -> io::Result<()> {
     };
     Err(io::Error::new(
         io::ErrorKind::PermissionDenied,
-        format!("{link} is a symbolic link of user {owner}, and links of others are not followed"),
+        format!(
+            "{link} is a symbolic link of user {owner}, and iostrata does not follow links of \
+                 other users"
+        ),
     ))
 }
 

@@ -1,4 +1,4 @@
-//! How far a run is, on standard error: a bar on a terminal, elsewhere a line now and then.
+//! Progress of a run, on standard error: a bar on a terminal, elsewhere a line now and then.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,7 +74,7 @@ fn left(state: &ProgressState, text: &mut dyn std::fmt::Write) {
     }
 }
 
-/// Time for what is not done when it goes on as it did; `None` before the first step is done.
+/// Remaining time at the current rate; `None` before the first step is done.
 fn remaining(elapsed: Duration, done: u64, total: u64) -> Option<String> {
     if done == 0 {
         return None;

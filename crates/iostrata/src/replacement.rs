@@ -1,4 +1,4 @@
-//! A file that takes another's place all at once, or not at all.
+//! A file that replaces another atomically, or not at all.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -83,7 +83,7 @@ impl Drop for Hidden {
     fn drop(&mut self) {
         let mut names = hidden_names();
         names.retain(|(number, ..)| *number != self.number);
-        // It is not there any more once it has the right name.
+        // It does not exist any more once it has the right name.
         _ = unlinkat(&self.directory, &self.name, AtFlags::empty());
     }
 }

@@ -1,7 +1,7 @@
-//! Results that are kept without being asked for: the last ones, of this user alone.
+//! Automatically saved results: the last ones, readable only by this user.
 //!
 //! They are in `iostrata/results` below `XDG_STATE_HOME`, or `~/.local/state` (XDG base directory
-//! specification 0.8). A result that cannot be kept is a line for the user and never a failure.
+//! specification 0.8). If a result cannot be saved, the user sees a note; it is never a failure.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -61,8 +61,8 @@ pub(crate) fn keep(kind: Kind, json: &str) -> bool {
     let kept = write(kind, json.as_bytes());
     if let Err(error) = &kept {
         ui::say(&format!(
-            "note: this result was not kept for iostrata report ({error}); --json FILE keeps it, \
-             --no-save asks for none"
+            "note: this result was not saved for iostrata report ({error}); --json FILE saves it, \
+             --no-save turns saving off"
         ));
     }
     kept.is_ok()
@@ -134,7 +134,7 @@ fn is_roots(path: &Path) -> bool {
     there.is_some_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0)
 }
 
-/// Makes what is not there of the directory of results, for this user alone.
+/// Makes what does not exist of the directory of results, for this user alone.
 fn make(base: &Path) -> io::Result<PathBuf> {
     let directory = WHERE
         .iter()
@@ -180,12 +180,12 @@ fn open_directory(path: &Path) -> io::Result<std::os::fd::OwnedFd> {
 fn check_owner(directory: &Stat) -> io::Result<()> {
     if directory.st_uid != geteuid().as_raw() {
         return Err(io::Error::other(
-            "the directory of results is another user's",
+            "the results directory belongs to another user",
         ));
     }
     if directory.st_mode & 0o022 != 0 {
         return Err(io::Error::other(
-            "others may write to the directory of results",
+            "other users may write to the results directory",
         ));
     }
     Ok(())

@@ -35,7 +35,7 @@ pub(crate) fn end_in_order() -> io::Result<()> {
 
 #[expect(
     clippy::exit,
-    reason = "the work goes on in a thread that nobody can stop"
+    reason = "the work runs in a thread that cannot be stopped"
 )]
 fn end(signal: i32) -> ! {
     let _names = replacement::remove_hidden();

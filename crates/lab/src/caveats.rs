@@ -1,4 +1,5 @@
-//! Properties of this machine that limit what the rows of any experiment mean, found, not recited.
+//! Properties of this machine, detected at run time, that limit what the rows of any experiment
+//! mean.
 
 use iostrata_core::lab::Row;
 
@@ -12,7 +13,7 @@ const OWN_COST_LIMIT: f64 = 0.05;
 const STEAL_LIMIT: f64 = 0.05;
 
 /// What it means for times and requests of writes that a target is an image.
-pub(crate) const IMAGE_WRITES: &str = "their times include the file system that holds them, \
+pub(crate) const IMAGE_WRITES: &str = "their times include the file system that holds the images; \
     their requests are counted at the loop device";
 
 /// The caveats of a run, beginning with what a virtual machine means for its rows.
@@ -42,12 +43,13 @@ pub(crate) fn of_target(target: &Target, in_memory: &str, goes: &str) -> Option<
     let (name, filesystem) = (&target.name, &target.storage.filesystem);
     if target.is_memory() {
         return Some(format!(
-            "{name} is {filesystem}: it lives in memory, {in_memory}"
+            "{name} is {filesystem}: it is in memory, {in_memory}"
         ));
     }
     (filesystem == "overlay").then(|| {
         format!(
-            "{name} is overlayfs: {goes} to a file system below it, whose requests are not charged here"
+            "{name} is overlayfs: {goes} to a lower file system, whose requests are not charged \
+             here"
         )
     })
 }
@@ -60,7 +62,8 @@ pub(crate) fn of_written(target: &Target) -> Option<String> {
         let is_ext = target.storage.filesystem.starts_with("ext");
         (is_ext && target.storage.journal == Some(false)).then(|| {
             format!(
-                "{} has no journal: a sync writes the inode in its place and commits no transaction, so it is cheaper than on a file system with one",
+                "{} has no journal: a sync writes the inode in place and commits no transaction, \
+                 so it is cheaper than on a journaling file system",
                 target.name
             )
         })
@@ -82,7 +85,7 @@ pub(crate) fn stolen<'a, C: 'a>(
     let count = rows.iter().filter(|disturbed| **disturbed).count();
     (count > 0).then(|| {
         format!(
-            "CPU steal during the timing of {count} of {} {called}",
+            "CPU steal while {count} of {} {called} were timed",
             rows.len()
         )
     })
@@ -161,11 +164,14 @@ mod tests {
         let overlay = target("overlay", false, &[]);
         let found = [
             (guest(Some("virtual machine (kvm)"), "slow"), "(kvm): slow"),
-            (of_written(&memory), "t is tmpfs: it lives in memory, every"),
-            (of_written(&overlay), "overlayfs: the writes go to a file"),
+            (of_written(&memory), "t is tmpfs: it is in memory, every"),
+            (
+                of_written(&overlay),
+                "overlayfs: the writes go to a lower file",
+            ),
             (of_written(&bare), "no journal"),
             (images([&memory, &bare], "so"), "loop devices: so"),
-            (stolen(&[row(1.0, 0.5)], "loops"), "of 1 of 1 loops"),
+            (stolen(&[row(1.0, 0.5)], "loops"), "while 1 of 1 loops"),
         ];
         for (said, word) in found {
             assert!(

@@ -44,8 +44,8 @@ pub enum LabError {
     Impossible(String),
     /// A copy is not what it was made from.
     #[error(
-        "the copy {} that {method} made differs from its source; nothing is reported of this \
-         run: check memory and disk, and report it to the file system's developers",
+        "the copy {} made by {method} differs from its source; this run is not reported: check \
+         memory and disk, and report it to the file system's developers",
         .copy.display()
     )]
     Differs {

@@ -1,5 +1,5 @@
-//! What an experiment is, and what is done for each: room is checked, the time that it takes is
-//! foretold, and a session begun.
+//! What an experiment is, and what is done for each: space is checked, the duration is estimated,
+//! and a session is started.
 
 use iostrata_core::lab;
 use iostrata_core::observe::Observer;

@@ -8,7 +8,7 @@ use rustix::fs::{Access, access, statvfs};
 
 use crate::error::LabError;
 
-const PASSED_ON: &str = "overlayfs passes the data on to files of another file system";
+const PASSED_ON: &str = "overlayfs passes the data to files on another file system";
 
 /// A directory to measure, and what is under it.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +64,7 @@ impl Target {
         } else if self.is_overlay() {
             Some(PASSED_ON)
         } else if self.disks.is_empty() {
-            Some("the disks under this directory are not known")
+            Some("the disks under this directory are unknown")
         } else {
             None
         }

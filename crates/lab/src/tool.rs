@@ -15,7 +15,7 @@ use crate::error::LabError;
 pub(crate) enum Trouble {
     /// It cannot be done here; the reason is for the user.
     Unusable(String),
-    /// The program of this name is not there.
+    /// The program of this name does not exist.
     NotInstalled(String),
     /// The run is to end.
     Stop(LabError),

@@ -173,14 +173,13 @@ pub(crate) fn rows(numbers: &[usize]) -> String {
         .iter()
         .map(|&(first, last)| run(first, last))
         .collect();
-    let noun = if numbers.len() == 1 { "row" } else { "rows" };
+    let noun = iostrata_core::noun::noun_of(numbers.len() as u64, "row");
     format!("{noun} {}", text.join(", "))
 }
 
 /// `1 row`, `3 rows`.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", bytes::grouped(count as u64))
+    iostrata_core::noun::counted(count as u64, noun)
 }
 
 /// Text that a terminal may be given: names and paths may hold escape

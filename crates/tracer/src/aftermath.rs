@@ -119,7 +119,7 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
     answers.into_iter().flatten().collect()
 }
 
-/// Files of a run whose residency is told: those that took most time.
+/// Files of a run whose residency is reported: those that took most time.
 const MAPPED_FILES: usize = 20;
 
 /// Ranges of their maps.

@@ -1,5 +1,5 @@
 //! What a call did to files, from its name, its arguments and its result: for the history and for
-//! the operation log, of system calls and of operations of io_uring.
+//! the operation log, of system calls and of io_uring operations.
 
 use iostrata_core::op::{Call, FileId, FileKind};
 use iostrata_core::record::{Change, Description, Durability, Payload};
@@ -54,7 +54,7 @@ pub(crate) struct Inode {
     pub(crate) device: u32,
 }
 
-/// The system call that an operation of io_uring is like: its arguments are told like that's.
+/// The system call that corresponds to an io_uring operation, with the same arguments.
 pub(crate) fn system_call(call: &str) -> &str {
     match call.strip_prefix("io_uring.") {
         // It has flags.

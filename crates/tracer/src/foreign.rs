@@ -47,7 +47,7 @@ pub(crate) fn opened(held: &OwnedFd) -> io::Result<File> {
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "it is no regular file",
+            "it is not a regular file",
         ));
     }
     let again = format!("/proc/self/fd/{}", held.as_raw_fd());

@@ -1,4 +1,4 @@
-//! `lab atime`: which operations move a file's access time, and what does that cost?
+//! `lab atime`: which operations update a file's access time, and what does that cost?
 
 mod answers;
 mod comparison;
@@ -20,7 +20,7 @@ pub use rule::{ClockState, expected, expected_of_directory};
 
 /// The question the experiment answers.
 pub const QUESTION: &str =
-    "which operations move a file's access time, what does that cost, and does noatime help?";
+    "which operations update a file's access time, what does that cost, and does noatime help?";
 
 /// Bytes of a sector, the unit in which the kernel counts what a device writes.
 pub const SECTOR_BYTES: u64 = 512;

@@ -1,4 +1,4 @@
-//! What is done to a file, under which mount option, and whose access time is looked at.
+//! The operation on a file, the mount option, and the file whose access time is checked.
 
 use serde::{Deserialize, Serialize};
 

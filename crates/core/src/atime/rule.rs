@@ -1,4 +1,4 @@
-//! The kernel's rules, written down from its sources, for the matrix to be held against.
+//! The kernel's rules, written down from its sources, to compare the matrix with.
 //!
 //! Two questions: does the call reach `touch_atime` (fs/inode.c) for this inode, and does
 //! `atime_needs_update` there let it through under this mount.
@@ -37,7 +37,7 @@ pub fn expected_of_directory(
 }
 
 /// Whether the kernel considers the operation an access on this file system.
-#[expect(clippy::match_same_arms, reason = "each arm has a source of its own")]
+#[expect(clippy::match_same_arms, reason = "each arm has its own source")]
 fn reaches(operation: Operation, filesystem: &str) -> bool {
     match operation {
         // Metadata, or a change, which is mtime's and ctime's matter. `git status`

@@ -1,4 +1,4 @@
-//! `lab buffering`: when do written bytes leave the program, and when are they safe?
+//! `lab buffering`: when do written bytes leave the program, and when are they durable?
 
 mod answers;
 mod machines;
@@ -15,7 +15,7 @@ pub use runtime::{Buffer, RuntimeBuffer, RuntimeCall, calls_on, user_buffer};
 pub use timeline::{Step, Timeline, Written, durable_bytes};
 
 /// The question the experiment answers.
-pub const QUESTION: &str = "when do written bytes leave the program, and when are they safe?";
+pub const QUESTION: &str = "when do written bytes leave the program, and when are they durable?";
 
 /// Size of the user-space buffer of the buffered modes, bytes: what Ruby and
 /// Python (before 3.14) use.
@@ -24,7 +24,7 @@ pub const APPLICATION_BUFFER_BYTES: u64 = 8192;
 /// Writes per sync in `group_fsync`.
 pub const GROUP_WRITES: u64 = 100;
 
-/// How each record is handed over.
+/// How each record is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -15,7 +15,7 @@ use crate::op::{FileId, Op};
 pub struct RuntimeCall {
     /// `write`, `writev`, `fsync` ...
     pub name: String,
-    /// Length of each buffer handed over; empty for a sync, or when not captured.
+    /// Length of each buffer written; empty for a sync, or when not captured.
     pub pieces_bytes: Vec<u64>,
     /// What the kernel took; 0 for a sync.
     pub returned_bytes: u64,
@@ -40,8 +40,8 @@ pub struct RuntimeBuffer {
     /// Size of the user-space buffer; `null` when there is none (`buffered` is
     /// false) or when it is unknown.
     pub buffer_bytes: Option<u64>,
-    /// The call made at overflow, with the length of each buffer handed over,
-    /// such as `writev [7168, 1024]`; `null` when no overflow was seen.
+    /// The call made at overflow, with the length of each buffer written, such as `writev [7168,
+    /// 1024]`; `null` when no overflow was seen.
     pub overflow_call: Option<String>,
     /// What must be said about the row, such as why the buffer size is unknown.
     pub note: Option<String>,
@@ -120,7 +120,8 @@ pub fn calls_on(ops: &[Op], device: u32, inode: u64) -> Vec<RuntimeCall> {
 pub fn user_buffer(three: &[RuntimeCall], fill: &[RuntimeCall]) -> Buffer {
     if hands_over_pieces(fill) {
         return Buffer::Unsized(
-            "records are queued and handed over one piece each, at most 1,024 pieces a call (IOV_MAX)",
+            "records are queued and passed on as one piece each, at most 1,024 pieces per call \
+             (IOV_MAX)",
         );
     }
     let (three, fill) = (written(three), written(fill));
@@ -130,18 +131,21 @@ pub fn user_buffer(three: &[RuntimeCall], fill: &[RuntimeCall]) -> Buffer {
     };
     let Some((last, full)) = fill.split_last() else {
         return match gathers {
-            Some(true) => Buffer::Unsized("the program that fills the buffer gave no calls"),
+            Some(true) => Buffer::Unsized(
+                "no calls were seen from the program that fills the \
+                                           buffer",
+            ),
             Some(false) => Buffer::None,
-            None => Buffer::Unknown("no write to the file was seen"),
+            None => Buffer::Unknown("iostrata saw no write to the file"),
         };
     };
     let one_by_one = fill.iter().all(|bytes| *bytes == 1);
     match full.first() {
         _ if gathers.is_some_and(|gathers| gathers == one_by_one) => {
-            Buffer::Unknown("three short writes and many one-byte writes were treated differently")
+            Buffer::Unknown("three short writes and many one-byte writes were buffered differently")
         }
         None if *last == 1 => Buffer::Unknown("only one byte was written"),
-        None => Buffer::Unsized("the buffer holds more than the program wrote"),
+        None => Buffer::Unsized("the buffer is larger than what the program wrote"),
         Some(_) if one_by_one => Buffer::None,
         Some(size) if full.iter().all(|bytes| bytes == size) && last <= size => {
             Buffer::Bytes(*size)

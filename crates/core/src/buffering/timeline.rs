@@ -13,7 +13,7 @@ use crate::op::FileId;
 pub struct Step {
     /// What the program did, such as `write 1` or `close`.
     pub action: String,
-    /// Bytes the program had handed over so far.
+    /// Bytes the program had written so far.
     pub written_bytes: u64,
     /// Bytes a second process could read after the step.
     pub visible_bytes: u64,

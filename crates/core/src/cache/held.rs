@@ -1,5 +1,6 @@
-//! Why a file's pages are not as they were asked to be.
+//! Why a file's pages are not in the requested state.
 
+use crate::noun::{counted, noun_of};
 use serde::{Deserialize, Serialize};
 
 use super::Cached;
@@ -63,7 +64,7 @@ pub struct Process {
     pub command: String,
     /// Bytes of the file that it maps; `null` when the user may not know.
     pub mapped_bytes: Option<u64>,
-    /// Of these, bytes that it has locked; `null` as above.
+    /// Bytes of these that it has locked; `null` as above.
     pub locked_bytes: Option<u64>,
 }
 
@@ -86,11 +87,7 @@ pub fn named(processes: &[Process]) -> String {
         .take(NAMED)
         .map(|process| format!("{} ({})", process.pid, process.command))
         .collect();
-    let noun = if processes.len() == 1 {
-        "process"
-    } else {
-        "processes"
-    };
+    let noun = noun_of(processes.len() as u64, "process");
     let more = match processes.len() - names.len() {
         0 => String::new(),
         rest => format!(" and {rest} more"),
@@ -121,7 +118,7 @@ pub fn why_resident(stayed: &Stayed<'_>) -> Vec<Hold> {
         return vec![Hold::new(
             HoldKind::InMemory,
             format!(
-                "its pages are the storage of {}: there is nowhere to evict them to",
+                "{} keeps its files in these pages: there is nowhere to evict them to",
                 stayed.filesystem
             ),
         )];
@@ -139,16 +136,16 @@ pub fn why_resident(stayed: &Stayed<'_>) -> Vec<Hold> {
         holds.push(Hold::new(
             HoldKind::HiddenProcesses,
             format!(
-                "{} processes may not be looked at, one of them may map it; run as root",
-                stayed.hidden_processes
+                "{} may map it but cannot be inspected; run as root",
+                counted(stayed.hidden_processes, "process")
             ),
         ));
     }
     if holds.is_empty() {
         holds.push(Hold::new(
             HoldKind::Kernel,
-            "no process maps it and nothing of it is dirty: the kernel itself uses its pages, or \
-             it was read again meanwhile"
+            "no process maps it and none of it is dirty: the kernel uses its pages, or it was \
+             read again meanwhile"
                 .to_owned(),
         ));
     }
@@ -159,9 +156,9 @@ fn unwritten(stayed: &Stayed<'_>, holds: &mut Vec<Hold>) {
     let dirty = stayed.now.dirty_bytes.unwrap_or(0);
     if dirty > 0 {
         let why = if stayed.synced {
-            "newer than the storage again after it was written there: something goes on writing"
+            "dirty again after write-back: something keeps writing to it"
         } else {
-            "newer than the storage; --sync writes it there first"
+            "dirty; --sync writes it back first"
         };
         holds.push(Hold::of(HoldKind::Dirty, dirty, why.to_owned()));
     }
@@ -170,7 +167,7 @@ fn unwritten(stayed: &Stayed<'_>, holds: &mut Vec<Hold>) {
         holds.push(Hold::of(
             HoldKind::Writeback,
             writeback,
-            "being written to the storage; --sync waits for it".to_owned(),
+            "under write-back; --sync waits for it".to_owned(),
         ));
     }
 }
@@ -212,7 +209,7 @@ fn mapped(stayed: &Stayed<'_>, holds: &mut Vec<Hold>) {
         holds.push(Hold::of(
             HoldKind::LargeFolio,
             rest,
-            "in the same large folios as mapped pages: the kernel lets a folio go as a whole"
+            "in the same large folios as mapped pages: the kernel evicts whole folios only"
                 .to_owned(),
         ));
     }
@@ -239,7 +236,7 @@ pub fn why_absent(absent: &Absent<'_>) -> Vec<Hold> {
     }
     if is_in_memory(absent.filesystem) {
         let why = format!(
-            "reading a hole brings no page in: what a file of {} has, it has in memory already",
+            "reading a hole brings in no page: {} keeps all file contents in memory already",
             absent.filesystem
         );
         return vec![Hold::of(HoldKind::InMemory, absent.missing_bytes, why)];
@@ -249,11 +246,14 @@ pub fn why_absent(absent: &Absent<'_>) -> Vec<Hold> {
     let why = match short_of {
         Some(left) => {
             let left = bytes::short(left);
-            let why = format!("pages went again while it was read: {left} of memory are available");
+            let why = format!(
+                "pages were evicted while it was read: {left} of memory are \
+                               available"
+            );
             return vec![Hold::of(HoldKind::Memory, missing, why)];
         }
         None => {
-            "pages went again while it was read: memory is short, in all or for this control \
+            "pages were evicted while it was read: memory is short, overall or in this control \
              group, or something evicts them"
         }
     };

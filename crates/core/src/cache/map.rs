@@ -20,9 +20,9 @@ pub struct ResidencyMap {
     pub range_bytes: u64,
     /// Resident bytes of each range.
     pub resident_bytes: Vec<u64>,
-    /// Of these, dirty ones; `null` when the source does not tell.
+    /// Those that are dirty; `null` if the source does not report it.
     pub dirty_bytes: Option<Vec<u64>>,
-    /// Of these, ones being written; `null` as above.
+    /// Those under write-back; `null` as above.
     pub writeback_bytes: Option<Vec<u64>>,
 }
 

@@ -69,7 +69,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// As it is typed.
+    /// As typed.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Show => "show",
@@ -169,7 +169,8 @@ pub struct Cached {
     pub writeback_bytes: Option<u64>,
     /// Were resident once, and the kernel remembers that it took them out; `null` as above.
     pub evicted_bytes: Option<u64>,
-    /// Of these, taken out so lately that their return means too little memory; `null` as above.
+    /// Bytes of these evicted so recently that their return would mean too little memory; `null` as
+    /// above.
     pub recently_evicted_bytes: Option<u64>,
 }
 

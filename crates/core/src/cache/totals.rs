@@ -11,9 +11,9 @@ use super::{CacheFile, Cached, Outcome};
 pub struct Totals {
     /// Files.
     pub files: u64,
-    /// Of these, files whose residency is not known.
+    /// Those whose residency is unknown.
     pub unknown_files: u64,
-    /// Of these, files that are not, or not wholly, as asked.
+    /// Those that are not, or not fully, in the requested state.
     pub failed_files: u64,
     /// Lengths, bytes, of all files.
     pub size_bytes: u64,

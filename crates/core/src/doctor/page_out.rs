@@ -1,4 +1,4 @@
-//! A kernel that takes cached pages away before memory is short.
+//! A kernel that evicts cached pages before memory is short.
 
 /// A thread of DAMON that pages out file pages which seem unused: proactive reclamation
 /// (Documentation/mm/damon/design.rst, "DAMON-based Operation Schemes").
@@ -34,19 +34,19 @@ impl PageOut {
                 waits_for_low_memory,
             } => {
                 let when = if waits_for_low_memory {
-                    "when free memory falls below its mark"
+                    "when free memory falls below its watermark"
                 } else {
-                    "however much memory is free"
+                    "regardless of free memory"
                 };
                 format!(
-                    "{thread} (DAMON) takes file pages out of the page cache that seem unused for \
-                     {unused_s} s, {when}; it judges whole regions by a page of each, so what was \
-                     just read may go with its neighbours"
+                    "{thread} (DAMON) evicts file pages from the page cache that seem unused for \
+                     {unused_s} s, {when}; it samples one page per region, so recently read pages \
+                     may be evicted with their neighbours"
                 )
             }
             Scheme::Hidden => format!(
-                "{thread} (DAMON) watches how memory is used, and may take file pages out of the \
-                 page cache that seem unused; root can read whether it does"
+                "{thread} (DAMON) monitors memory use, and may evict file pages that seem unused; \
+                 run as root to see whether it does"
             ),
         }
     }
@@ -66,8 +66,8 @@ mod tests {
             unused_s: 30.0,
             waits_for_low_memory,
         };
-        assert!(of(files(false)).contains("unused for 30 s, however much memory is free"));
+        assert!(of(files(false)).contains("unused for 30 s, regardless of free memory"));
         assert!(of(files(true)).contains("when free memory falls below"));
-        assert!(of(Scheme::Hidden).contains("root can read"));
+        assert!(of(Scheme::Hidden).contains("run as root"));
     }
 }

@@ -31,27 +31,32 @@ pub fn settings(stack: &Stack, writeback: &WritebackSettings) -> Vec<Setting> {
         ("vm.dirty_background_bytes", writeback.background_bytes),
         ("vm.dirty_background_ratio", writeback.background_ratio),
         writeback.available_bytes,
-        "the kernel starts to write dirty pages back above this",
+        "above this the kernel starts background write-back",
     ));
     settings.extend(threshold(
         ("vm.dirty_bytes", writeback.bytes),
         ("vm.dirty_ratio", writeback.ratio),
         writeback.available_bytes,
-        "a program that writes is made to wait above this",
+        "above this the kernel throttles writing programs",
     ));
     settings.extend(writeback.expire_centisecs.map(|value| {
-        seconds("vm.dirty_expire_centisecs", value, "a dirty page is written back at the latest this long after it was dirtied, plus one wake-up")
+        seconds(
+            "vm.dirty_expire_centisecs",
+            value,
+            "a dirty page is written back after at most \
+                                                     this time, plus one wake-up",
+        )
     }));
     settings.extend(writeback.writeback_centisecs.map(|value| match value {
         0 => seconds(
             "vm.dirty_writeback_centisecs",
             0,
-            "periodic write-back is off: old dirty pages stay until memory or a sync asks",
+            "periodic write-back is off: old dirty pages stay until memory pressure or a sync",
         ),
         _ => seconds(
             "vm.dirty_writeback_centisecs",
             value,
-            "write-back wakes this often to look for old dirty pages",
+            "the flusher threads wake this often to write old dirty pages",
         ),
     }));
     let mut seen = Vec::new();
@@ -99,7 +104,7 @@ fn of_queue(disk: &str, queue: &Queue) -> Vec<Setting> {
     if let Some(cache) = &queue.write_cache {
         let meaning = match (cache.as_str(), queue.fua) {
             ("write back", Some(true)) => {
-                "completed writes may be lost in a power cut until a flush, or when sent with FUA"
+                "completed writes may be lost in a power cut until a flush, unless sent with FUA"
             }
             ("write back", _) => "completed writes may be lost in a power cut until a flush",
             _ => "completed writes are durable: the kernel sends no flushes",
@@ -112,9 +117,9 @@ fn of_queue(disk: &str, queue: &Queue) -> Vec<Setting> {
     }
     if let Some(fua) = queue.fua {
         let meaning = if fua {
-            "a single write can be made durable without a flush of the whole cache"
+            "a single write can be made durable without flushing the whole cache"
         } else {
-            "the kernel turns a forced-unit-access write into write, then flush"
+            "the kernel turns a forced-unit-access write into a write and a flush"
         };
         settings.push(setting(
             &of("fua"),
@@ -124,7 +129,7 @@ fn of_queue(disk: &str, queue: &Queue) -> Vec<Setting> {
     }
     settings.extend(queue.scheduler.as_ref().map(|name| {
         let meaning = if name == "none" {
-            "requests go to the driver in the order they come"
+            "requests go to the driver in arrival order"
         } else {
             "requests may be merged and reordered"
         };
@@ -134,14 +139,14 @@ fn of_queue(disk: &str, queue: &Queue) -> Vec<Setting> {
         setting(
             &of("read_ahead_kb"),
             format!("{} KiB", bytes >> 10),
-            "a sequential read fetches up to this much ahead".to_owned(),
+            "sequential reads read ahead up to this much".to_owned(),
         )
     }));
     settings.extend(queue.nr_requests.map(|count| {
         setting(
             &of("nr_requests"),
             count.to_string(),
-            "requests a hardware queue holds before submitters wait".to_owned(),
+            "requests a hardware queue holds before submitters block".to_owned(),
         )
     }));
     settings

@@ -22,7 +22,7 @@ pub fn warnings(stack: &Stack, virtual_machine: bool) -> Vec<String> {
     }
     if stack.devices().is_empty() {
         warnings.push(
-            "no block device is seen under this path, so there are no device requests to count"
+            "no block device found under this path, so there are no device requests to count"
                 .to_owned(),
         );
     }

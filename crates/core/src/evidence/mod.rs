@@ -103,7 +103,7 @@ impl Cache {
         Some(self.lookups_pages?.saturating_sub(brought_in))
     }
 
-    /// Of two files together. Of a part that is unknown the whole is unknown.
+    /// Of two files together. The whole is unknown if a part is unknown.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let both = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_add(of(other)?));

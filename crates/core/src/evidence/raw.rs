@@ -179,18 +179,18 @@ impl Losses {
             (
                 self.tasks,
                 "tasks",
-                "no memory for their state; their calls are not counted",
+                "out of memory for their state; their calls are not counted",
             ),
             (
                 self.foreign_calls,
                 "system calls of 32-bit programs",
                 "their numbers mean other calls; they are not decoded",
             ),
-            (self.unread, "events", "what reads them had failed"),
+            (self.unread, "events", "their reader had failed"),
             (
                 self.skipped,
                 "events",
-                "one arrived while another of its kind was being counted",
+                "one arrived while another of the same kind was being counted",
             ),
         ]
     }

@@ -38,7 +38,7 @@ pub(crate) enum Pick<R: Judged + 'static, X: 'static> {
     Largest([R::Kind; 2]),
     /// The largest size of a kind, and its smallest.
     Sizes(R::Kind),
-    /// Of each kind the row that took the least time, at its largest size.
+    /// For each kind, the fastest row at its largest size.
     Best([R::Kind; 2]),
     By(for<'a> fn(&TargetRows<'a, R, X>) -> Picked<'a, R>),
 }

@@ -56,8 +56,10 @@ pub(crate) fn requests(causes: &[(&str, f64)]) -> String {
         .map(|(cause, each)| format!("{} {cause}", rate(*each)))
         .collect();
     let flushes = rate(*flushes);
-    let noun = if flushes == "1" { "flush" } else { "flushes" };
-    format!("{} writes and {flushes} {noun}", writes.join(", "))
+    let ends_in_one = writes.last().is_some_and(|last| last.starts_with("1 "));
+    let write = if ends_in_one { "write" } else { "writes" };
+    let flush = if flushes == "1" { "flush" } else { "flushes" };
+    format!("{} {write} and {flushes} {flush}", writes.join(", "))
 }
 
 #[cfg(test)]

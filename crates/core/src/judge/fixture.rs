@@ -43,7 +43,7 @@ pub(crate) fn request(count: u64, bytes: u64) -> RequestCount {
     }
 }
 
-/// A row on `host` that was not timed, and whose device requests were not seen.
+/// A row on `host` that was not timed, and whose device requests were not observed.
 pub(crate) fn row<C>(case: C) -> Row<C> {
     Row {
         case,

@@ -1,4 +1,4 @@
-//! What is asked of the device for each record or sync.
+//! Device requests for each record or sync.
 
 use super::figures::{rate, requests};
 use super::rows::{Judged, TargetRows, numbers};

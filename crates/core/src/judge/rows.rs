@@ -5,6 +5,7 @@ use crate::bytes;
 use crate::environment::Device;
 use crate::evidence::{DeviceCounts, Evidence};
 use crate::lab::{Case, MeasuredTarget, Row, machine_of, target_of};
+use crate::noun::counted;
 
 /// A row that claims can be judged on.
 pub(crate) trait Judged {
@@ -273,8 +274,8 @@ impl<'a, R: Judged> Numbered<'a, R> {
         match self.evidence().lost_events {
             0 => Ok(()),
             lost => Err(Missing::Evidence(format!(
-                "{} events were lost in row {}",
-                bytes::grouped(lost),
+                "{} lost in row {}",
+                counted(lost, "event"),
                 self.number
             ))),
         }

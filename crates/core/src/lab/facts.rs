@@ -1,4 +1,4 @@
-//! What the row of any experiment has, whatever else it has.
+//! What the rows of all experiments have in common.
 
 use serde_json::{Map, Value};
 

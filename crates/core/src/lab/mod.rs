@@ -125,7 +125,7 @@ impl Experiment {
         self.shared().rows
     }
 
-    /// What is not there, and why.
+    /// What does not exist, and why.
     pub fn missing_mut(&mut self) -> &mut Vec<Gap> {
         match self {
             Self::Buffering(result) => &mut result.missing,
@@ -210,7 +210,7 @@ pub struct Shared<'a> {
     pub answers: &'a [Answer],
     /// Properties of this machine that limit what the rows mean.
     pub caveats: &'a [String],
-    /// What is not there, and why.
+    /// What does not exist, and why.
     pub missing: &'a [Gap],
     /// Timing runs per case: fewest and most.
     pub timing_runs: (usize, usize),

@@ -103,13 +103,13 @@ impl Reader {
 pub enum Parse {
     /// Nothing.
     None,
-    /// JSON to a tree of values.
+    /// JSON into a tree of values.
     Json,
-    /// JSON to the structures it describes.
+    /// JSON into typed structures.
     JsonTyped,
     /// Lines are counted.
     Lines,
-    /// 64-bit words are added up: as cheap as looking at every byte can be.
+    /// sum of 64-bit words: as cheap as looking at every byte can be.
     Checksum,
 }
 
@@ -166,18 +166,21 @@ impl Case {
     /// Why the combination cannot be; `None` when it can.
     pub fn impossible(&self) -> Option<&'static str> {
         match (self.state, self.reader, self.parse) {
-            (State::Partial, ..) => Some("a file that is partly cached is found, not made"),
+            (State::Partial, ..) => Some("a partly cached file is measured as found, not prepared"),
             (State::Direct | State::Dontcache, Reader::Mmap, _) => {
                 Some("a mapping always goes through the page cache")
             }
             (State::Dontcache, Reader::IoUring, _) => {
-                Some("the reads of the ring carry no RWF_DONTCACHE here")
+                Some("io_uring reads here do not support RWF_DONTCACHE")
             }
             (State::Direct, Reader::IoUring, _) if !self.size_bytes.is_multiple_of(PAGE_BYTES) => {
-                Some("the ring reads O_DIRECT in whole pages, and the file is not made of them")
+                Some(
+                    "io_uring reads O_DIRECT in whole pages, and the file size is not a multiple \
+                      of a page",
+                )
             }
             (_, Reader::Mmap, parse) if parse != Parse::None => {
-                Some("a mapping is read while it is parsed: the two cannot be told apart")
+                Some("a mapping is read while it is parsed: the two cannot be separated")
             }
             (_, Reader::PreadRandom | Reader::IoUring, Parse::None) => None,
             (_, Reader::PreadRandom | Reader::IoUring, _) => {

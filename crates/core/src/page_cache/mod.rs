@@ -137,6 +137,6 @@ impl Judged for PageCacheRow {
     fn unfit(&self) -> Option<String> {
         let (asked, found) = (self.asked_state.as_str(), self.row.case.state.as_str());
         let why = self.not_as_asked.as_deref().unwrap_or("unknown why");
-        (!self.is_as_asked()).then(|| format!("was to be {asked} and is {found}: {why}"))
+        (!self.is_as_asked()).then(|| format!("should be {asked} but is {found}: {why}"))
     }
 }

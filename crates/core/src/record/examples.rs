@@ -1,4 +1,4 @@
-//! So many of one thing, and the first few by name.
+//! A number of things, and the first few by name.
 
 use std::fmt::Write as _;
 

@@ -6,7 +6,7 @@
 //! | bytes | of the head |
 //! |---|---|
 //! | 0..4 | kind |
-//! | 4..8 | length of the body as it is stored |
+//! | 4..8 | stored length of the body |
 //! | 8..12 | length of the body when it is decompressed; equal to the former if it is not compressed (zstd) |
 //! | 12..20 | first 8 bytes of the BLAKE3 hash of the stored body |
 //! | 20..24 | first 4 bytes of the BLAKE3 hash of the head up to here |
@@ -129,7 +129,7 @@ pub(super) fn read(input: &mut impl Read, offset: u64) -> Result<Option<Frame>, 
     let kind = Kind::from_code(number(&head, 0)).ok_or_else(|| corrupt("unknown kind of frame"))?;
     let (stored_bytes, bytes) = (number(&head, 4) as usize, number(&head, 8) as usize);
     if stored_bytes > bytes || bytes > LONGEST_BODY {
-        return Err(corrupt("impossible length of a frame"));
+        return Err(corrupt("impossible frame length"));
     }
     let mut stored = vec![0; stored_bytes];
     if read_fully(input, &mut stored)? < stored_bytes {
@@ -144,7 +144,7 @@ pub(super) fn read(input: &mut impl Read, offset: u64) -> Result<Option<Frame>, 
         zstd::bulk::decompress(&stored, bytes)
             .ok()
             .filter(|body| body.len() == bytes)
-            .ok_or_else(|| corrupt("a frame can not be decompressed"))?
+            .ok_or_else(|| corrupt("a frame cannot be decompressed"))?
     };
     Ok(Some(Frame {
         kind,

@@ -1,7 +1,7 @@
-//! What reading an operation log may come to.
+//! Limits for reading an operation log.
 //!
-//! A log refers to the same payload as often as it likes, and is compressed: a kilobyte may stand
-//! for terabytes.
+//! A log can refer to the same payload any number of times, and is compressed: a kilobyte can
+//! expand to terabytes.
 
 /// Bounds of what one reader, and what is made of a log, takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +26,13 @@ impl Default for Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Exceeded {
     /// It expands to more.
-    #[error("it stands for more than {limit_bytes} bytes of payload and paths, which is the limit")]
+    #[error("it expands to more than the limit of {limit_bytes} bytes of payload and paths")]
     Expanded {
         /// [`Limits::expanded_bytes`].
         limit_bytes: u64,
     },
     /// It takes more memory.
-    #[error("what it tells of takes more than {limit_bytes} bytes of memory, which is the limit")]
+    #[error("its contents need more than the limit of {limit_bytes} bytes of memory")]
     Memory {
         /// [`Limits::memory_bytes`].
         limit_bytes: u64,

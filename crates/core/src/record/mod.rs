@@ -1,8 +1,8 @@
 //! The operation log: what a program did to files, in order and with its payload.
 //!
-//! A log is a file that only grows. It holds one or more recordings, each between its
-//! [`Begin`] and its [`End`]; the end says whether something is missing. A recording
-//! whose end is not there was cut off.
+//! A log is a file that only grows. It holds one or more recordings, each between its [`Begin`] and
+//! its [`End`]; the end says whether something is missing. A recording whose end does not exist was
+//! cut off.
 //!
 //! It speaks of nodes, which have a [`FileKind`] and an identity, of names in directories, and
 //! of open file descriptions. Absolute paths are derived from names ([`Paths`]). [`Tree`]

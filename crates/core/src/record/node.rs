@@ -1,4 +1,4 @@
-//! What a log tells of: nodes of file systems, their names and their attributes.
+//! What a log describes: nodes of file systems, their names and their attributes.
 
 use serde::{Deserialize, Serialize};
 

@@ -62,8 +62,8 @@ pub enum Change {
         mode: Option<u32>,
         /// Its length then, bytes.
         size_bytes: u64,
-        /// Of a regular file its contents then; `None` when the log does not have them. What
-        /// they are shorter than the length is zero, or told by [`Change::Before`].
+        /// Contents of a regular file at that time; `None` if the log does not have them. What they
+        /// are shorter than the length is zero, or told by [`Change::Before`].
         contents: Option<Payload>,
     },
     /// An open file description, seen for the first time or with other flags than before
@@ -177,7 +177,7 @@ pub enum Change {
         name: Name,
         /// The twelve low bits of its mode, where they are known.
         mode: Option<u32>,
-        /// Of a device its number, as `st_rdev` is encoded; else 0.
+        /// Number of a device, encoded like `st_rdev`; else 0.
         device_number: u64,
         /// What a symbolic link says; else empty.
         target: Vec<u8>,

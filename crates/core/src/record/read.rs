@@ -1,5 +1,6 @@
 //! Reads a log, operation by operation.
 
+use crate::noun::counted;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -35,7 +36,8 @@ pub enum ReadError {
     },
     /// It ends inside a frame.
     #[error(
-        "the operation log is truncated: it ends within what begins at byte {offset}; what is before that can be used"
+        "the operation log is truncated: it ends within the frame at byte {offset}; everything \
+         before that is usable"
     )]
     Truncated {
         /// Where the last whole frame ends.
@@ -43,7 +45,7 @@ pub enum ReadError {
     },
     /// It is not as it was written.
     #[error(
-        "the operation log is corrupt at byte {offset}: {what}; only what is before that can be used"
+        "the operation log is corrupt at byte {offset}: {what}; only the part before that is usable"
     )]
     Corrupt {
         /// Where the frame begins.
@@ -52,7 +54,7 @@ pub enum ReadError {
         what: &'static str,
     },
     /// It comes to more than it may.
-    #[error("the operation log is not read further: {0}; what is before that can be used")]
+    #[error("the operation log is not read further: {0}; everything before that is usable")]
     TooMuch(#[from] Exceeded),
     /// The file cannot be read.
     #[error("the operation log cannot be read: {0}")]
@@ -200,7 +202,7 @@ impl<R: Read + Seek> Reader<R> {
     fn next_operation(&mut self) -> Result<Operation, ReadError> {
         let rest = &self.body[self.at..];
         let (operation, bytes) =
-            decoded(rest).ok_or_else(|| self.corrupt("an operation can not be decoded"))?;
+            decoded(rest).ok_or_else(|| self.corrupt("an operation cannot be decoded"))?;
         self.at += bytes;
         if operation.id != self.position.operations {
             return Err(self.corrupt("an operation is missing or out of order"));
@@ -234,7 +236,10 @@ impl<R: Read + Seek> Reader<R> {
         self.keep_bytes((frame.body.len() as u64 + 64).saturating_mul(KEPT_FOR_BYTE))?;
         match postcard::take_from_bytes(&frame.body) {
             Ok((value, _added)) => Ok(value),
-            Err(_malformed) => Err(self.corrupt("begin or end of a recording can not be decoded")),
+            Err(_malformed) => Err(self.corrupt(
+                "the start or end of a recording cannot be \
+                                                 decoded",
+            )),
         }
     }
 
@@ -252,8 +257,8 @@ impl<R: Read + Seek> Reader<R> {
         }
         if self.later > 0 {
             gaps.push(Gap::new(
-                format!("{} operations", self.later),
-                "they are of kinds that only a newer iostrata knows",
+                counted(self.later, "operation"),
+                "only a newer iostrata knows their kinds",
             ));
         }
         Completeness::from_gaps(gaps)
@@ -274,7 +279,7 @@ impl<R: Read + Seek> Reader<R> {
                 Piece::Unknown { bytes } => each(bytes, None)?,
                 Piece::Stored { chunk, at, bytes } => {
                     self.expand(bytes.into())?;
-                    let corrupt = self.corrupt("an operation refers to payload that is not there");
+                    let corrupt = self.corrupt("an operation refers to missing payload");
                     let from = at as usize;
                     let part = self
                         .chunk(chunk)?

@@ -38,7 +38,7 @@ pub enum Check {
     Compared {
         /// Nodes of which all that the log knows was compared.
         nodes: u64,
-        /// Of these the ones that differed.
+        /// Those that differed.
         differing: u64,
         /// Nodes that could not be compared: out of reach, or of unknown contents.
         skipped: u64,

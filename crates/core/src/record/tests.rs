@@ -1,4 +1,4 @@
-//! What was written is read; what is damaged is refused with its place.
+//! Written logs can be read; damaged ones are refused with the position of the damage.
 
 use std::borrow::Cow;
 use std::io::Cursor;
@@ -545,7 +545,7 @@ fn what_was_added_later_is_passed_over_and_named() {
     let Completeness::Incomplete { because } = completeness else {
         panic!("an operation is not known");
     };
-    assert_eq!(because[0].what, "1 operations");
+    assert_eq!(because[0].what, "1 operation");
 }
 
 #[test]

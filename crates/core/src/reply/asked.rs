@@ -126,7 +126,7 @@ fn reply(question: &str, leads: bool, said: Vec<(&str, Result<Said, Missing>)>) 
 /// Reasons that many questions of a run can have, and what is said of them beside each.
 const SHORT: [(&str, &str); 2] = [
     ("too few for a 95 % interval", "too few timing runs."),
-    ("on the same disk", "others used the same disk."),
+    ("on the same disk", "other programs used the same disk."),
 ];
 
 /// The cause alone; what follows from it, and what is in parentheses, is told with the claims.

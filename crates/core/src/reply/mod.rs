@@ -1,4 +1,4 @@
-//! Replies: what a reader asks, and what the rows of a result say to it in one or two lines.
+//! Replies: what a reader asks, and the answer of the rows in one or two lines.
 //!
 //! A claim ([`crate::answer::Answer`]) is a statement that rows support or contradict, with every
 //! figure. A reply is the question behind it, with the figure that answers it. Replies follow from

@@ -21,7 +21,7 @@ pub struct Overview {
     pub lost: (u64, usize),
     /// Rows during whose timing the hypervisor took CPU away.
     pub stolen_rows: usize,
-    /// Rows during whose observation others used the same disk.
+    /// Rows during whose observation other programs used the same disk.
     pub disturbed_rows: usize,
     /// Rows there are, and rows that were asked for, where the run was interrupted.
     pub interrupted: Option<(usize, usize)>,

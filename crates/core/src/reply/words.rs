@@ -1,4 +1,4 @@
-//! The words that replies of all experiments share.
+//! Words shared by the replies of all experiments.
 
 use std::ops::Range;
 

@@ -1,24 +1,26 @@
-//! `acknowledged-not-synced`: somebody was told of data that is in memory alone.
+//! `acknowledged-not-synced`: a process reports data that is only in memory.
 
+use crate::noun::counted;
 use std::collections::HashMap;
 
 use super::copied::Originals;
 use super::fault::{Fault, Stake, lasting};
 use super::rule::{Rule, Subject};
-use crate::bytes::{grouped, short};
+use crate::bytes::short;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "acknowledged-not-synced",
-    looks_for: "a file never synced, though its writer told the outside of something afterwards",
-    in_short: "call fdatasync before the answer that promises it",
-    advice: "call fdatasync on the file before each answer that promises something, or once before \
-             the answers of several records (group commit); a new file needs an fsync of its \
-             directory, too. What was reported may have been something else: then ignore this rule",
+    looks_for: "a file never synced, although the process that wrote it reported something \
+                afterwards",
+    in_short: "call fdatasync before the reply that promises it",
+    advice: "call fdatasync on the file before each reply that promises something, or once before \
+             the replies for several records (group commit); a new file also needs an fsync of \
+             its directory. If the report was about something else, ignore this rule",
     at: Subject::Crash(
-        "written and never synced, though its writer reported on standard output or a socket \
-            afterwards: a crash loses what was said to be there",
+        "written and never synced, although its writer then reported on standard output or a \
+            socket: a crash loses data that was reported as saved",
         faults,
     ),
 };
@@ -81,9 +83,9 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory, is_made_again: bool) -> F
         // What the report was about, nobody but the author knows.
         is_proven: false,
         what: format!(
-            "{existed}{} times the process that writes it reported something while the last \
-             writes were not durable; {} were not at the end",
-            grouped(times),
+            "{existed}the writing process reported something {} while its last writes were \
+             not durable; {} were not durable at the end",
+            counted(times, "time"),
             short(history.unsynced_bytes)
         ),
         call: "write",

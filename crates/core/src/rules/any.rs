@@ -1,4 +1,4 @@
-//! No result, however strange its figures, makes a rule panic or say nonsense.
+//! No result, however strange its figures, makes a rule panic or produce nonsense.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The most that a saving can be: times are summed over threads, and threads run side by side.
+//! The most that a saving can be: times are summed over threads, and threads run concurrently.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,8 +72,8 @@ impl Bound {
         if let Some(saving_s) = finding.saving_s.filter(|saving| *saving > most_s) {
             finding.saving_s = Some(most_s);
             finding.evidence.push(said(format!(
-                "summed over threads the saving is {}; those that can have followed one another \
-                 spent {} in such calls, and no more can make the run shorter",
+                "summed over threads the saving is {}, but threads that ran one after another \
+                 spent at most {} in such calls: the run cannot get shorter by more",
                 duration(saving_s),
                 duration(most_s)
             )));

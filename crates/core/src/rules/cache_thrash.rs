@@ -1,4 +1,4 @@
-//! `cache-thrash`: pages brought in, lost, and brought in again within one run.
+//! `cache-thrash`: pages read, evicted, and read again within one run.
 
 use super::calls::{PAGE_BYTES, READS, Sum, filled_pages, is_on_disk, length_bytes};
 use super::draft::{Found, cited};
@@ -9,10 +9,10 @@ use crate::trace::{FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "cache-thrash",
-    looks_for: "a file of which more came from the device than it is long",
+    looks_for: "a file whose pages were read from the device more than once",
     in_short: "finish with one part of the file before the next",
-    advice: "finish with one part of the file before the next one, so that memory suffices; \
-             drop POSIX_FADV_DONTNEED on what is read again; give the cgroup more memory",
+    advice: "finish with one part of the file before the next, so that it fits in memory; do not \
+             use POSIX_FADV_DONTNEED on data that is read again; raise the cgroup's memory limit",
     at: Subject::Files(lost),
 };
 
@@ -36,10 +36,10 @@ fn lost(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let reads = Sum::of(file, READS);
     let waited_s = reads.blocked_s?;
     Some(Found {
-        title: format!("came from the device {times:.1} times over"),
+        title: format!("read from the device {times:.1}x"),
         evidence: vec![cited(
             format!(
-                "{} were brought into the page cache, of a file of {}; reads waited {waited_s:.3} s",
+                "{} were read into the page cache, from a file of {}; reads waited {waited_s:.3} s",
                 short(filled_bytes),
                 short(length)
             ),
@@ -67,7 +67,7 @@ mod tests {
     fn what_came_twice_is_saved_once() {
         let draft = the_only(RULE.look(&run(vec![read_again(512)])));
         assert_eq!(draft.finding.saving_s, Some(0.15));
-        assert_eq!(draft.finding.title, "came from the device 2.0 times over");
+        assert_eq!(draft.finding.title, "read from the device 2.0x");
     }
 
     #[test]

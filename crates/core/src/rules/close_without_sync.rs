@@ -1,4 +1,5 @@
-//! `close-without-sync`: one file is not synced by a process that syncs those beside it.
+//! `close-without-sync`: one file is not synced by a process that syncs other files in its
+//! directory.
 
 use super::fault::{Fault, Stake, SyncHabits, lasting};
 use super::rule::{Rule, Subject};
@@ -8,13 +9,14 @@ use crate::trace::{FileHistory, FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "close-without-sync",
-    looks_for: "a file closed without a sync by a process that syncs others beside it",
+    looks_for: "a file closed without a sync by a process that syncs other files in its directory",
     in_short: "call fsync before close",
-    advice: "call fsync before close if it has to survive a crash like its neighbours: close \
-             makes nothing durable (close(2)); if it need not, such as a log for people, ignore \
+    advice: "call fsync before close if the file must survive a crash like its neighbours: close \
+             makes nothing durable (close(2)); if it need not, as with a log for people, ignore \
              this rule",
     at: Subject::Crash(
-        "written and closed without a sync, though the same process syncs files beside it",
+        "written and closed without a sync, although the same process syncs other files in its \
+         directory",
         faults,
     ),
 };

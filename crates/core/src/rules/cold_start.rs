@@ -9,10 +9,10 @@ use crate::trace::{Cited, FileRow, Severity, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "cold-start",
-    looks_for: "time spent waiting for bytes that a second run finds in the page cache",
-    in_short: "read ahead what is known to be needed",
-    advice: "to compare runs, run twice and say which is meant; to start quicker, read ahead \
-             what is known to be needed: readahead, posix_fadvise(POSIX_FADV_WILLNEED), vmtouch",
+    looks_for: "time spent waiting for data that a second run finds in the page cache",
+    in_short: "prefetch the data that will be needed",
+    advice: "to compare runs, state whether the cache was cold or warm; to start faster, prefetch \
+             the data that will be needed: readahead, posix_fadvise(POSIX_FADV_WILLNEED), vmtouch",
     at: Subject::Run(look),
 };
 
@@ -71,7 +71,7 @@ fn cited(cold: &Cold) -> Cited {
     Cited {
         path: Some(cold.file.path.clone()),
         ..said(format!(
-            "{} brought in, reads waited {:.3} s",
+            "{} read from the device, reads waited {:.3} s",
             short(cold.filled_bytes),
             cold.blocked_s
         ))

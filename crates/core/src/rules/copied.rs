@@ -22,7 +22,7 @@ pub(super) struct Originals<'a> {
     data: Names<'a>,
 }
 
-/// Of several files: two different names are enough to know whether there is another than a given one.
+/// Two different names are enough to know whether several files include another than a given one.
 #[derive(Default)]
 struct Names<'a> {
     first: Option<&'a str>,

@@ -11,10 +11,10 @@ use crate::trace::{FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "copy-loop",
-    looks_for: "a whole file read and as many bytes written to another in equal pieces",
+    looks_for: "a whole file read and as many bytes written to another file in equal pieces",
     in_short: "copy with copy_file_range or sendfile",
-    advice: "let the kernel copy: copy_file_range, which shares the blocks on btrfs and xfs \
-             instead of copying them; sendfile where that is refused",
+    advice: "let the kernel copy: copy_file_range, which shares blocks on btrfs and xfs instead \
+             of copying them; sendfile where copy_file_range fails",
     at: Subject::Run(look),
 };
 

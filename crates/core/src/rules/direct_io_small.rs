@@ -9,10 +9,10 @@ use crate::trace::{FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "direct-io-small",
-    looks_for: "sequential direct I/O in small pieces, each of which waits for the device",
+    looks_for: "sequential direct I/O in small pieces, each waiting for the device",
     in_short: "transfer 1 MiB at a time",
-    advice: "use pieces of 1 MiB, or keep several under way with io_uring; without O_DIRECT \
-             the kernel gathers neighbours by itself",
+    advice: "use pieces of 1 MiB, or keep several in flight with io_uring; without O_DIRECT the \
+             kernel merges adjacent I/O",
     at: Subject::Files(look),
 };
 
@@ -55,8 +55,8 @@ fn small(file: &FileRow, sum: &Sum, verb: &str) -> Option<Found> {
         return None;
     }
     let what = format!(
-        "{} calls of {} on average, none of which touched a page of the cache; {:.0} % of \
-         their time they waited for the device",
+        "{} calls of {} on average, none through the page cache; {:.0} % of their time was spent \
+         waiting for the device",
         grouped(sum.moves()),
         short(sum.piece_bytes()),
         100.0 * waited_s / sum.time_s

@@ -8,16 +8,16 @@ use crate::trace::{Cited, Draft, FileHistory, FileRow, Finding, Happened, Naming
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "directory-not-synced",
-    looks_for: "a name made, changed or removed that matters, in a directory that was not synced",
-    in_short: "call fsync on the directory too",
-    advice: "after making or renaming a file that has to be there after a crash, open its \
-             directory and call fsync on it (fsync(2)); after a rename into another directory, \
-             on both; after removing a journal to commit, on its directory, too",
+    looks_for: "a file or directory created, renamed or removed in a directory that was not synced",
+    in_short: "also call fsync on the directory",
+    advice: "after creating or renaming a file that must survive a crash, open its directory and \
+             call fsync on it (fsync(2)); after a rename into another directory, on both; after \
+             removing a journal to commit, on the journal's directory",
     at: Subject::Drafts(look),
 };
 
 const TITLE: &str =
-    "synced, but not the directory with its name: a crash can undo the rename or lose the file";
+    "synced, but its directory was not: a crash can undo the rename or lose the file";
 
 /// File systems on which a sync that writes the journal writes all names changed before.
 const ONE_JOURNAL: &[&str] = &["ext4", "xfs"];
@@ -57,8 +57,8 @@ fn removed<'a>(
         stake: Stake::Little,
         is_proven: false,
         what: format!(
-            "it was written, synced and removed, and {} was not synced afterwards: it can be back \
-             after a crash, and undo what was done under its protection",
+            "it was written, synced and removed, and {} was not synced afterwards: it can \
+             reappear after a crash and roll back committed changes",
             directory_of(file)
         ),
         call: "unlink",
@@ -80,7 +80,7 @@ fn marks(run: &TraceResult) -> Vec<Cited> {
                 path: Some(path),
                 count: Some(1),
                 ..said(format!(
-                    "an empty directory was made, its maker reported something afterwards, and {} \
+                    "an empty directory was created, its process then reported something, and {} \
                      was not synced",
                     row.path
                 ))
@@ -114,7 +114,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     }
     let (stake, how, call) = match naming {
         // ext4, xfs and btrfs write the names of a file with it; no standard says so.
-        _ if history.synced_since_named => (Stake::Little, "got its name", "fsync"),
+        _ if history.synced_since_named => (Stake::Little, "was linked there", "fsync"),
         Naming::Created => (Stake::New, "was created", "open"),
         Naming::Renamed => (Stake::New, "was renamed", "rename"),
         Naming::Linked => (Stake::New, "was linked", "link"),
@@ -127,10 +127,10 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
         stake => stake,
     };
     let since = if history.synced_since_named {
-        "; the file itself was synced after that, which on most file systems saves the name, too"
+        "; the file itself was synced after that, which also saves the name on most file systems"
     } else if is_in_journal {
-        "; a later sync of another file wrote the journal, which saves the name on ext4 and xfs, \
-         not on btrfs"
+        "; a later sync of another file committed the journal, which saves the name on ext4 and \
+         xfs, but not on btrfs"
     } else {
         ""
     };

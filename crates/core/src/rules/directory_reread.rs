@@ -1,9 +1,10 @@
-//! `directory-reread`: one directory listed again and again.
+//! `directory-reread`: one directory listed repeatedly.
 
 use super::calls::{OPENS, Sum};
 use super::draft::{Found, cited};
 use super::rule::{Rule, Subject};
-use crate::bytes::grouped;
+
+use crate::noun::counted;
 use crate::trace::{FileKind, FileRow, TraceResult};
 
 /// The rule.
@@ -11,8 +12,8 @@ pub(super) static RULE: Rule = Rule {
     id: "directory-reread",
     looks_for: "one directory listed many times by the same processes",
     in_short: "keep the listing and watch it with inotify",
-    advice: "keep the listing and let inotify say when it is out of date; to learn whether \
-             one name is there, ask for that name",
+    advice: "keep the listing and use inotify to detect changes; to check for one name, use stat \
+             or access",
     at: Subject::AllFiles(relisted),
 };
 
@@ -37,14 +38,14 @@ fn relisted(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let extra = listings.checked_sub(usual).filter(|&extra| extra > 0)?;
     let cost_s = lists.time_s + opens.time_s + closes.time_s;
     let what = format!(
-        "listed some {} times by {} processes: {} opens, {} calls that list",
-        grouped(listings),
-        grouped(run.processes),
-        grouped(opens.count),
-        grouped(lists.count)
+        "listed about {} by {}: {}, {}",
+        counted(listings, "time"),
+        counted(run.processes, "process"),
+        counted(opens.count, "open"),
+        counted(lists.count, "getdents call")
     );
     Some(Found {
-        title: format!("directory listed {} times", grouped(listings)),
+        title: format!("directory listed {}", counted(listings, "time")),
         evidence: vec![cited(what, lists.name, file, lists.count)],
         cost_s,
         saving_s: Some(cost_s * extra as f64 / listings as f64),

@@ -1,7 +1,8 @@
-//! From what a rule found to a draft: how bad, how sure, and which are told.
+//! From a rule's findings to a draft: how bad, how sure, and which are shown.
 
 use super::rule::Rule;
 use crate::environment::Backend;
+use crate::noun::counted;
 use crate::trace::{
     Basis, Cited, Confidence, Draft, FileRow, Finding, Remedy, Severity, TraceResult, worth_s,
 };
@@ -101,11 +102,14 @@ pub(super) fn worst(run: &TraceResult, mut drafts: Vec<Draft>) -> Vec<Draft> {
     drafts
 }
 
-/// Of those that are not listed, how many there are.
+/// The number of files that are not listed.
 pub(super) fn more_files(left_out: usize) -> Option<Cited> {
     (left_out > 0).then(|| Cited {
         count: Some(left_out as u64),
-        ..said(format!("the same is true of {left_out} more files"))
+        ..said(format!(
+            "the same holds for {}",
+            counted(left_out as u64, "more file")
+        ))
     })
 }
 

@@ -1,18 +1,19 @@
-//! `end-of-file-polling`: reads that ask again and again whether a file has grown.
+//! `end-of-file-polling`: reads that repeatedly check whether a file has grown.
 
 use super::calls::{READS, Sum};
 use super::draft::{Found, cited};
 use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
+use crate::noun::counted;
 use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "end-of-file-polling",
-    looks_for: "reads at the end of a file that find nothing, again and again",
+    looks_for: "repeated reads at the end of a file that return nothing",
     in_short: "wait with inotify instead of polling",
-    advice: "wait until the file has changed (inotify) or sleep between two looks; a reader \
-             that knows the length needs no read to see the end",
+    advice: "wait for a change with inotify, or sleep between reads; a reader that knows the \
+             length needs no read to detect the end",
     at: Subject::Files(polling),
 };
 
@@ -33,13 +34,13 @@ fn polling(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let each_s = quickest_s(file).min(reads.time_s / reads.count.max(1) as f64);
     let cost_s = each_s * extra as f64;
     let what = format!(
-        "{} of {} reads were at the end of the file and got 0 bytes; it was opened {} times",
+        "{} of {} reads were at the end of the file and returned 0 bytes; it was opened {}",
         grouped(reads.shape.empty),
         grouped(reads.count),
-        grouped(file.opens)
+        counted(file.opens, "time")
     );
     Some(Found {
-        title: format!("{} reads that found nothing", grouped(extra)),
+        title: format!("{} that returned nothing", counted(extra, "read")),
         evidence: vec![cited(what, reads.name, file, reads.shape.empty)],
         cost_s,
         saving_s: Some(cost_s),

@@ -1,4 +1,4 @@
-//! `failed-lookups`: the same paths looked for in vain again and again.
+//! `failed-lookups`: the same missing paths looked up repeatedly.
 
 use super::draft::{Found, said};
 use super::rule::{Rule, Subject};
@@ -8,10 +8,10 @@ use crate::trace::{CallRow, Cited, NotFound, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "failed-lookups",
-    looks_for: "paths that do not exist looked for many times by the same processes",
-    in_short: "shorten the search path, or remember what is missing",
-    advice: "remember that it is not there, or look into the directory that mostly has it \
-             first; shorten search paths (PATH, PYTHONPATH, include and library paths)",
+    looks_for: "paths that do not exist, looked up many times by the same processes",
+    in_short: "shorten the search path, or cache failed lookups",
+    advice: "cache the failed lookup, or search the directory that usually has the file first; \
+             shorten search paths (PATH, PYTHONPATH, include and library paths)",
     at: Subject::Run(look),
 };
 
@@ -53,7 +53,7 @@ fn look(run: &TraceResult) -> Option<Found> {
         .collect();
     Some(Found {
         title: format!(
-            "{} searches for paths already known to be missing",
+            "{} lookups of paths already known to be missing",
             grouped(extra)
         ),
         evidence,
@@ -79,7 +79,7 @@ fn asked_for(path: &NotFound) -> Cited {
         path: Some(path.path.clone()),
         count: Some(path.count),
         ..said(format!(
-            "asked for {} times, never there",
+            "looked up {} times, never found",
             grouped(path.count)
         ))
     }

@@ -9,10 +9,10 @@ use crate::trace::{Remedy, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "fdatasync-suffices",
-    looks_for: "fsync where only contents had changed, which fdatasync makes durable as well",
+    looks_for: "fsync where only the contents had changed, for which fdatasync is enough",
     in_short: "call fdatasync instead of fsync",
-    advice: "call fdatasync instead: it makes durable the contents and the length, and leaves the \
-             time stamps to be written later",
+    advice: "call fdatasync instead: it makes the contents and the length durable, and defers the \
+             timestamps",
     at: Subject::SyncedNames(steady),
 };
 
@@ -22,11 +22,11 @@ fn steady(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
         return None;
     }
     let title = format!(
-        "{} fsync calls though the file was as long as before",
+        "{} fsync calls although the file's length had not changed",
         grouped(syncs)
     );
     let what = format!(
-        "{} of {} syncs came after writes inside the file, and took {:.3} s",
+        "{} of {} syncs followed writes inside the file, and took {:.3} s",
         grouped(syncs),
         grouped(name.syncs.count),
         name.steady.took_s()

@@ -218,7 +218,7 @@ pub(super) fn cached(mut file: FileRow, asked: u64, missed: u64, ahead: u64) -> 
     file
 }
 
-/// The file with requests of the device that read for it.
+/// The file with device requests that read for it.
 pub(super) fn read_by_device(mut file: FileRow, count: u64, bytes: u64, time_s: f64) -> FileRow {
     let device = file.evidence.device.get_or_insert_default();
     device.reads = RequestCount {

@@ -9,10 +9,10 @@ use crate::trace::TraceResult;
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "fsync-of-nothing",
-    looks_for: "syncs of a file that the program had not changed since its last sync",
+    looks_for: "syncs of a file that was unchanged since its last sync",
     in_short: "skip the sync when nothing was written",
-    advice: "remember whether anything was written since the last sync, and leave out the \
-             sync if not; the disk is asked to flush its cache all the same",
+    advice: "track whether anything was written since the last sync, and skip the sync if not; \
+             even an empty sync flushes the disk's cache",
     at: Subject::SyncedNames(idle),
 };
 
@@ -24,14 +24,14 @@ fn idle(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
     let all = name.syncs.count + nothing.count;
     let cost_s = nothing.took_s().min(run.wall_s);
     let what = format!(
-        "{} of {} syncs came after another one without a change in between, and took {:.3} s",
+        "{} of {} syncs followed another one without a change in between, and took {:.3} s",
         grouped(nothing.count),
         grouped(all),
         nothing.took_s()
     );
     Some(Found {
         title: format!(
-            "{} of {} syncs had nothing to make durable",
+            "{} of {} syncs had nothing to write",
             grouped(nothing.count),
             grouped(all)
         ),
@@ -66,7 +66,7 @@ mod tests {
         let draft = the_only(RULE.look(&run(vec![idle(90)])));
         assert_eq!(draft.finding.saving_s, Some(0.06));
         assert_eq!(draft.finding.saving_basis, Some(Basis::Computed));
-        let title = "90 of 100 syncs had nothing to make durable";
+        let title = "90 of 100 syncs had nothing to write";
         assert_eq!(draft.finding.title, title);
         assert_eq!(draft.finding.evidence[0].at_s, Some(0.002));
     }

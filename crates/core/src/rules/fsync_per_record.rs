@@ -9,10 +9,10 @@ use crate::trace::{Remedy, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "fsync-per-record",
-    looks_for: "a sync after each small record, again and again",
-    in_short: "let several records share one sync (SQLite: many statements in one transaction)",
-    advice: "let several records share one sync: collect what arrives while a sync is under way \
-             and sync it together (group commit); SQLite: many statements in one transaction, or \
+    looks_for: "a sync after each small record",
+    in_short: "batch several records per sync (SQLite: many statements in one transaction)",
+    advice: "batch several records per sync: collect what arrives while a sync is in progress and \
+             sync it together (group commit); SQLite: many statements in one transaction, or \
              journal_mode=WAL with synchronous=NORMAL",
     at: Subject::SyncedNames(per_record),
 };

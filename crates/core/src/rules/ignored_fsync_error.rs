@@ -1,20 +1,21 @@
-//! `ignored-fsync-error`: a sync failed, and the program went on with the file.
+//! `ignored-fsync-error`: a sync failed, and the program continued to use the file.
 
 use super::fault::{Fault, Stake, lasting};
 use super::rule::{Rule, Subject};
-use crate::bytes::grouped;
+
+use crate::noun::counted;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "ignored-fsync-error",
-    looks_for: "writes or syncs after a sync that failed, through the same open file",
+    looks_for: "writes or syncs after a failed sync, through the same open file",
     in_short: "treat a failed fsync as lost data",
-    advice: "treat a failed fsync as lost data: stop, and write everything again from a copy of \
-             your own. To call fsync once more does not help: the kernel reports an error once, \
-             and may have marked the pages clean (fsync(2))",
+    advice: "treat a failed fsync as lost data: stop, and rewrite everything from your own copy. \
+             Calling fsync again does not help: the kernel reports an error once, and may have \
+             marked the pages clean (fsync(2))",
     at: Subject::Crash(
-        "a sync failed, and the program went on: what was written before it may be lost",
+        "a sync failed and the program continued: data written before it may be lost",
         faults,
     ),
 };
@@ -35,11 +36,10 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
         stake: Stake::Acknowledged,
         is_proven: true,
         what: format!(
-            "{} syncs failed; afterwards {} writes and {} syncs that succeeded, without opening \
-             the file again",
-            grouped(history.failed_syncs.count),
-            grouped(history.writes_after_failed_sync),
-            grouped(history.syncs_after_failed_sync.count)
+            "{} failed; then {} and {} succeeded, without reopening the file",
+            counted(history.failed_syncs.count, "sync"),
+            counted(history.writes_after_failed_sync, "write"),
+            counted(history.syncs_after_failed_sync.count, "sync")
         ),
         call: "fsync",
         happened: history.failed_syncs.clone(),

@@ -10,11 +10,10 @@ use crate::trace::{Cited, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "journal-amplification",
-    looks_for: "a journal that writes several times as many bytes as the data",
-    in_short: "let several records share one sync",
-    advice: "make fewer transactions: sync several records together, overwrite reserved \
-             space with fdatasync instead of appending, and make and remove fewer files \
-             between syncs",
+    looks_for: "a journal that writes several times as many bytes as the data itself",
+    in_short: "batch several records per sync",
+    advice: "make fewer transactions: sync several records together, overwrite preallocated space \
+             with fdatasync instead of appending, and create and remove fewer files between syncs",
     at: Subject::Run(look),
 };
 
@@ -42,10 +41,7 @@ fn look(run: &TraceResult) -> Option<Found> {
     let flush_s = device.flush_time_s / device.flushes.max(1) as f64;
     let more_s = flush_s * device.flushes.saturating_sub(syncs) as f64;
     let cost_s = (journal.time_s + more_s).min(run.wall_s);
-    let syncs = format!(
-        "{} syncs of it, most of all files",
-        grouped(most.syncs.count)
-    );
+    let syncs = format!("{} syncs, the most of any file", grouped(most.syncs.count));
     Some(Found {
         title: format!(
             "the journal wrote {} for {} of data",
@@ -56,7 +52,7 @@ fn look(run: &TraceResult) -> Option<Found> {
             Cited {
                 count: Some(journal.count),
                 ..said(format!(
-                    "{} requests of the journal with {}, {} of data with {}",
+                    "{} journal requests with {}, {} data requests with {}",
                     grouped(journal.count),
                     short(journal.bytes),
                     grouped(device.data.count),

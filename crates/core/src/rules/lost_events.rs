@@ -1,17 +1,18 @@
-//! `lost-events`: the observer could not keep all that happened.
+//! `lost-events`: the observer lost events.
 
 use super::draft::{Found, said};
 use super::rule::{Rule, Subject};
-use crate::bytes::grouped;
+
+use crate::noun::counted;
 use crate::trace::TraceResult;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "lost-events",
-    looks_for: "events that were lost, so that counts are too low",
+    looks_for: "lost events, which make counts too low",
     in_short: "trace a shorter part of the program",
-    advice: "take counts as lower bounds; trace a shorter part of the program, or a build for 64 bit \
-             of one for 32",
+    advice: "treat counts as lower bounds; trace a shorter part of the program, or a 64-bit build \
+             of a 32-bit program",
     at: Subject::Meaning(look),
 };
 
@@ -21,9 +22,9 @@ fn look(run: &TraceResult) -> Option<Found> {
     }
     let calls: u64 = run.syscalls.iter().map(|row| row.count).sum();
     let mut evidence = vec![said(format!(
-        "{} events lost, {} calls counted",
-        grouped(run.lost_events),
-        grouped(calls)
+        "{} lost, {} counted",
+        counted(run.lost_events, "event"),
+        counted(calls, "call")
     ))];
     evidence.extend(
         run.missing
@@ -31,7 +32,7 @@ fn look(run: &TraceResult) -> Option<Found> {
             .map(|gap| said(format!("{}: {}", gap.what, gap.why))),
     );
     Some(Found {
-        title: format!("{} events were lost", grouped(run.lost_events)),
+        title: format!("{} lost", counted(run.lost_events, "event")),
         evidence,
         ..Found::default()
     })
@@ -54,7 +55,7 @@ mod tests {
         )];
         let draft = the_only(RULE.look(&lossy));
         assert!(draft.is_fault);
-        assert_eq!(draft.finding.title, "1,234 events were lost");
+        assert_eq!(draft.finding.title, "1,234 events lost");
         assert_eq!(draft.finding.evidence.len(), 2);
     }
 }

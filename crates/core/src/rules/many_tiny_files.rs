@@ -11,10 +11,10 @@ use crate::trace::{Cited, FileHistory, FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "many-tiny-files",
-    looks_for: "many files of at most a page made in one directory",
-    in_short: "put them into one file with an index",
-    advice: "put them into one file with an index (SQLite, tar, zip, a log of records); \
-             every small file takes an inode, a directory entry and a block of its own",
+    looks_for: "many files of at most one page created in one directory",
+    in_short: "store them in one file with an index",
+    advice: "store them in one file with an index (SQLite, tar, zip, a log of records); every \
+             small file takes its own inode, directory entry and block",
     at: Subject::Groups(look),
 };
 
@@ -59,8 +59,8 @@ fn found(directory: &str, files: &[&FileRow]) -> Found {
             path: Some(directory.to_owned()),
             count: Some(files.len() as u64),
             ..said(format!(
-                "{} files made, {} written to them, {:.3} s in their calls, {writing_s:.3} s of \
-                 it in writes",
+                "{} files created, {} written to them, {:.3} s in their calls, {writing_s:.3} s \
+                 of it in writes",
                 grouped(files.len() as u64),
                 short(bytes),
                 all_s

@@ -1,4 +1,4 @@
-//! `mapped-file-faults`: a mapped file brought in by faults, each of which waits.
+//! `mapped-file-faults`: a mapped file read in by page faults, each waiting for the device.
 
 use super::calls::{filled_pages, has, is_on_disk};
 use super::draft::{Found, cited};
@@ -9,10 +9,10 @@ use crate::trace::{FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "mapped-file-faults",
-    looks_for: "a mapped file that is brought in by faults, one wait after the other",
-    in_short: "read ahead with madvise or MAP_POPULATE",
-    advice: "ask for the range before it is touched: madvise(MADV_WILLNEED or \
-             MADV_POPULATE_READ), MAP_POPULATE, or read it with several requests under way",
+    looks_for: "a mapped file read in by page faults, one at a time",
+    in_short: "prefetch with madvise or MAP_POPULATE",
+    advice: "prefetch the range before touching it: madvise(MADV_WILLNEED or MADV_POPULATE_READ), \
+             MAP_POPULATE, or read it with several requests in flight",
     at: Subject::Files(faulted),
 };
 
@@ -40,7 +40,7 @@ fn faulted(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let share = (missed as f64 / reads.count.max(1) as f64).min(1.0);
     let cost_s = reads.time_s * share;
     let what = format!(
-        "{} pages waited for by faults, {} brought in by {} requests",
+        "faults waited for {} pages; {} were read in {} requests",
         grouped(missed),
         grouped(filled_pages(file)?),
         grouped(reads.count)

@@ -8,12 +8,13 @@ use crate::trace::{FileHistory, FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "mapped-not-synced",
-    looks_for: "a file changed through a mapping, never synced, by a process that syncs others",
+    looks_for: "a file changed through a mapping and never synced, by a process that syncs others",
     in_short: "call msync with MS_SYNC",
-    advice: "call msync with MS_SYNC on what was changed, or fsync on the file, before relying \
+    advice: "call msync with MS_SYNC on the changed range, or fsync on the file, before relying \
              on it; neither munmap nor exit makes stores durable (msync(2))",
     at: Subject::Crash(
-        "mapped and written, and never synced, though the same process syncs files beside it",
+        "mapped, written and never synced, although the same process syncs other files in its \
+         directory",
         faults,
     ),
 };
@@ -41,7 +42,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
     let by_stores = dirtied.map(|dirtied| dirtied.saturating_sub(history.written_bytes));
     let seen = match by_stores {
         Some(bytes) => format!("stores made {} of it dirty", short(bytes)),
-        None => "whether stores changed it was not seen".to_owned(),
+        None => "iostrata could not see whether stores changed it".to_owned(),
     };
     Fault {
         file,

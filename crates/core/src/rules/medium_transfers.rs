@@ -10,7 +10,8 @@ use crate::trace::{FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "medium-transfers",
-    looks_for: "a large file moved in pieces of 4 to 32 KiB, as libraries do by themselves",
+    looks_for: "a large file read or written in pieces of 4 to 32 KiB, the default of many \
+                libraries",
     in_short: "use a buffer of 256 KiB",
     advice: "give the stream a buffer of 256 KiB before its first use: setvbuf, \
              open(..., buffering=262144), with_capacity, tar -b 512",
@@ -56,7 +57,7 @@ fn medium(file: &FileRow, sum: &Sum, write: bool) -> Option<Found> {
         short(piece_bytes)
     );
     let what = format!(
-        "{} calls, {} of them began where the one before had ended",
+        "{} calls, {} of them sequential",
         grouped(sum.moves()),
         grouped(sum.shape.sequential)
     );

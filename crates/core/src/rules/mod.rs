@@ -1,5 +1,5 @@
-//! The rules: each in a file of its own, with a page `docs/rules/<id>.md` and two programs
-//! in `workloads/rules`, one that it speaks of and one that it only nearly does.
+//! The rules: each in its own file, with a page `docs/rules/<id>.md` and two programs in
+//! `workloads/rules`, one that triggers it and one that only just does not.
 
 mod acknowledged_not_synced;
 #[cfg(test)]
@@ -139,9 +139,9 @@ const MANY_FILES: usize = 1000;
 
 /// The finding with its measured saving; `None` when it is not worth the reader's time.
 ///
-/// `replayed` has both ways as they were measured; the share that the better way saved
-/// is taken off the cost, and says how bad it is. What was not measured is computed, and where
-/// that cannot be done the finding has its cost alone. No saving is more than its bound.
+/// `replayed` has both ways as they were measured; the share that the better way saved is taken off
+/// the cost, and says how bad it is. What was neither measured is computed, and where that cannot
+/// be done the finding has its cost alone. No saving is more than its bound.
 pub fn settle(mut draft: Draft, replayed: Option<Replayed>, bound: &Bound) -> Option<Finding> {
     let wall_s = bound.wall_s();
     let replayed = replayed.filter(|measured| measured.now_s > 0.0);
@@ -167,10 +167,8 @@ pub fn settle(mut draft: Draft, replayed: Option<Replayed>, bound: &Bound) -> Op
     }
     if unmeasured {
         let text = match share {
-            Some(_) => {
-                "the saving is computed: all calls are taken to cost the same, so it is at most this"
-            }
-            None => "the saving was not measured, and cannot be computed",
+            Some(_) => "the saving is an upper bound, computed as if all calls cost the same",
+            None => "the saving was neither measured nor estimated",
         };
         finding.evidence.push(draft::said(text.to_owned()));
     }
@@ -250,7 +248,7 @@ mod tests {
         assert_eq!(computed.saving_basis, Some(Basis::Computed));
         assert!((computed.saving_s.unwrap() - 0.8).abs() < 0.001);
         let told = &computed.evidence.last().unwrap().what;
-        assert!(told.contains("at most"), "{told}");
+        assert!(told.contains("upper bound"), "{told}");
         let open = settled(Some(Remedy::FewerSyncs {
             piece_bytes: 1,
             writes_per_sync: 1,
@@ -264,7 +262,7 @@ mod tests {
         assert_eq!((open.saving_s, open.saving_basis), (None, None));
         assert_eq!(open.cost_s, Some(0.8));
         let told = &open.evidence.last().unwrap().what;
-        assert!(told.contains("not measured"), "{told}");
+        assert!(told.contains("neither measured"), "{told}");
     }
 
     #[test]

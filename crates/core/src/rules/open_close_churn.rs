@@ -1,18 +1,19 @@
-//! `open-close-churn`: one file opened and closed again and again.
+//! `open-close-churn`: one file opened and closed repeatedly.
 
 use super::calls::{OPENS, Sum};
 use super::draft::{Found, cited};
 use super::rule::{Rule, Subject};
-use crate::bytes::grouped;
+
+use crate::noun::counted;
 use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "open-close-churn",
-    looks_for: "one file opened and closed many times by the same processes",
+    looks_for: "one file opened and closed repeatedly by the same processes",
     in_short: "open it once and keep the descriptor",
-    advice: "open it once and keep the descriptor; to notice that a log was rotated, compare \
-             fstat with stat now and then, or reopen at a signal",
+    advice: "open it once and keep the descriptor; to detect log rotation, compare fstat with \
+             stat periodically, or reopen on a signal",
     at: Subject::Files(churned),
 };
 
@@ -27,15 +28,15 @@ fn churned(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let extra = opens.count.checked_sub(usual).filter(|&extra| extra > 0)?;
     let cost_s = opens.time_s + closes.time_s;
     let what = format!(
-        "opened {} times and closed {} times by {} processes, for {} reads and {} writes",
-        grouped(opens.count),
-        grouped(closes.count),
-        grouped(run.processes),
-        grouped(file.reads.count),
-        grouped(file.writes.count)
+        "opened {} and closed {} by {}, for {} and {}",
+        counted(opens.count, "time"),
+        counted(closes.count, "time"),
+        counted(run.processes, "process"),
+        counted(file.reads.count, "read"),
+        counted(file.writes.count, "write")
     );
     Some(Found {
-        title: format!("opened and closed {} times", grouped(opens.count)),
+        title: format!("opened and closed {}", counted(opens.count, "time")),
         evidence: vec![cited(what, opens.name, file, opens.count)],
         cost_s,
         saving_s: Some(cost_s * extra as f64 / opens.count as f64),

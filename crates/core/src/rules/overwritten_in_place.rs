@@ -1,4 +1,4 @@
-//! `overwritten-in-place`: a file that is older than the run is changed where it lies.
+//! `overwritten-in-place`: a file older than the run is changed in place.
 
 use super::calls::{PAGE_BYTES, has};
 use super::copied::Originals;
@@ -10,11 +10,11 @@ use crate::trace::{FileHistory, FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "overwritten-in-place",
-    looks_for: "a file that existed before, overwritten or emptied and written anew, and never synced",
+    looks_for: "an existing file, overwritten or truncated and rewritten, and never synced",
     in_short: "write a new file and rename it over the old one",
-    advice: "write a new file beside it, fsync it, rename it over the old one and fsync the \
-             directory; what is too large for that needs a journal that is synced before the file \
-             is changed, and an fsync of the file before the journal goes",
+    advice: "write a new file in the same directory, fsync it, rename it over the old one and \
+             fsync the directory; a file too large for that needs a journal that is synced before \
+             the file is changed, and an fsync of the file before the journal is removed",
     at: Subject::Crash(
         "existed before, was changed in place and never synced: a crash can leave neither the \
             old nor the new contents",
@@ -57,16 +57,16 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
         let (stake, what) = if history.overwritten_bytes > PAGE_BYTES {
             (
                 Stake::Old,
-                "after a crash any of its blocks may be new and the others old",
+                "after a crash it may hold any mix of old and new blocks",
             )
         } else {
-            (Stake::New, "after a crash it may be old")
+            (Stake::New, "after a crash it may hold the old contents")
         };
         return Some(Fault {
             file,
             stake,
             is_proven: true,
-            what: format!("{range} of its old contents were written over, never synced: {what}"),
+            what: format!("{range} of its old contents were overwritten and never synced: {what}"),
             call: "write",
             happened: history.overwritten.clone(),
         });
@@ -84,7 +84,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
         },
         is_proven: false,
         what: format!(
-            "it existed before, was emptied, and {} were written, never synced",
+            "it existed before, was truncated, and {} were written and never synced",
             short(history.written_bytes)
         ),
         call: "open",
@@ -123,8 +123,8 @@ fn unprotected<'a>(
         stake: Stake::New,
         is_proven: true,
         what: format!(
-            "{} was written before it was changed and removed after that, and neither was ever \
-             synced: the journal protects nothing, and {} may be damaged",
+            "{} was written before the change and removed after it, and neither was ever synced: \
+             the journal protects nothing, and {} may be corrupted",
             name_of(journal),
             short(history.unsynced_bytes)
         ),

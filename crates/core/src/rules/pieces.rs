@@ -29,7 +29,7 @@ pub(super) fn small_pieces(file: &FileRow, sum: &Sum, write: bool, better_bytes:
         short(sum.piece_bytes())
     );
     let what = format!(
-        "{title}, {} in all; {} of them began where the one before had ended",
+        "{title}, {} in all; {} of them sequential",
         short(sum.bytes),
         grouped(sum.shape.sequential)
     );

@@ -10,10 +10,10 @@ use crate::trace::{Remedy, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "preallocate-log",
-    looks_for: "a log that grows with every record and is synced after it",
+    looks_for: "a log that grows with every record and is synced after each",
     in_short: "preallocate the log and call fdatasync",
-    advice: "reserve the log in large steps (posix_fallocate, or write zeros and sync once, or use \
-             the old log's file again), write inside it and call fdatasync",
+    advice: "preallocate the log in large steps (posix_fallocate, or write zeros and sync once, \
+             or recycle the old log's file), write inside it and call fdatasync",
     at: Subject::SyncedNames(growing),
 };
 
@@ -24,8 +24,8 @@ fn growing(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
     }
     let title = format!("{} syncs of a file that had grown", grouped(syncs));
     let what = format!(
-        "{} of {} syncs had a new length to make durable, after appends of {} on average, and \
-         took {:.3} s",
+        "{} of {} syncs had to write a new length, after appends of {} on average, and took {:.3} \
+         s",
         grouped(syncs),
         grouped(name.syncs.count),
         short(name.piece_bytes()),

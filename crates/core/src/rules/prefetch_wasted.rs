@@ -1,4 +1,4 @@
-//! `prefetch-wasted`: read-ahead brought in much more than was asked for.
+//! `prefetch-wasted`: read-ahead read much more than was requested.
 
 use super::calls::{PAGE_BYTES, filled_pages, is_on_disk};
 use super::draft::{Found, said};
@@ -9,9 +9,9 @@ use crate::trace::{Cited, FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "prefetch-wasted",
-    looks_for: "a file of which read-ahead brought in many times what was asked for",
+    looks_for: "a file of which read-ahead read many times what the program asked for",
     in_short: "tell the kernel that access is random",
-    advice: "say that access is random: madvise(MADV_RANDOM) for a mapping, \
+    advice: "tell the kernel that access is random: madvise(MADV_RANDOM) for a mapping, \
              posix_fadvise(POSIX_FADV_RANDOM) for a descriptor",
     at: Subject::Files(wasted),
 };
@@ -41,15 +41,12 @@ fn wasted(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let reads = file.evidence.device?.reads;
     let cost_s = reads.time_s * wasted as f64 / filled as f64;
     Some(Found {
-        title: format!(
-            "{} read ahead and not asked for",
-            short(wasted * PAGE_BYTES)
-        ),
+        title: format!("{} read ahead and never used", short(wasted * PAGE_BYTES)),
         evidence: vec![Cited {
             path: Some(file.path.clone()),
             count: Some(reads.count),
             ..said(format!(
-                "{} pages brought in by {} requests, {} asked for",
+                "{} pages read in {} requests, {} asked for",
                 grouped(filled),
                 grouped(reads.count),
                 grouped(filled - wasted)
@@ -78,7 +75,7 @@ mod tests {
         let draft = the_only(RULE.look(&run(vec![read_ahead(2000, 2000, 6000)])));
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.4 * 0.75 * 0.5).abs() < 1e-9, "{saving_s}");
-        assert_eq!(draft.finding.title, "23.4 MiB read ahead and not asked for");
+        assert_eq!(draft.finding.title, "23.4 MiB read ahead and never used");
     }
 
     #[test]

@@ -10,10 +10,10 @@ use crate::trace::{FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "queue-depth-one",
-    looks_for: "random reads that wait for the device one after the other",
+    looks_for: "random reads that wait for the device one at a time",
     in_short: "keep several reads in flight",
-    advice: "ask for several pages at once: io_uring, some threads with pread, or \
-             posix_fadvise(POSIX_FADV_WILLNEED) for the next offsets; else sort the offsets",
+    advice: "issue several reads at once: io_uring, several threads with pread, or \
+             posix_fadvise(POSIX_FADV_WILLNEED) for the next offsets; otherwise sort the offsets",
     at: Subject::Files(alone),
 };
 
@@ -45,8 +45,7 @@ fn alone(run: &TraceResult, file: &FileRow) -> Option<Found> {
     }
     let cost_s = reads.blocked_s?;
     let what = format!(
-        "{} of {} pages asked for were waited for; {} of {} reads began where the one before \
-         had ended",
+        "reads waited for {} of {} pages; {} of {} reads were sequential",
         grouped(missed),
         grouped(asked),
         grouped(reads.shape.sequential),
@@ -56,7 +55,7 @@ fn alone(run: &TraceResult, file: &FileRow) -> Option<Found> {
         title: format!("{} pages waited for one by one", grouped(missed)),
         evidence: vec![
             cited(what, reads.name, file, reads.moves()),
-            said("one thread did at least nine tenths of all reading".to_owned()),
+            said("one thread did at least 90 % of all reading".to_owned()),
         ],
         cost_s,
         saving_s: Some(cost_s * saved(run)),

@@ -3,16 +3,17 @@
 use super::calls::{PAGE_BYTES, READS, Sum, filled_pages, length_bytes};
 use super::draft::{Found, cited, said};
 use super::rule::{Rule, Subject};
-use crate::bytes::{grouped, short};
+use crate::bytes::short;
+use crate::noun::counted;
 use crate::trace::{Cited, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "re-read",
-    looks_for: "a file of which more bytes were read than it has",
-    in_short: "keep in memory what was read",
-    advice: "keep in memory what was read, or map the file; if several processes read it, \
-             let one of them hand over the result",
+    looks_for: "a file read several times over",
+    in_short: "keep the data in memory",
+    advice: "keep the data in memory, or map the file; if several processes read it, have one of \
+             them share the result",
     at: Subject::Files(again),
 };
 
@@ -33,10 +34,10 @@ fn again(run: &TraceResult, file: &FileRow) -> Option<Found> {
     }
     let mut evidence = vec![cited(
         format!(
-            "{} read, of at most {} that differ: {times:.1} times, with {} opens",
+            "{} read, of at most {} distinct bytes: {times:.1}x, with {}",
             short(reads.bytes),
             short(furthest),
-            grouped(file.opens)
+            counted(file.opens, "open")
         ),
         reads.name,
         file,
@@ -44,7 +45,7 @@ fn again(run: &TraceResult, file: &FileRow) -> Option<Found> {
     )];
     evidence.extend(from_device(file, &reads));
     Some(Found {
-        title: format!("read {times:.1} times over"),
+        title: format!("read {times:.1}x its size"),
         evidence,
         cost_s: reads.time_s,
         // The first time is needed, whether it was the dearest or not: what waited for the
@@ -87,7 +88,7 @@ mod tests {
         let draft = the_only(RULE.look(&run(vec![input])));
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.075).abs() < 1e-9, "{saving_s}");
-        assert_eq!(draft.finding.title, "read 4.0 times over");
+        assert_eq!(draft.finding.title, "read 4.0x its size");
         assert_eq!(
             draft.finding.evidence[1].what,
             "4.0 KiB of it came from the device, the rest from the page cache"

@@ -1,4 +1,4 @@
-//! `read-before-write`: the device is read because parts of pages are written.
+//! `read-before-write`: the device is read because partial pages are written.
 
 use super::calls::{PAGE_BYTES, Sum, WRITES, filled_pages, is_on_disk};
 use super::draft::{Found, cited};
@@ -9,10 +9,10 @@ use crate::trace::{FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "read-before-write",
-    looks_for: "writes of parts of pages that first have to be read from the device",
+    looks_for: "writes of partial pages, which the kernel first reads from the device",
     in_short: "write whole pages of 4 KiB",
-    advice: "write whole pages of 4 KiB at offsets that are multiples of 4096; where \
-             records are smaller, gather those of a page, or read the region ahead at once",
+    advice: "write whole 4 KiB pages at offsets that are multiples of 4096; if records are \
+             smaller, batch those of a page, or prefetch the region in one read",
     at: Subject::Files(parts),
 };
 
@@ -35,7 +35,7 @@ fn parts(_: &TraceResult, file: &FileRow) -> Option<Found> {
     // Buffered writes wait for nothing else as long as they are small and memory is free.
     let cost_s = writes.blocked_s?.min(device.reads.time_s);
     let what = format!(
-        "{} writes of {} on average; reading brought in no page, and the device read {} in {} \
+        "{} writes of {} on average; no read call brought in a page, and the device read {} in {} \
          requests",
         grouped(writes.moves()),
         short(writes.piece_bytes()),
@@ -44,7 +44,7 @@ fn parts(_: &TraceResult, file: &FileRow) -> Option<Found> {
     );
     Some(Found {
         title: format!(
-            "{} reads to write parts of pages",
+            "{} reads caused by partial-page writes",
             grouped(device.reads.count)
         ),
         evidence: vec![cited(what, writes.name, file, writes.moves())],

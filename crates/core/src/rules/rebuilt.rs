@@ -1,7 +1,7 @@
-//! Files that are worth nothing after a crash, because whoever needs them makes them anew.
+//! Files that are worthless after a crash, because they are rebuilt when needed.
 //!
-//! Names are the last resort: what was removed before the end, or is a copy of what is still
-//! there, is told by what the run did.
+//! Names are the last resort: what was removed before the end, or is a copy of what is still there,
+//! is recognised by what the run did.
 
 use super::fault::name_of;
 use crate::trace::{FileRow, TraceResult};
@@ -34,10 +34,7 @@ const SIGNS: &[(Sign, &str)] = &[
     ),
     (Below("Cache"), "browsers and Electron: as ~/.cache"),
     (Below("CachedData"), "as Cache"),
-    (
-        Below("__pycache__"),
-        "importlib: compiled anew when damaged",
-    ),
+    (Below("__pycache__"), "importlib: recompiled when damaged"),
     (
         Below("pg_stat"),
         "PostgreSQL: statistics, reset after a crash",
@@ -48,11 +45,11 @@ const SIGNS: &[(Sign, &str)] = &[
     ),
     (
         Named("pg_internal.init"),
-        "PostgreSQL: relcache, made anew (relcache.c)",
+        "PostgreSQL: relcache, rebuilt (relcache.c)",
     ),
     (
         Named("postmaster.pid"),
-        "PostgreSQL: the server that wrote it is gone",
+        "PostgreSQL: of a server that has exited",
     ),
     (
         Named("postmaster.opts"),
@@ -60,7 +57,7 @@ const SIGNS: &[(Sign, &str)] = &[
     ),
     (
         Named("lock.mdb"),
-        "LMDB: readers' table, set up by the first opener",
+        "LMDB: reader table, initialized by the first opener",
     ),
     (
         Named("LOG"),
@@ -73,33 +70,30 @@ const SIGNS: &[(Sign, &str)] = &[
         Named("ORIG_HEAD"),
         "git: for `git reset`; nothing refers to it",
     ),
-    (Named(".viminfo"), "vim: history of a session"),
+    (Named(".viminfo"), "vim: session history"),
     (
         Ends("-shm"),
-        "SQLite: index of the log, made anew (sqlite.org/wal.html)",
+        "SQLite: WAL index, rebuilt (sqlite.org/wal.html)",
     ),
-    (Ends(".pid"), "the process is gone after a crash"),
-    (Ends(".lock"), "locks end with their process"),
-    (Ends(".lck"), "locks end with their process"),
+    (Ends(".pid"), "the process does not survive a crash"),
+    (Ends(".lock"), "locks are released when their process exits"),
+    (Ends(".lck"), "locks are released when their process exits"),
     (
         Ends(".swp"),
         "vim: synced by itself where it matters ('swapsync')",
     ),
-    (Ends(".pyc"), "Python: compiled anew when damaged"),
-    (
-        Ends(".o"),
-        "product of a compiler, made from what is still there",
-    ),
-    (Ends(".d"), "dependencies of a product of a compiler"),
-    (Ends(".a"), "archive of products of a compiler"),
-    (Ends(".class"), "product of a compiler"),
+    (Ends(".pyc"), "Python: recompiled when damaged"),
+    (Ends(".o"), "compiler output, rebuilt from its sources"),
+    (Ends(".d"), "dependency file of a compiler"),
+    (Ends(".a"), "archive of compiler output"),
+    (Ends(".class"), "compiler output"),
     (Begins(".nfs"), "NFS: removed while open"),
 ];
 
 /// Directories whose files are not expected to survive a restart (hier(7)).
 const TEMPORARY: &[&str] = &["/tmp/", "/var/tmp/", "/run/", "/var/run/", "/dev/shm/"];
 
-/// Whether the file is made anew by whoever needs it.
+/// Whether the file is rebuilt when it is needed.
 pub(super) fn is_rebuilt(file: &FileRow) -> bool {
     let path = name_of(file);
     let (above, name) = path.rsplit_once('/').unwrap_or(("", path));

@@ -1,4 +1,4 @@
-//! `rename-without-fsync`: a file takes a name before its contents are durable.
+//! `rename-without-fsync`: a file gets its name before its contents are durable.
 
 use super::fault::{Fault, Stake, SyncHabits, lasting};
 use super::rule::{Rule, Subject};
@@ -12,16 +12,16 @@ pub(super) static RULE: Rule = Rule {
     in_short: "call fsync before rename",
     advice: "call fsync or fdatasync on the new file (msync with MS_SYNC on a mapping) before \
              rename or link, and before the rename of a directory on each file in it; then call \
-             fsync on the directory; the file system's own remedy for this (ext4: auto_da_alloc) only starts \
-             to write and waits for nothing",
+             fsync on the directory; the file system's own safeguard (ext4: auto_da_alloc) only \
+             starts the write and waits for nothing",
     at: Subject::Crash(
-        "given its name before its contents were synced: a crash can leave it empty or full of \
+        "renamed or linked before its contents were synced: a crash can leave it empty or full of \
             zeros",
         faults,
     ),
 };
 
-const VACANT: &str = "nothing had that name before";
+const VACANT: &str = "no file had that name before";
 
 fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
     let habits = SyncHabits::of(run);
@@ -48,12 +48,8 @@ fn is_at_risk(file: &FileRow, history: &FileHistory) -> bool {
 fn fault<'a>(habits: &SyncHabits<'_>, file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
     let is_told = history.acknowledged.is_any();
     let (stake, is_proven, target) = match history.renamed_over {
-        Some(NameHolder::Existing) => (Stake::Old, true, "replaced the file that had that name"),
-        Some(NameHolder::Own) => (
-            Stake::New,
-            true,
-            "replaced a file that the run itself had made",
-        ),
+        Some(NameHolder::Existing) => (Stake::Old, true, "replaced the existing file"),
+        Some(NameHolder::Own) => (Stake::New, true, "replaced a file that the run had created"),
         // No old contents are lost. Who syncs nothing at all does not count on the new ones.
         Some(NameHolder::Vacant) if is_told || habits.is_anywhere(history) => {
             (Stake::New, true, VACANT)
@@ -62,7 +58,7 @@ fn fault<'a>(habits: &SyncHabits<'_>, file: &'a FileRow, history: &FileHistory) 
         Some(NameHolder::Unknown) | None => (
             Stake::Old,
             false,
-            "replaced whatever had that name, which was not seen",
+            "replaced any previous file of that name; iostrata did not see whether there was one",
         ),
     };
     let (call, how) = match history.name_unsynced {

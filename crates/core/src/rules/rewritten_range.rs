@@ -1,18 +1,19 @@
-//! `rewritten-range`: the same bytes of a file written again and again.
+//! `rewritten-range`: the same bytes of a file written repeatedly.
 
 use super::calls::{Sum, WRITES, is_stored};
 use super::draft::{Found, cited};
 use super::rule::{Rule, Subject};
-use crate::bytes::{grouped, short};
+use crate::bytes::short;
+use crate::noun::counted;
 use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "rewritten-range",
-    looks_for: "a file to which many times its length was written, with nothing in between that needs it",
-    in_short: "write it once it has changed for good",
-    advice: "change it in memory and write it when it has changed for good, or at most some \
-             times a second; if others look at it all the time, map it",
+    looks_for: "a file rewritten many times over, with no sync or open in between",
+    in_short: "write only the final contents",
+    advice: "change it in memory and write the final contents, or write at most a few times a \
+             second; if others read it continuously, map it",
     at: Subject::Files(rewritten),
 };
 
@@ -35,12 +36,12 @@ fn rewritten(_: &TraceResult, file: &FileRow) -> Option<Found> {
         return None;
     }
     let what = format!(
-        "{} written in {} calls to a file of {}, {} syncs and {} opens in between",
+        "{} written in {} to a file of {}, {} and {} in between",
         short(writes.bytes),
-        grouped(writes.moves()),
+        counted(writes.moves(), "call"),
         short(furthest),
-        grouped(file.syncs.count),
-        grouped(file.opens)
+        counted(file.syncs.count, "sync"),
+        counted(file.opens, "open")
     );
     Some(Found {
         title: format!("the same {} written {times:.0} times", short(furthest)),

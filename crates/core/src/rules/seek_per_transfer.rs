@@ -9,10 +9,10 @@ use crate::trace::{FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "seek-per-transfer",
-    looks_for: "lseek before every read or write of a file, which pread and pwrite need not",
+    looks_for: "lseek before every read or write of a file, unnecessary with pread and pwrite",
     in_short: "use pread and pwrite",
-    advice: "name the offset in the call: pread, pwrite, read_at, FileChannel.read(buffer, \
-             position); then threads can share the descriptor, too",
+    advice: "pass the offset in the call: pread, pwrite, read_at, FileChannel.read(buffer, \
+             position); threads can then share the descriptor",
     at: Subject::Files(seeks),
 };
 
@@ -35,10 +35,7 @@ fn seeks(_: &TraceResult, file: &FileRow) -> Option<Found> {
         grouped(transfers.count)
     );
     Some(Found {
-        title: format!(
-            "{} seeks that pread or pwrite would not need",
-            grouped(saved)
-        ),
+        title: format!("{} seeks unnecessary with pread or pwrite", grouped(saved)),
         evidence: vec![cited(what, "lseek", file, seeks.count)],
         cost_s: seeks.time_s,
         saving_s: Some(saving_s),

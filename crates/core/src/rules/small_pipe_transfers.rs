@@ -1,4 +1,4 @@
-//! `small-pipe-transfers`: a pipe that is filled or emptied some bytes at a time.
+//! `small-pipe-transfers`: a pipe written or read a few bytes at a time.
 
 use super::calls::{READS, Sum, WRITES};
 use super::draft::{Found, cited};
@@ -9,10 +9,10 @@ use crate::trace::{FileKind, FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "small-pipe-transfers",
-    looks_for: "many writes to a pipe, or reads from one, of some bytes each",
-    in_short: "buffer what goes through the pipe",
-    advice: "let the library buffer what goes to a pipe (python without -u, stdbuf -o64K, \
-             setvbuf), and read it in blocks; shells read byte by byte: use awk or mapfile",
+    looks_for: "many small writes to a pipe, or reads from one",
+    in_short: "buffer the pipe",
+    advice: "let the library buffer output to the pipe (python without -u, stdbuf -o64K, \
+             setvbuf), and read it in blocks; shells read one byte at a time: use awk or mapfile",
     at: Subject::AllFiles(small),
 };
 

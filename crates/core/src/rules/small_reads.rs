@@ -9,10 +9,10 @@ use crate::trace::{FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "small-reads",
-    looks_for: "many reads of less than a page that follow each other in one file",
-    in_short: "read through a buffer of 64 KiB",
-    advice: "read 64 KiB at a time into a buffer and take the pieces from there: BufReader, \
-             setvbuf, bufio.Reader, BufferedInputStream",
+    looks_for: "many sequential reads of less than a page from one file",
+    in_short: "read through a 64 KiB buffer",
+    advice: "read 64 KiB at a time into a buffer and take the pieces from it: BufReader, setvbuf, \
+             bufio.Reader, BufferedInputStream",
     at: Subject::Files(small),
 };
 

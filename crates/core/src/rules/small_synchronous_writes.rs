@@ -13,8 +13,8 @@ pub(super) static RULE: Rule = Rule {
     id: "small-synchronous-writes",
     looks_for: "small writes to a file that was opened with O_SYNC or O_DSYNC",
     in_short: "combine the writes, or call fdatasync only where it is needed",
-    advice: "gather what belongs together into one write (writev), or open without O_SYNC \
-             and O_DSYNC and call fdatasync where the program needs it",
+    advice: "combine related data into one write (writev), or open without O_SYNC and O_DSYNC and \
+             call fdatasync where it is needed",
     at: Subject::Groups(look),
 };
 

@@ -9,10 +9,10 @@ use crate::trace::{FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "small-writes",
-    looks_for: "many writes of less than a page that follow each other in one file",
-    in_short: "write through a buffer of 64 KiB",
-    advice: "gather them in a buffer of 64 KiB and hand that over: BufWriter, setvbuf, \
-             bufio.Writer, BufferedOutputStream, open(..., buffering=65536)",
+    looks_for: "many small sequential writes to one file",
+    in_short: "write through a 64 KiB buffer",
+    advice: "batch them in a 64 KiB buffer: BufWriter, setvbuf, bufio.Writer, \
+             BufferedOutputStream, open(..., buffering=65536)",
     at: Subject::Files(small),
 };
 

@@ -1,17 +1,18 @@
-//! `sync-everything`: `sync` or `syncfs`, which wait for the data of all programs.
+//! `sync-everything`: `sync` or `syncfs`, which write the data of all programs.
 
 use super::draft::{Found, said};
 use super::rule::{Rule, Subject};
-use crate::bytes::grouped;
+
+use crate::noun::counted;
 use crate::trace::{CallRow, Cited, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "sync-everything",
-    looks_for: "sync and syncfs, which wait for the data of every program",
+    looks_for: "sync and syncfs, which write the data of every program",
     in_short: "sync only the files that matter",
-    advice: "call fsync or fdatasync on the files that matter, and fsync on the directory \
-             of new names; syncfs once for many files of one file system",
+    advice: "call fsync or fdatasync on the files that matter, and fsync on the directory of each \
+             new file; for many files of one file system, call syncfs once",
     at: Subject::Run(look),
 };
 
@@ -27,13 +28,10 @@ fn look(run: &TraceResult) -> Option<Found> {
     let own_s = own_s(run).filter(|_| count > 0)?;
     let mut evidence: Vec<Cited> = rows.iter().map(|row| cited(row)).collect();
     evidence.push(said(format!(
-        "the disk spent {own_s:.3} s on what the program itself had written"
+        "the disk spent {own_s:.3} s on the program's own data"
     )));
     Some(Found {
-        title: format!(
-            "sync of the data of every program, {} times",
-            grouped(count)
-        ),
+        title: format!("sync of every program's data, {}", counted(count, "time")),
         evidence,
         cost_s,
         saving_s: Some((cost_s - own_s).max(0.0)),
@@ -61,10 +59,10 @@ fn cited(row: &CallRow) -> Cited {
         call: Some(row.name.clone()),
         count: Some(row.count),
         ..said(format!(
-            "{} took {:.3} s, called {} times",
+            "{} took {:.3} s, called {}",
             row.name,
             row.time_s,
-            grouped(row.count)
+            counted(row.count, "time")
         ))
     }
 }

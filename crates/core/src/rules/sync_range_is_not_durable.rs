@@ -2,7 +2,8 @@
 
 use super::fault::{Fault, Stake, lasting};
 use super::rule::{Rule, Subject};
-use crate::bytes::{grouped, short};
+use crate::bytes::short;
+use crate::noun::counted;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
 /// The rule.
@@ -10,11 +11,11 @@ pub(super) static RULE: Rule = Rule {
     id: "sync-range-is-not-durable",
     looks_for: "sync_file_range on a file that is never synced",
     in_short: "call fdatasync instead of sync_file_range",
-    advice: "call fdatasync or fsync where data has to survive a crash: sync_file_range writes \
-             no metadata and does not flush the disk's cache (sync_file_range(2)); it is good \
-             for starting to write early, before such a call",
+    advice: "call fdatasync or fsync where data must survive a crash: sync_file_range writes no \
+             metadata and does not flush the disk's cache (sync_file_range(2)); use it to start \
+             write-back early, before such a call",
     at: Subject::Crash(
-        "sync_file_range, and no fsync: nothing of it is durable",
+        "sync_file_range without fsync: none of it is durable",
         faults,
     ),
 };
@@ -38,9 +39,8 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
         // It may only be meant to keep dirty memory low.
         is_proven: false,
         what: format!(
-            "{} calls of sync_file_range, no fsync and no fdatasync; {} were not durable at the \
-             end",
-            grouped(history.hints.count),
+            "{} to sync_file_range, no fsync or fdatasync; {} were not durable at the end",
+            counted(history.hints.count, "call"),
             short(history.unsynced_bytes)
         ),
         call: "sync_file_range",

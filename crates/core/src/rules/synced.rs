@@ -1,4 +1,4 @@
-//! Files that were synced again and again: what the rules of its cost have in common.
+//! Files that were synced repeatedly: what the rules about sync cost have in common.
 
 use std::collections::BTreeMap;
 
@@ -29,11 +29,11 @@ pub(super) struct SyncedName<'a> {
     pub(super) writes: u64,
     /// Bytes written.
     pub(super) written_bytes: u64,
-    /// Of the writes, those that made the file longer.
+    /// Writes that made the file longer.
     pub(super) appends: u64,
     /// Syncs of something.
     pub(super) syncs: Happened,
-    /// Of all syncs, `fdatasync`.
+    /// Syncs that were `fdatasync`.
     pub(super) data_syncs: u64,
     /// Syncs of nothing.
     pub(super) of_nothing: Happened,

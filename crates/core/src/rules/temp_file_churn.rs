@@ -3,16 +3,17 @@
 use super::calls::{all_time_s, has, is_stored};
 use super::draft::{Found, said};
 use super::rule::{Rule, Subject};
-use crate::bytes::{grouped, short};
+use crate::bytes::short;
+use crate::noun::counted;
 use crate::trace::{Cited, FileHistory, FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "temp-file-churn",
-    looks_for: "files that were made, written and removed, and that nobody read",
+    looks_for: "files created, written and removed without being read",
     in_short: "keep short-lived data in memory",
-    advice: "do not write what is not needed, or keep it in memory (a buffer, memfd_create, \
-             a pipe); SQLite: journal_mode=TRUNCATE, PERSIST or WAL",
+    advice: "do not write unneeded data, or keep it in memory (a buffer, memfd_create, a pipe); \
+             SQLite: journal_mode=TRUNCATE, PERSIST or WAL",
     at: Subject::Run(look),
 };
 
@@ -31,8 +32,8 @@ fn look(run: &TraceResult) -> Option<Found> {
     let cost_s: f64 = files.iter().map(|file| all_time_s(file)).sum();
     Some(Found {
         title: format!(
-            "{} files with {} written and removed unread",
-            grouped(files.len() as u64),
+            "{} with {} written and removed unread",
+            counted(files.len() as u64, "file"),
             short(bytes)
         ),
         evidence: files.iter().take(CITED).map(|file| removed(file)).collect(),
@@ -62,9 +63,9 @@ fn removed(file: &FileRow) -> Cited {
         path: Some(file.path.clone()),
         count: Some(file.writes.count),
         ..said(format!(
-            "made, {} written in {} calls, removed",
+            "created, {} written in {}, removed",
             short(file.writes.bytes),
-            grouped(file.writes.count)
+            counted(file.writes.count, "call")
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! `truncate-then-write`: a file is emptied, and then written anew in place.
+//! `truncate-then-write`: an existing file is truncated and then rewritten in place.
 
 use super::calls::has;
 use super::fault::{Fault, Stake, lasting};
@@ -9,12 +9,12 @@ use crate::trace::{FileHistory, FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "truncate-then-write",
-    looks_for: "a file the program had used before, emptied and written anew in place",
+    looks_for: "an existing file, truncated and rewritten in place",
     in_short: "write a new file and rename it over the old one",
-    advice: "write a new file beside it, fsync it, rename it over the old one, and fsync the \
-             directory",
+    advice: "write a new file in the same directory, fsync it, rename it over the old one, and \
+             fsync the directory",
     at: Subject::Crash(
-        "emptied and written anew in place: a crash in between loses old and new contents",
+        "truncated and rewritten in place: a crash in between loses old and new contents",
         faults,
     ),
 };
@@ -51,7 +51,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
         stake,
         is_proven: !is_cut,
         what: format!(
-            "{before}, was emptied, {} were written, {after}",
+            "{before}, was truncated, {} were written, {after}",
             short(history.written_bytes)
         ),
         call: if is_cut { "ftruncate" } else { "open" },

@@ -1,4 +1,4 @@
-//! `unlink-before-durable`: the old file is removed before the new one can be relied on.
+//! `unlink-before-durable`: the old file is removed before the new one is durable.
 
 use super::copied::was_read;
 use super::fault::{Fault, Stake, lasting, name_of};
@@ -9,13 +9,13 @@ use crate::trace::{FileHistory, FileRow, Happened, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "unlink-before-durable",
-    looks_for: "a file removed before the one that replaces it or was made from it was synced",
+    looks_for: "a file removed before its replacement, or the file made from it, was synced",
     in_short: "call fsync on the new file before unlink",
     advice: "remove the original last: fsync the new file and its directory before unlink (gzip \
-             --synchronous; sync FILE in a script). To replace a file of the same name do not \
-             remove it at all: rename the new one over it, which takes its place in one step",
+             --synchronous; sync FILE in a script). To replace a file of the same name, do not \
+             remove it: rename the new one over it, which is atomic",
     at: Subject::Crash(
-        "the original was removed before what replaces it was durable: a crash can leave neither",
+        "the original was removed before its replacement was durable: a crash can lose both",
         faults,
     ),
 };
@@ -104,7 +104,7 @@ fn made_from<'a>(
         stake: Stake::Old,
         is_proven: original.removed_by.is_some() && original.removed_by == history.written_by,
         what: format!(
-            "{} was read, {} was written and not synced, and the first of them is gone",
+            "{} was read, {} was written and not synced, and the first was removed",
             original.file.path,
             name_of(file)
         ),
@@ -116,15 +116,15 @@ fn made_from<'a>(
 fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     let (stake, happened, what) = if history.took_removed_name.is_any() {
         let what = format!(
-            "the old file was removed, and {} was renamed to its name; it had not been synced \
-             when the old one was removed",
+            "the old file was removed, and {} was renamed to its name; the new file had not been \
+             synced when the old one was removed",
             file.path
         );
         (Stake::Old, &history.took_removed_name, what)
     // Compilers and archivers remove what they write anew. Who syncs the new file means it.
     } else if history.recreated.is_any() && history.syncs.is_any() && !history.unlinked {
-        let what = "the old file was removed, and a new one of its name was made, written, \
-                    and synced only then";
+        let what = "the old file was removed, and only then was a new one created under its name, \
+                    written and synced";
         (Stake::New, &history.recreated, what.to_owned())
     } else {
         return None;

@@ -1,4 +1,4 @@
-//! `unpaid-at-exit`: written bytes that the device has yet to see.
+//! `unpaid-at-exit`: written data not yet on the device.
 
 use super::draft::{Found, said};
 use super::rule::{Rule, Subject};
@@ -8,10 +8,10 @@ use crate::trace::{Cited, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "unpaid-at-exit",
-    looks_for: "much of what was written still waits for the device when the program ends",
+    looks_for: "much of the written data is still dirty when the program ends",
     in_short: "end with fsync to measure the disk",
-    advice: "whoever needs the disk next waits for it, and a crash loses it; to measure the \
-             disk, end with fsync (dd conv=fsync); else it may be as it should be",
+    advice: "the next user of the disk waits for it, and a crash loses it; to measure the disk, \
+             end with fsync (dd conv=fsync); otherwise this may be intended",
     at: Subject::Meaning(look),
 };
 
@@ -29,7 +29,7 @@ fn look(run: &TraceResult) -> Option<Found> {
         return None;
     }
     let mut evidence = vec![said(format!(
-        "{} of {} written were still dirty or under way when the program ended",
+        "{} of {} written were still dirty or in write-back when the program ended",
         short(dirty),
         short(written)
     ))];

@@ -8,10 +8,10 @@ use crate::trace::{CallGroup, CallRow, Cited, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "uring-single-operations",
-    looks_for: "io_uring_enter called for each single operation",
+    looks_for: "one io_uring_enter call per operation",
     in_short: "submit several operations with one call",
-    advice: "submit several operations with one call and wait for one of them, not for all; \
-             one at a time is what pread and pwrite do with less",
+    advice: "submit several operations with one call and wait for one of them, not for all; for \
+             one at a time, pread and pwrite are cheaper",
     at: Subject::Run(single),
 };
 
@@ -49,7 +49,8 @@ fn single(run: &TraceResult) -> Option<Found> {
             call: Some(enter.name.clone()),
             count: Some(enter.count),
             ..said(format!(
-                "{:.3} s in it, {awaited_s:.3} s of it waiting for operations, {:.1} of them a call",
+                "{:.3} s in it, {awaited_s:.3} s of that waiting for operations, {:.1} operations \
+                 per call",
                 enter.time_s,
                 count as f64 / enter.count as f64
             ))

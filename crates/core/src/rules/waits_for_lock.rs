@@ -3,31 +3,32 @@
 use super::calls::Sum;
 use super::draft::{Found, cited};
 use super::rule::{Rule, Subject};
-use crate::bytes::grouped;
+
+use crate::noun::counted;
 use crate::trace::{FileRow, TraceResult};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "waits-for-lock",
-    looks_for: "calls that waited until another process let go of a lock on a file",
+    looks_for: "calls that waited for another process to release a file lock",
     in_short: "hold the lock for a shorter time",
     advice: "hold the lock for a shorter time, lock parts of the file (F_OFD_SETLKW) or let \
-             readers share it (LOCK_SH); where waiting is meant, there is nothing to do",
+             readers share it (LOCK_SH); if the wait is intended, ignore this rule",
     at: Subject::Files(waited),
 };
 
-/// Of these only the commands that lock can wait (`flock(2)`, `F_SETLKW` in `fcntl(2)`).
+/// Only the locking commands of these can wait (`flock(2)`, `F_SETLKW` in `fcntl(2)`).
 const LOCKS: &[&str] = &["flock", "fcntl"];
 
 fn waited(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let locks = Sum::of(file, LOCKS);
     let waited_s = locks.blocked_s?;
     Some(Found {
-        title: format!("waited {waited_s:.2} s for its lock"),
+        title: format!("waited {waited_s:.2} s for a lock on it"),
         evidence: vec![cited(
             format!(
-                "{} calls, {waited_s:.3} s of {:.3} s in them waiting",
-                grouped(locks.count),
+                "{}, {waited_s:.3} of {:.3} s spent waiting",
+                counted(locks.count, "call"),
                 locks.time_s
             ),
             locks.name,
@@ -53,7 +54,7 @@ mod tests {
         let calls = vec![blocked(file_call("flock", 2, 0, 0.31), 0.3)];
         let draft = the_only(RULE.look(&run(vec![with_calls(file("/data/lock"), calls)])));
         assert_eq!(draft.finding.saving_s, Some(0.3));
-        assert_eq!(draft.finding.title, "waited 0.30 s for its lock");
+        assert_eq!(draft.finding.title, "waited 0.30 s for a lock on it");
     }
 
     #[test]

@@ -9,10 +9,10 @@ use crate::trace::{Cited, FileRow, TraceResult};
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "write-amplification",
-    looks_for: "scattered writes that make many times their bytes dirty",
-    in_short: "keep together what is written together",
-    advice: "keep together what is written together: append records to a log, or sort them \
-             by offset and fill pages; a file system writes whole pages",
+    looks_for: "scattered writes that dirty many times their size",
+    in_short: "write related data together",
+    advice: "write related data together: append records to a log, or sort them by offset and \
+             fill pages; file systems write whole pages",
     at: Subject::Files(amplified),
 };
 
@@ -40,7 +40,7 @@ fn amplified(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let times = dirtied as f64 / written as f64;
     let mut evidence = vec![cited(
         format!(
-            "{} writes of {} on average made {} dirty: {times:.0} times what they wrote",
+            "{} writes of {} on average dirtied {}: {times:.0}x what they wrote",
             grouped(writes.moves()),
             short(writes.piece_bytes()),
             short(dirtied)
@@ -53,7 +53,7 @@ fn amplified(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let cost_s = writes.time_s + file.syncs.time_s;
     Some(Found {
         title: format!(
-            "{} became {} in the page cache",
+            "{} dirtied {} in the page cache",
             short(written),
             short(dirtied)
         ),
@@ -72,7 +72,7 @@ fn on_device(file: &FileRow) -> Option<Cited> {
         .device_after_exit
         .map_or(0, |it| it.data.bytes);
     Some(said(format!(
-        "the device wrote {} for it while the program ran and {} after its end",
+        "the device wrote {} for it while the program ran and {} afterwards",
         short(running.bytes),
         short(after)
     )))
@@ -99,7 +99,7 @@ mod tests {
         let draft = the_only(RULE.look(&run(vec![sparse])));
         assert_eq!(
             draft.finding.title,
-            "9.8 KiB became 39.1 MiB in the page cache"
+            "9.8 KiB dirtied 39.1 MiB in the page cache"
         );
         let saving_s = draft.finding.saving_s.unwrap();
         assert!(

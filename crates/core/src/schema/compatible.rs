@@ -1,4 +1,4 @@
-//! Nothing that a published schema says becomes untrue without a line here.
+//! Every change that contradicts a published schema has a line here.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! JSON for people to read: what fits in a line is in one.
+//! JSON for people: values that fit on one line are on one line.
 
 use serde_json::Value;
 

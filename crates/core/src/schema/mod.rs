@@ -1,4 +1,4 @@
-//! The schemas of results, derived from their types, and held against those that were published.
+//! The schemas of results, derived from their types, and compared with the published ones.
 //!
 //! `UPDATE_DOCS=1 cargo test -p iostrata-core --lib schema` writes `docs/schema` anew. The files in
 //! `tests/published` are the schemas that were written by hand before; they stay as they are.

@@ -1,4 +1,4 @@
-//! What a schema says about each place of the JSON, however it says it.
+//! What a schema says about each place in the JSON, in whatever form.
 //!
 //! A place is a path such as `experiments[]<sync>.rows[].timing.median_s`: `[]` is every item, `{}`
 //! every value of a map, `<sync>` what a name in the JSON (`id`, `is`) tells apart.

@@ -1,4 +1,4 @@
-//! Every saved result is one by its schema, and what the reader of results refuses is none.
+//! Every saved result is valid by its schema, and what the reader of results refuses is not.
 
 use std::collections::BTreeSet;
 use std::fs;

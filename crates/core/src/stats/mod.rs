@@ -1,8 +1,7 @@
 //! Statistics on small samples: medians, their intervals, and differences.
 //!
-//! Everything here is non-parametric, because timings are skewed and their
-//! distribution is not known, and deterministic, so that a saved result gives
-//! the same figures whenever it is drawn.
+//! Everything here is non-parametric, because timings are skewed and their distribution is not
+//! known, and deterministic, so that a saved result always gives the same figures.
 
 mod bootstrap;
 mod shift;

@@ -1,4 +1,4 @@
-//! `lab sync`: what does one sync cost, and what does it make the device do?
+//! `lab sync`: what does one sync cost, and what does the device do for it?
 
 mod answers;
 mod latency;
@@ -24,7 +24,7 @@ pub use series::{Second, Series, Steadiness};
 pub(crate) const DISTURBED: f64 = 0.05;
 
 /// The question the experiment answers.
-pub const QUESTION: &str = "what does one sync cost, and what does it make the device do?";
+pub const QUESTION: &str = "what does one sync cost, and what does the device do for it?";
 
 /// How durability is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -268,8 +268,8 @@ impl SyncRow {
         let others = self.row.interference.other_requests?;
         (others as f64 > self.observed_syncs as f64 * DISTURBED).then(|| {
             format!(
-                "others made {} requests on the same disk during {} syncs, and metadata, journal \
-                 and flush requests cannot be told from theirs",
+                "other programs made {} requests on the same disk during {} syncs, and metadata, \
+                 journal and flush requests cannot be told apart from theirs",
                 bytes::grouped(others),
                 bytes::grouped(self.observed_syncs)
             )

@@ -1,5 +1,6 @@
 //! From what a back end saw to the result.
 
+use crate::noun::counted;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::{
     Bounds, CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen, Task, TaskRow,
     TraceResult, direction, percentile_s,
 };
-use crate::bytes::grouped;
+
 use crate::cache::ResidencyMap;
 use crate::environment::Environment;
 use crate::evidence::{
@@ -115,11 +116,11 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
 fn summed(raw: &RawEvidence) -> Option<Gap> {
     let Summed { files, calls } = &raw.summed;
     (*calls > 0).then(|| {
-        let what = format!("{} files one by one", grouped(files.len() as u64));
+        let what = format!("{} listed separately", counted(files.len() as u64, "file"));
         let why = format!(
-            "their {} calls are summed: of so many files those that were changed and those that took \
-             most time are kept",
-            grouped(*calls)
+            "their {} are summed: of so many files, iostrata keeps those that were changed and those \
+             that took most time",
+            counted(*calls, "call")
         );
         Gap::new(what, why)
     })

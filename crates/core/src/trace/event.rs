@@ -1,5 +1,4 @@
-//! Calls that changed files, decoded: what the history follows, and what the operation log is
-//! written from.
+//! Calls that changed files, decoded: the input of the history and of the operation log.
 //!
 //! Both back ends produce these events. What a call does is said by [`Change`], the vocabulary of
 //! the log. A call on names has paths until the log puts the names of directories in their place:
@@ -141,7 +140,7 @@ pub enum NameChange {
         at: Located,
         /// What it is.
         kind: FileKind,
-        /// Of a device its number, as `st_rdev` is encoded; else 0.
+        /// Number of a device, encoded like `st_rdev`; else 0.
         device_number: u64,
         /// What a symbolic link says; else empty.
         target: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What a run comes down to: the figures of its first sentence.
+//! The figures of a run's first sentence.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ const MOST: f64 = 0.5;
 /// The share up to which file I/O cannot be what a run waits for.
 const LITTLE: f64 = 0.2;
 
-/// Two times that differ by no more than this share are told as one.
+/// Two times that differ by no more than this share are shown as one.
 const SAME: f64 = 0.05;
 
 /// Threads with less of a time than this share of all of it do not count for it.
@@ -25,7 +25,7 @@ pub enum Headline<'a> {
     Fault(&'a Finding),
     /// No finding that matters: where the time went.
     Time(Split<'a>),
-    /// Calls were not seen: nothing is known.
+    /// Calls were not observed: the result is unknown.
     Unseen,
 }
 

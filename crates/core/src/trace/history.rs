@@ -1,4 +1,4 @@
-//! What became of each file, followed event by event in bounded memory.
+//! The history of each file, followed event by event in bounded memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -136,13 +136,13 @@ pub struct FileHistory {
     /// Opened with `O_TRUNC`, or cut to zero, though it existed before this and may have
     /// had contents on disk.
     pub emptied: Happened,
-    /// Of these, those after which contents were written again.
+    /// Those followed by another write of contents.
     pub rewritten: Happened,
     /// Write calls that succeeded.
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Of the writes, those that made the file longer, as far as its length was known.
+    /// Writes that made the file longer, as far as its length was known.
     pub appends: u64,
     /// Whether space was reserved for it (`fallocate`).
     pub allocated: bool,
@@ -165,14 +165,14 @@ pub struct FileHistory {
     pub syncs: Happened,
     /// Process that made the last of them.
     pub synced_by: Option<u32>,
-    /// Of these, `fdatasync`.
+    /// Those that were `fdatasync`.
     pub data_syncs: u64,
-    /// Of the syncs, those before which the run had changed nothing since the last one.
+    /// Syncs of a file that the run had not changed since the previous sync.
     pub syncs_of_nothing: Happened,
-    /// Of the syncs, the `fsync`s after which the file had changed but was as long as at the
-    /// sync before: `fdatasync` would have done.
+    /// `fsync`s of a file that had changed, but whose length was the same as at the sync before:
+    /// `fdatasync` would have done.
     pub steady_syncs: Happened,
-    /// Of the syncs, those since whose predecessor the file had become longer.
+    /// Syncs of a file that had grown since the previous sync.
     pub growing_syncs: Happened,
     /// Syncs that failed with an error of the storage (`EIO`, `ENOSPC`, `EDQUOT`).
     pub failed_syncs: Happened,

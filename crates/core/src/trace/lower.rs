@@ -1,4 +1,4 @@
-//! What a back end without the kernel's events can still tell of the lower strata.
+//! What a back end without kernel events still knows about the lower strata.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub struct ProcessIo {
     pub device_read_bytes: u64,
     /// Bytes that were dirtied by them, to be written to storage some time.
     pub dirtied_bytes: u64,
-    /// Of these, bytes that need not be written any more, as their file was cut or removed.
+    /// Those that need not be written any more, because their file was truncated or removed.
     pub cancelled_bytes: u64,
 }
 

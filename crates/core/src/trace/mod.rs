@@ -77,7 +77,7 @@ pub struct TraceResult {
     pub command: Vec<String>,
     /// Process that was adopted with `-p`; `null` when iostrata started the program.
     pub adopted: Option<u32>,
-    /// Exit code; `null` when a signal ended it, or it was adopted and goes on.
+    /// Exit code; `null` if a signal ended it, or it was attached to and is still running.
     pub exit_code: Option<i32>,
     /// Signal that ended it.
     pub signal: Option<i32>,
@@ -261,7 +261,7 @@ pub struct FileCall {
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over a reference"
+    reason = "serde passes a reference"
 )]
 fn is_false(value: &bool) -> bool {
     !value
@@ -392,7 +392,7 @@ pub struct DirectoryRow {
     pub made: u64,
     /// Names renamed into or out of it.
     pub renamed: u64,
-    /// Of these, renames over an existing file whose new contents were not synced before.
+    /// Renames over an existing file whose new contents had not been synced.
     pub renamed_unsynced: u64,
     /// Names removed.
     pub removed: u64,

@@ -1,4 +1,4 @@
-//! What a back end hands over besides counts: names, tasks.
+//! What a back end returns besides counts: names, tasks.
 
 use super::timeline::Moments;
 use super::{Followed, SiteRow};
@@ -76,7 +76,7 @@ pub struct Task {
     pub written_bytes: u64,
 }
 
-/// Of all threads together, also of those that have no row.
+/// Totals of all threads, including those without a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lived {
     /// Processes.

@@ -18,9 +18,9 @@ pub const SIZE_BUCKETS: usize = 32;
 pub struct Shape {
     /// Transfers whose predecessor by the same thread, call and file is known.
     pub pairs: u64,
-    /// Of these, those that began where the predecessor had ended.
+    /// Those that began where the previous one had ended.
     pub sequential: u64,
-    /// Of these, those that began before the predecessor's end.
+    /// Those that began before the end of the previous one.
     pub backward: u64,
     /// Transfers of 0 bytes: reads at the end of the file.
     pub empty: u64,

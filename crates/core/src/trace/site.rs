@@ -1,4 +1,4 @@
-//! Call sites: where in the program the calls came from.
+//! Call sites: the places in the program that made the calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;

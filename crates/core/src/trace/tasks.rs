@@ -1,4 +1,4 @@
-//! Threads drawn together to processes.
+//! Threads grouped by process.
 
 use super::TaskRow;
 
@@ -63,7 +63,7 @@ fn add(process: &mut TaskRow, thread: &TaskRow) {
     process.written_bytes = process.written_bytes.saturating_add(thread.written_bytes);
 }
 
-/// Of a part that is unknown the whole is unknown.
+/// The whole is unknown if a part is unknown.
 fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.zip(other).map(|(one, other)| one + other)
 }

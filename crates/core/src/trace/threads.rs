@@ -1,5 +1,6 @@
 //! The threads of a run, as they end: how many there were, and those that are shown.
 
+use crate::noun::counted;
 use std::collections::HashMap;
 
 use super::{Lived, Task};
@@ -92,12 +93,11 @@ impl Summed {
     fn gap(&self) -> Gap {
         let time = |ns: u64| duration(ns as f64 / 1e9);
         Gap::new(
-            format!("rows of {} threads", grouped(self.threads)),
+            format!("rows of {}", counted(self.threads, "thread")),
             format!(
-                "the {} that spent the most time in calls on files have one; the others made {} \
-                 calls, were {} on the CPU and {} in calls on files, read {} and wrote {}",
+                "the {} that spent the most time in calls on files have one; the others made {}, were {} on the CPU and {} in calls on files, read {} and wrote {}",
                 grouped(ROWS as u64),
-                grouped(self.calls),
+                counted(self.calls, "call"),
                 time(self.on_cpu_ns),
                 time(self.time_ns),
                 exact(self.read_bytes),

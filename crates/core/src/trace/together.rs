@@ -1,4 +1,4 @@
-//! Files drawn together to one row: those of one path, one directory or one extension.
+//! Files grouped into one row: those of one path, one directory or one extension.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -88,7 +88,7 @@ pub fn together<'a>(
 fn name(file: &FileRow, by: Together) -> (&str, &str) {
     let path = file.path.as_str();
     let name = match by {
-        // Of a path that is no text, only its bytes tell it from others.
+        // A path that is not text is distinguished only by its bytes.
         Together::Path => return (file.path_hex.as_deref().unwrap_or(path), path),
         _ if !file.kind.is_stored() => "pipes, sockets, terminals",
         Together::Directory => directory(path),
@@ -165,7 +165,7 @@ fn evidence(sum: &mut Evidence, more: &Evidence) {
     sum.device_after_exit = after.map(|(one, other)| one.plus(other));
 }
 
-/// Of a part that is unknown the whole is unknown.
+/// The whole is unknown if a part is unknown.
 fn both(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     Some(one?.saturating_add(other?))
 }

@@ -92,7 +92,7 @@ pub(crate) enum Step {
     Digits(usize, usize),
     /// Text comes between.
     Text(usize, usize),
-    /// What follows is not there.
+    /// What follows does not exist.
     End(usize),
 }
 

@@ -18,21 +18,21 @@ pub(crate) struct Cache {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheAction {
-    /// Show how much of files and trees is in the page cache, and where in each file
+    /// Show how much of each file is cached, and which parts
     #[command(after_help = SHOW)]
     Show(CacheFiles),
-    /// Read files into the page cache, and verify that they are there
+    /// Read files into the page cache, and verify that they are cached
     #[command(after_help = WARM)]
     Warm(Warm),
-    /// Let files go from the page cache, and verify that they are gone
+    /// Evict files from the page cache, and verify that they are gone
     #[command(after_help = EVICT)]
     Evict(Evict),
 }
 
-/// Which files, and what is told of them.
+/// Which files, and how they are shown.
 #[derive(Debug, Args)]
 pub(crate) struct CacheFiles {
-    /// Files, and directories with all that is below them
+    /// Files and directories, recursively
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -44,7 +44,7 @@ pub(crate) struct CacheFiles {
     #[arg(long)]
     pub(crate) cross: bool,
 
-    /// Also write the result as JSON (iostrata.cache/1); to standard output, and no text, with -
+    /// Also write the result as JSON (iostrata.cache/1); - for standard output, without text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Warm {
     #[command(flatten)]
     pub(crate) files: CacheFiles,
 
-    /// Begin even if there is less memory than the files need
+    /// Start even if the files need more memory than is available
     #[arg(long)]
     pub(crate) anyway: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Evict {
     #[command(flatten)]
     pub(crate) files: CacheFiles,
 
-    /// Write dirty pages to the storage first (fdatasync): only clean ones can go
+    /// Write dirty pages back first (fdatasync); only clean pages can be evicted
     #[arg(long)]
     pub(crate) sync: bool,
 }
@@ -75,25 +75,23 @@ Examples:
   iostrata cache warm model.bin
   iostrata cache evict --sync results.db";
 
-const SHOW: &str = "\
-Examples:
+const SHOW: &str = "Examples:
   iostrata cache show /var/lib/postgresql
   iostrata cache show --all-rows --json cache.json big.db
 
-Nothing is read and nothing changes. Exit code 3 if any file could not be asked.";
+Nothing is read or changed. Exit code 3 if the residency of any file is unknown.";
 
-const WARM: &str = "\
-Examples:
+const WARM: &str = "Examples:
   iostrata cache warm model.bin
   iostrata cache warm --json - data/
 
-Exit code 3 if any file is not wholly resident afterwards; the reasons are listed.";
+Exit code 3 if any file is not fully resident afterwards; the reasons are listed.";
 
 const EVICT: &str = "\
 Examples:
   iostrata cache evict data/
   iostrata cache evict --sync results.db
 
-Only the files that are named are asked to go, never the whole page cache. The kernel begins to
-write dirty pages when it is asked, and keeps them; --sync waits until they are written. Exit
-code 3 if anything stays resident; the reasons are listed: who maps it, what is dirty.";
+Only the named files are evicted, never the whole page cache. The kernel keeps dirty pages and only
+starts their write-back; --sync waits until they are written. Exit code 3 if anything stays
+resident; the reasons are listed: which processes map it, what is dirty.";

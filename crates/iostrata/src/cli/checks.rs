@@ -1,4 +1,4 @@
-//! What a traced run is to be failed for.
+//! Conditions that fail a traced run.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -9,16 +9,17 @@ use iostrata_tracer::ebpf::call_names;
 
 #[derive(Debug, Args)]
 pub(crate) struct Checks {
-    /// Fail with exit code 1 when something of this severity, or worse, is found
+    /// Exit with code 1 if there is a finding of this severity or worse
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
 
-    /// Leave rules out; several, separated by commas
+    /// Ignore these rules, separated by commas
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rules(),
         hide_possible_values = true)]
     pub(crate) ignore: Vec<String>,
 
-    /// Fail with exit code 1 when more is used, such as fsync<=10,writes.bytes<=1MiB,wall<2s
+    /// Exit with code 1 if the run exceeds these limits, such as
+    /// fsync<=10,writes.bytes<=1MiB,wall<2s
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = budget)]
     pub(crate) budget: Vec<Budget>,
 }

@@ -7,7 +7,7 @@ use crate::commands::explain::Ids;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// Experiment, rule, or term of the glossary
+    /// Experiment, rule or glossary term
     #[arg(value_name = "ID", value_parser = Ids, hide_possible_values = true)]
     pub(crate) id: Option<String>,
 }

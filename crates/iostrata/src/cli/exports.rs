@@ -1,4 +1,4 @@
-//! What other programs read results as.
+//! Export formats of results.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,16 @@ use super::Viewers;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Exports {
-    /// Write tables to this directory as Parquet files; draw nothing
+    /// Write tables to this directory as Parquet files instead of printing
     #[arg(long, value_name = "DIR")]
     pub(crate) parquet: Option<PathBuf>,
 
-    /// Write the same tables as CSV files; draw nothing
+    /// Write tables to this directory as CSV files instead of printing
     #[arg(long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Write metrics for Prometheus, of the 20 files with the most time in a trace; draw
-    /// nothing; to standard output with -
+    /// Write Prometheus metrics instead of printing, with the 20 files that took the most time in a
+    /// trace; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) prometheus: Option<PathBuf>,
 

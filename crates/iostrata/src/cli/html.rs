@@ -6,12 +6,11 @@ use clap::Args;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Html {
-    /// Write one page of HTML with every table, which needs no network and no other file; to
-    /// standard output, and no text, with -
+    /// Write a self-contained HTML page with every table; - for standard output, without text
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Open that page on this desktop
+    /// Open the page on this desktop
     #[arg(long, requires = "html")]
     pub(crate) open: bool,
 }

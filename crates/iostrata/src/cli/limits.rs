@@ -1,4 +1,4 @@
-//! What reading an operation log may come to.
+//! Limits for reading an operation log.
 
 use clap::Args;
 use iostrata_core::bytes;
@@ -6,11 +6,12 @@ use iostrata_core::record::Limits;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LogLimits {
-    /// Bytes that an operation log may expand to: payload each time it is referred to, and paths
+    /// Most bytes that an operation log may expand to, counting payload each time it is referenced,
+    /// and paths
     #[arg(long, value_name = "SIZE", default_value = "64GiB", value_parser = bytes::parse)]
     pub(crate) log_expands: u64,
 
-    /// Memory that an operation log may take while it is read
+    /// Most memory for reading an operation log
     #[arg(long, value_name = "SIZE", default_value = "768MiB", value_parser = bytes::parse)]
     pub(crate) log_memory: u64,
 }

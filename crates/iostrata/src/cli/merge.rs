@@ -7,20 +7,19 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Merge {
-    /// Results that lab saved, each on another machine; - for standard input
+    /// Saved lab results, each from another machine; - for standard input
     #[arg(value_name = "FILE", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Name of a machine, once for each file and in their order, instead of the label made from
-    /// its disk, CPUs and kernel
+    /// Machine name, one for each file in order, instead of a label made from disk, CPUs and kernel
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) machine: Vec<String>,
 
-    /// Show every row of every file system, not only the host's
+    /// Show every row of every file system, not only those of the host
     #[arg(long)]
     pub(crate) all_rows: bool,
 
-    /// Also write the result as JSON (iostrata.lab/1); to standard output, and no text, with -
+    /// Also write the result as JSON (iostrata.lab/1); - for standard output, without text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The command line as it is typed.
+//! The command line as typed.
 
 mod cache;
 mod checks;
@@ -79,7 +79,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// What a report of a fault needs: which release, of which sources (build.rs), built for what.
+/// What a bug report needs: the release, its sources (build.rs) and the build target.
 const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " (",
@@ -89,7 +89,7 @@ const VERSION: &str = concat!(
     ")"
 );
 
-/// Colour only repeats what position says.
+/// Colour only repeats what the position shows.
 const STYLES: Styles = Styles::plain()
     .header(Style::new().bold())
     .usage(Style::new().bold())
@@ -101,42 +101,41 @@ const STYLES: Styles = Styles::plain()
     )
     .valid(Style::new().fg_color(Some(Ansi::Ansi(AnsiColor::Green))));
 
-const AFTER_HELP: &str = "\
-Examples:
-  iostrata lab --quick                     what writes, reads and syncs cost on this directory
+const AFTER_HELP: &str = "Examples:
+  iostrata lab --quick                     the cost of writes, reads and syncs in this directory
   iostrata trace -- make                   where a program's file I/O goes
-  iostrata doctor /srv                     the storage, and what can be seen of it
-  iostrata explain fsync-per-record        what a finding means, and what to do
-  iostrata report trace.json --csv tables  a saved result for other programs
+  iostrata doctor /srv                     the storage, and what iostrata can observe
+  iostrata explain fsync-per-record        what a finding means and how to fix it
+  iostrata report trace.json --csv tables  export a saved result
 
-Exit codes: 0 done; 1 found what was asked to fail on; 2 wrong usage; 3 this machine or user
-cannot; 4 unreadable or corrupt file; 70 a bug in iostrata; 128 + N ended by signal N (finished
-rows are still printed and saved). trace passes the program's own exit code on; 125 trace
-itself failed, 126 the program cannot be run, 127 it was not found.";
+Exit codes: 0 success; 1 a --fail-on or --budget condition was met; 2 usage error; 3 not possible on
+this machine or for this user; 4 unreadable or corrupt file; 70 a bug in iostrata; 128 + N ended by
+signal N (finished rows are still printed and saved). trace passes the program's own exit code on;
+125 trace itself failed, 126 the program cannot be run, 127 it was not found.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run controlled experiments on this machine and answer with evidence
+    /// Run I/O experiments on this machine and answer questions with evidence
     Lab(Box<Lab>),
-    /// Run a program, or adopt one that runs, and show where its file I/O goes
+    /// Run a program, or attach to a running process, and show where its file I/O goes
     Trace(Box<Trace>),
-    /// Show what of files is in the page cache, bring them in, or let them go
+    /// Inspect, warm or evict cached files
     Cache(Cache),
-    /// Show the storage under a path, and what this kernel and user let iostrata see
+    /// Show the storage under a path, and what iostrata can observe here
     Doctor(Doctor),
-    /// Show the last result again, or a saved one; export results as tables and metrics
+    /// Show the last result or a saved one; export results as tables and metrics
     Report(Report),
-    /// Make the files of an operation log again, beneath a directory
+    /// Rebuild the files of an operation log under a directory
     Rebuild(Rebuild),
     /// Compare two saved results: faster, slower, same or inconclusive
     Compare(Compare),
-    /// Merge lab results of several machines into one, and judge them again
+    /// Merge lab results of several machines into one result
     Merge(Merge),
-    /// Print the page of an experiment, a rule or a term; without a name, list them
+    /// Print the page of an experiment, rule or term; without a name, list them
     Explain(Explain),
-    /// Print what makes a shell complete commands, options and names
+    /// Generate shell completions
     Completions(Completions),
-    /// Print the manual page, or write those of all commands
+    /// Print the manual page, or write the pages of all commands
     Man(ManPages),
 }
 
@@ -164,7 +163,7 @@ pub(crate) struct Doctor {
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
 
-    /// Also write the result as JSON (iostrata.doctor/1); to standard output, and no text, with -
+    /// Also write the result as JSON (iostrata.doctor/1); - for standard output, without text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }

@@ -9,10 +9,10 @@ use super::LogLimits;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Rebuild {
-    /// Operation log that trace --record wrote
+    /// Operation log written by trace --record
     pub(crate) log: PathBuf,
 
-    /// Empty or new directory; nothing is made outside of it, whatever the log says
+    /// Empty or new directory; nothing is created outside it, whatever the log says
     pub(crate) dir: PathBuf,
 
     #[command(flatten)]

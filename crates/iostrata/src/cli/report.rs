@@ -9,21 +9,20 @@ use super::{ExperimentName, Exports, Html, LogLimits, Markdown, Shown};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Report {
-    /// Results that lab, trace, doctor or cache saved, or operation logs to export; - for
-    /// standard input; and names of experiments, which are shown with their tables [default: the
-    /// last result of lab or trace]
+    /// Saved results, or operation logs to export; - for standard input; names of experiments show
+    /// their tables [default: the last result of lab or trace]
     #[arg(value_name = "FILE|EXPERIMENT")]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// List the last results of lab and trace, which are kept without being asked for
+    /// List the last results of lab and trace, which are saved automatically
     #[arg(long, conflicts_with = "paths")]
     pub(crate) list: bool,
 
     #[command(flatten)]
     pub(crate) parts: LabParts,
 
-    /// Show every row of every file system of a lab result, not only the host's; every file
-    /// of a cache result
+    /// Show every row of every file system of a lab result, not only those of the host, and every
+    /// file of a cache result
     #[arg(long)]
     pub(crate) all_rows: bool,
 
@@ -54,16 +53,16 @@ pub(crate) struct LabParts {
     #[arg(long)]
     pub(crate) rows: bool,
 
-    /// Show what must be known about single rows of a lab result
+    /// Show the notes on rows of a lab result
     #[arg(long)]
     pub(crate) notes: bool,
 
-    /// Show the claims behind the answers of a lab result, how its figures were made, what is
+    /// Show the claims behind the answers of a lab result, how its figures were measured, what is
     /// missing, and caveats
     #[arg(long)]
     pub(crate) method: bool,
 
-    /// Show all of a lab result
+    /// Show all parts of a lab result
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -93,10 +92,9 @@ fn experiment(word: &str) -> Option<&'static str> {
     all.map(|name| name.as_str()).find(|name| *name == word)
 }
 
-const EXAMPLES: &str = "\
-Examples:
+const EXAMPLES: &str = "Examples:
   iostrata report                          the last result of lab or trace
-  iostrata report sync                     one experiment of the last lab run, with its tables
+  iostrata report sync                     one experiment of the last lab run, with tables
   iostrata report result.json --method
   iostrata report --files --by process trace.json
   iostrata report --all-rows monday.json tuesday.json

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS)]
 pub(crate) struct Completions {
-    /// Shell that completes what is typed
+    /// Shell to generate completions for
     #[arg(value_name = "SHELL", value_enum)]
     pub(crate) shell: Shell,
 }
@@ -29,7 +29,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = MAN)]
 pub(crate) struct ManPages {
-    /// Directory that gets the pages of all commands; without one, print that of iostrata
+    /// Directory for the pages of all commands; without one, print the page of iostrata
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What of a trace is drawn.
+//! Which parts of a trace are drawn.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -14,7 +14,7 @@ pub(crate) const SHOWN: &str =
 /// Parts that come after the summary, and which rows tables have.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Shown {
-    /// Show every finding of a trace, with its evidence and advice
+    /// Show every finding of a trace, with evidence and advice
     #[arg(long)]
     findings: bool,
 
@@ -22,15 +22,15 @@ pub(crate) struct Shown {
     #[arg(long)]
     files: bool,
 
-    /// Show every call of a trace, over all files and of each file
+    /// Show every call of a trace, over all files and for each file
     #[arg(long)]
     calls: bool,
 
-    /// Sum over processes or threads, or sum files over directories or file name extensions
+    /// Show totals by process or thread, or group files by directory or extension
     #[arg(long, visible_alias = "group-by", value_enum, value_name = "WHAT")]
     by: Option<What>,
 
-    /// Sort tables by this column; tables without it by time
+    /// Sort tables by this column; tables without it are sorted by time
     #[arg(long, value_name = "COLUMN", value_parser = sort(), default_value = "time")]
     sort: Sort,
 
@@ -42,7 +42,7 @@ pub(crate) struct Shown {
     #[arg(long, value_name = "GLOB", value_parser = pattern)]
     path: Option<glob::Pattern>,
 
-    /// Show only this call, and files on which it was made
+    /// Show only this call, and the files it was called on
     #[arg(long, value_name = "NAME", value_parser = call)]
     call: Option<String>,
 }
@@ -100,7 +100,7 @@ fn sort() -> impl TypedValueParser<Value = Sort> {
 fn pattern(text: &str) -> Result<glob::Pattern, String> {
     glob::Pattern::new(text).map_err(|error| {
         format!(
-            "`{text}` is not a pattern: {}; write [*] for a star itself",
+            "`{text}` is not a pattern: {}; write [*] for a literal star",
             error.msg
         )
     })
@@ -112,10 +112,10 @@ fn call(name: &str) -> Result<String, String> {
     }
     let meant = suggest::nearest(name, call_names());
     let hint = meant.map_or_else(
-        || "strace -c lists those that a program makes".to_owned(),
+        || "strace -c lists the calls of a program".to_owned(),
         |meant| format!("did you mean `{meant}`?"),
     );
     Err(format!(
-        "`{name}` is not a system call that is counted; {hint}"
+        "`{name}` is not a system call that iostrata counts; {hint}"
     ))
 }

@@ -24,25 +24,25 @@ pub(crate) struct Trace {
     #[arg(short, long, value_name = "PID", value_parser = process, conflicts_with = "command")]
     pub(crate) pid: Option<u32>,
 
-    /// End the observation after this time, such as 10s, 500ms or 2min; the program goes on
+    /// Stop observing after this time, such as 10s, 500ms or 2min; the program keeps running
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) time: Option<Duration>,
 
-    /// What observes the program; by default eBPF where this kernel and user permit it,
-    /// otherwise ptrace
+    /// How to observe the program [default: eBPF if this kernel and user permit it, otherwise
+    /// ptrace]
     #[arg(long, value_enum)]
     pub(crate) backend: Option<TraceBackend>,
 
-    /// With ptrace: stop at every call. Slower, but the program goes on even if the process of
-    /// iostrata that traces it is killed
+    /// With ptrace: stop at every call; slower, but the program survives if iostrata's tracer is
+    /// killed
     #[arg(long)]
     pub(crate) every_call: bool,
 
-    /// Also write the result as JSON (iostrata.trace/1); to standard output, and no text, with -
+    /// Also write the result as JSON (iostrata.trace/1); - for standard output, without text
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Do not keep the result for iostrata report, which keeps the last 20
+    /// Do not save the result for iostrata report, which keeps the last 20
     #[arg(long)]
     pub(crate) no_save: bool,
 
@@ -60,17 +60,17 @@ pub(crate) struct Trace {
     #[arg(long, value_name = "FILE", conflicts_with = "pid")]
     pub(crate) record: Option<PathBuf>,
 
-    /// Record reads of regular files too: where and how many bytes, not the bytes; and which
-    /// ranges of files are mapped; the pages that are read there with eBPF only
+    /// Also record reads of regular files: offsets and lengths, not the data; and mapped ranges,
+    /// and with eBPF the pages read in them
     #[arg(long, requires = "record")]
     pub(crate) record_reads: bool,
 
-    /// Keep in the log what is in DIR before the command is started: files with their contents,
-    /// names and attributes, down to its mounts. Can be given several times
+    /// Store in the log what DIR holds before the command starts: files with their contents, names
+    /// and attributes, up to mount points; repeatable
     #[arg(long, value_name = "DIR", requires = "record")]
     pub(crate) record_before: Vec<PathBuf>,
 
-    /// Keep no more contents than that for --record-before, all files together
+    /// Most bytes of file contents to store for --record-before, over all files
     #[arg(long, value_name = "SIZE", value_parser = bytes::parse, default_value = "64MiB",
         requires = "record_before")]
     pub(crate) record_before_limit: u64,
@@ -91,11 +91,11 @@ pub(crate) struct Trace {
 /// How savings are come by.
 #[derive(Debug, Args)]
 pub(crate) struct Savings {
-    /// Leave savings computed, and do not measure them by doing the same work both ways
+    /// Do not measure savings by replaying the same work both ways; only compute them
     #[arg(long)]
     pub(crate) no_measure: bool,
 
-    /// Measure savings for up to 2 s instead of 0.2 s, also when the program used 1,000 files or more
+    /// Measure savings for up to 2 s instead of 0.2 s, even if the program used 1,000 files or more
     #[arg(long, conflicts_with = "no_measure")]
     pub(crate) measure: bool,
 }
@@ -103,14 +103,13 @@ pub(crate) struct Savings {
 /// What observes a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceBackend {
-    /// The kernel counts; for root, or with the capabilities that `iostrata doctor` names
+    /// Count in the kernel; needs root, or the capabilities listed by `iostrata doctor`
     Ebpf,
-    /// The program is stopped at its I/O calls; needs no privileges
+    /// Stop the program at its I/O calls; needs no privileges
     Ptrace,
 }
 
-const EXAMPLES: &str = "\
-Examples:
+const EXAMPLES: &str = "Examples:
   iostrata trace -- tar cf backup.tar src
   iostrata trace -o result.json -- ./app --its-own-options
   iostrata trace --files --by process -- make
@@ -120,7 +119,7 @@ Examples:
   iostrata trace --runs 10 --warmup 1 -- ./app
   iostrata trace --runs 10 --cold -- grep -rc needle src
 
-What the program prints stays on standard output; the summary goes to standard error.";
+The program keeps standard output; the summary goes to standard error.";
 
 /// The number of a process.
 fn process(text: &str) -> Result<u32, String> {
@@ -156,7 +155,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     milliseconds
         .filter(|time| *time > 0)
         .map(Duration::from_millis)
-        .ok_or_else(|| format!("`{text}` is no time to wait; write 500ms, 10s, 2min or 1h"))
+        .ok_or_else(|| format!("`{text}` is not a valid duration; write 500ms, 10s, 2min or 1h"))
 }
 
 #[cfg(test)]

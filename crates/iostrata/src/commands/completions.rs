@@ -1,4 +1,4 @@
-//! `iostrata completions`: what makes a shell complete iostrata's commands and options.
+//! `iostrata completions`: generates shell completions for iostrata's commands and options.
 
 use std::fmt::Write as _;
 

@@ -128,7 +128,7 @@ fn explanation(id: &str) -> Result<String, Failure> {
             || "`iostrata explain` lists them".to_owned(),
             |known| format!("did you mean {known}?"),
         );
-        return Err(Failure::Usage(format!("there is no page {id}; {remedy}")));
+        return Err(Failure::Usage(format!("no page named {id}; {remedy}")));
     }
     Ok(parts.join("\n"))
 }

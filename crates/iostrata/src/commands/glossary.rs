@@ -9,7 +9,7 @@ const IN_OUTPUT: &str = "In output: ";
 
 /// What explains a term.
 struct Entry {
-    /// The heading as it is typed; its anchor in the page too.
+    /// The heading as typed; its anchor in the page too.
     id: String,
     heading: &'static str,
     /// Other names of it in the output, in lower case.

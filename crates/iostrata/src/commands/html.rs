@@ -34,8 +34,7 @@ impl Page {
         let is_output = path.as_os_str() == "-";
         if is_output && options.open {
             return Err(Failure::Usage(
-                "--open needs a file to open, and --html - writes none; name one with --html"
-                    .to_owned(),
+                "--open needs a file, and --html - writes none; name one with --html".to_owned(),
             ));
         }
         let desktop = options.open.then(Desktop::find).transpose()?;

@@ -15,11 +15,12 @@ use crate::ui;
 
 /// Prints the page of iostrata, or writes those of all commands.
 pub(crate) fn run(options: &ManPages) -> Result<(), Failure> {
-    let pages = pages().map_err(|error| Failure::Cannot(format!("cannot make a page: {error}")))?;
+    let pages =
+        pages().map_err(|error| Failure::Cannot(format!("cannot generate a page: {error}")))?;
     match &options.dir {
         Some(dir) => write(dir, &pages).map_err(|error| {
             Failure::Cannot(format!(
-                "cannot write the pages to {}: {error}; name a directory that you may write",
+                "cannot write the pages to {}: {error}; name a writable directory",
                 dir.display()
             ))
         }),

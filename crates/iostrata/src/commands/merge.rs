@@ -38,7 +38,7 @@ fn read_lab(path: &Path) -> Result<LabResult, Failure> {
     match read::saved(path)? {
         Saved::Lab(result) => Ok(*result),
         other => Err(Failure::Usage(format!(
-            "{} is a result of {}, and only results of lab can be merged; leave it out",
+            "{} is a result of {}, and only lab results can be merged; leave it out",
             path.display(),
             other.kind()
         ))),
@@ -49,8 +49,7 @@ fn merged(options: &Merge, results: &[LabResult]) -> Result<LabResult, Failure> 
     let (files, names) = (options.paths.len(), options.machine.len());
     if names > 0 && names != files {
         return Err(Failure::Usage(format!(
-            "--machine names {names} and {files} files are given; name one for each file, in \
-             their order"
+            "--machine gives {names} for {files} files; give one name per file, in the same order"
         )));
     }
     let files: Vec<String> = options

@@ -57,7 +57,7 @@ fn without() -> &'static [&'static str] {
     &[]
 }
 
-/// A result as it is saved.
+/// A result as saved.
 fn json(result: &impl Json) -> Result<String, Failure> {
     result
         .to_json()

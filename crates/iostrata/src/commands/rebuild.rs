@@ -1,6 +1,7 @@
-//! `iostrata rebuild`: the files of an operation log, made again beneath a directory.
+//! `iostrata rebuild`: the files of an operation log, rebuilt under a directory.
 
 use iostrata_core::Gap;
+use iostrata_core::noun::counted;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::rebuild::{self, RebuildError, Rebuilt};
 
@@ -20,7 +21,7 @@ pub(crate) fn run(options: &Rebuild) -> Result<(), Failure> {
     )?;
     if !rebuilt.missing.is_empty() {
         ui::say(&format!(
-            "{}: the log is incomplete: what was rebuilt is not all that the program left behind",
+            "{}: the log is incomplete: the rebuilt files are not everything the program left",
             options.log.display()
         ));
     }
@@ -45,20 +46,13 @@ fn made(rebuilt: &Rebuilt) -> String {
         bytes,
         ..
     } = rebuilt;
-    let files = counted(*files, "file", "files");
-    let directories = counted(*directories, "directory", "directories");
+    let files = counted(*files, "file");
+    let directories = counted(*directories, "directory");
     let others = match others {
         0 => String::new(),
-        others => format!(
-            ", {}",
-            counted(*others, "link or special file", "links and special files")
-        ),
+        others => format!(", {}", counted(*others, "other node")),
     };
     format!("rebuilt {files} in {directories}{others}: {bytes} B from the log\n")
-}
-
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 impl From<RebuildError> for Failure {

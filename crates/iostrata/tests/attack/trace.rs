@@ -188,7 +188,7 @@ fn is_right(marked: &Marked, what: &dyn Fn() -> String) -> Result<(), Failure> {
         return Err(Failure::new(Fault::Code, format!("no result: {}", what())));
     };
     holds(result.lost_events == 0, Fault::Code, || {
-        format!("events were lost: {}", what())
+        format!("events lost: {}", what())
     })?;
     for child in ["f0", "f1"] {
         let bytes = fs::metadata(marked.path(&format!("work/{child}")));

@@ -19,7 +19,7 @@ fn expected(engine: Engine, added: &[&str]) -> Result<(), &'static str> {
         _ if has("SYS_ADMIN") => Ok(()),
         Engine::LaterDocker if has("BPF") && has("PERFMON") => Ok(()),
         Engine::LaterDocker if has("BPF") => Err("Operation not permitted"),
-        _ if has("BPF") => Err("a filter of system calls (seccomp) refuses bpf(2)"),
+        _ if has("BPF") => Err("a seccomp filter denies bpf(2)"),
         _ => Err("eBPF is not permitted to this user"),
     }
 }

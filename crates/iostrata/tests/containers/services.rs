@@ -53,7 +53,7 @@ const UNITS: [(&str, &[&str], Outcome); 14] = [
     (
         "filtered",
         &["SystemCallFilter=@system-service"],
-        Refuses("(seccomp) ends every process"),
+        Refuses("seccomp filter kills every process"),
     ),
     (
         "refusing",
@@ -67,7 +67,7 @@ const UNITS: [(&str, &[&str], Outcome); 14] = [
     (
         "debug",
         &["SystemCallFilter=@system-service @debug kcmp seccomp"],
-        Traces(Backend::Ptrace, "(seccomp) refuses bpf(2)"),
+        Traces(Backend::Ptrace, "seccomp filter denies bpf(2)"),
     ),
 ];
 

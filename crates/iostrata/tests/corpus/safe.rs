@@ -51,7 +51,7 @@ print("saved")'"#,
         prepare: "echo 'int main(void) { return 0; }' > a.c",
         run: "cc -c a.c && cc -o a a.o && ar rc liba.a a.o && cc -c a.c && cc -o a a.o && ar rc liba.a a.o",
         verdict: Safe,
-        because: "Products are made again from a.c, which is not touched.",
+        because: "Products are made again from a.c, which is not affected.",
     },
     Case {
         name: "tar c and tar x",

@@ -123,8 +123,7 @@ fn joined(lines: &[Vec<String>]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const REAL: &str = "\
-app · 387 ms · exit 0 · observed by eBPF, 0
+    const REAL: &str = "app · 387 ms · exit 0 · observed by eBPF, 0
 events lost
 in /mnt on ext4 on loop0 ·
 virtual machine
@@ -136,7 +135,7 @@ findings
 files  time
 db     45.8 ms
 log    1.00 ms
-not seen: nothing";
+not measured: nothing";
 
     fn lines(text: &str) -> Vec<String> {
         text.lines().map(str::to_owned).collect()
@@ -194,8 +193,8 @@ db     45.8 ms
         assert!(renew("...\nlog 1 ms\n...\ndb 1 ms\n...").is_err());
         // An output that goes on, or begins before.
         assert!(renew("app · 1 s · exit 0 · observed by eBPF, 0 events lost").is_err());
-        assert!(renew("not seen: nothing").is_err());
-        assert!(renew("...\nnot seen: nothing").is_ok());
+        assert!(renew("not measured: nothing").is_err());
+        assert!(renew("...\nnot measured: nothing").is_ok());
     }
 
     #[test]

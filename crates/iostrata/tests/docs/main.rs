@@ -9,9 +9,11 @@
 mod compare;
 mod glossary;
 mod links;
+mod literals;
 mod masks;
 mod outputs;
 mod page;
+mod phrases;
 mod session;
 #[path = "../../../core/tests/skip/mod.rs"]
 mod skip;

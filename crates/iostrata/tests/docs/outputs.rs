@@ -19,7 +19,7 @@ const AT_ONCE: usize = 2;
 const MARKS: &[&str] = &[
     "observed by eBPF",
     "observed by ptrace",
-    "not seen: ",
+    "not measured: ",
     "measured here",
     "findings: none",
     "  holds   ",

@@ -90,12 +90,7 @@ fn without_privilege_the_users_file_system_keeps_its_options() {
     let mounts: Vec<&Value> = rows.iter().map(|row| &row["case"]["mount"]).collect();
     assert!(mounts.iter().all(|mount| *mount == mounts[0]), "{mounts:?}");
     let missing = experiment["missing"].to_string();
-    for what in [
-        "on host",
-        "keeps the options it has",
-        "need root",
-        "CAP_BPF",
-    ] {
+    for what in ["on host", "keeps its options", "need root", "CAP_BPF"] {
         assert!(missing.contains(what), "{what}: {missing}");
     }
     for row in rows.iter().filter(|row| row["case"]["loop"].is_string()) {

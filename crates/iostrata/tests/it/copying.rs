@@ -41,7 +41,7 @@ fn what_cannot_be_copied_is_refused() {
     assert_snapshot!(refused("lab copy --method direct --buffer 64"), @r"
     exit 2
     --- stderr
-    error: --buffer 64 is no use for direct: O_DIRECT moves whole blocks; give multiples of 4096, or leave direct out
+    error: --buffer 64 cannot be used with direct: O_DIRECT transfers whole blocks; give multiples of 4096, or leave direct out
     ");
     assert_snapshot!(refused("lab copy --buffer 0"), @r"
     exit 2
@@ -139,7 +139,7 @@ fn interrupted_in_the_middle_of_a_copy() {
     running.workload("host", "copy");
     running.signal(Signal::INT);
     let outcome = running.finish().expect(130);
-    outcome.says(&["interrupted by SIGINT before a row was finished"]);
+    outcome.says(&["interrupted by SIGINT before the first row was complete"]);
     assert_eq!(outcome.stdout, "");
     place.assert_nothing_left();
 }

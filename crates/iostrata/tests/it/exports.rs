@@ -353,7 +353,7 @@ fn a_log_that_was_cut_off_gives_what_is_before() {
     let tables = place.path("tables");
     let options = ["--parquet", tables.to_str().unwrap()];
     let outcome = report(&place, &options, &[&log]).expect(4);
-    outcome.says(&["cut.log: the operation log is truncated: it ends within what begins at byte"]);
+    outcome.says(&["cut.log: the operation log is truncated: it ends within the frame at byte"]);
     let operations = rows(&python, &tables.join("operations.parquet"));
     assert_eq!(operations[0]["length_bytes"], 5);
     let recording = &rows(&python, &tables.join("recordings.parquet"))[0];
@@ -435,7 +435,7 @@ fn what_cannot_be_exported_is_told() {
     let outcome = report(&place, &["--prometheus", "-"], &[&log]).expect(2);
     outcome.says(&["--prometheus is for results of lab and trace"]);
     let outcome = report(&place, &[], &[&log]).expect(2);
-    outcome.says(&["small.log is an operation log, which is exported and not drawn"]);
+    outcome.says(&["small.log is an operation log, which can only be exported"]);
     let mut command = place.iostrata("report -");
     command.stdin(File::open(&log).unwrap());
     let outcome = Outcome::from(command.output().unwrap()).expect(4);
@@ -478,7 +478,7 @@ fn a_directory_with_other_contents_is_not_replaced() {
         fs::create_dir(at(directory)).unwrap();
         fs::write(at(directory).join(name), "mine").unwrap();
         let outcome = report(&place, &["--csv", directory], &[&log]).expect(3);
-        outcome.says(&[&format!("{directory} holds {name}, which is no table")]);
+        outcome.says(&[&format!("{directory} holds {name}, which is not a table")]);
         assert_eq!(fs::read(at(directory).join(name)).unwrap(), b"mine");
     }
     report(&place, &["--csv", "."], &[&log])

@@ -49,7 +49,7 @@ fn while_a_file_system_is_made() {
     let outcome = running.finish().expect(130);
     assert_eq!(
         outcome.stderr,
-        "interrupted by SIGINT before a row was finished: there is nothing to show\n"
+        "interrupted by SIGINT before the first row was complete: there is nothing to show\n"
     );
     assert_eq!(outcome.stdout, "");
     assert!(!place.path("result.json").exists());
@@ -88,7 +88,7 @@ fn after_rows_were_finished() {
         thread::sleep(Duration::from_millis(1));
     }
     let outcome = running.finish().expect(143);
-    outcome.says(&["interrupted by SIGTERM: the result has the rows that were finished"]);
+    outcome.says(&["interrupted by SIGTERM: the result holds the completed rows"]);
     assert!(
         outcome.stdout.contains("interrupted after 4 of 4 rows"),
         "{}",

@@ -21,7 +21,7 @@ fn the_last_result_is_shown_again() {
     assert!(tables.starts_with("buffering · "), "{tables}");
     assert!(tables.contains("1 flush"), "{tables}");
     let refused = run(place.iostrata("report sync")).expect(2);
-    refused.says(&["no result of a run of lab with sync is kept"]);
+    refused.says(&["no saved result of a run of lab with sync"]);
 
     let program = env!("CARGO_BIN_EXE_iostrata");
     let trace = run(place.iostrata(&format!("trace --backend ptrace -- {program} man")));
@@ -68,10 +68,10 @@ fn nothing_is_kept_where_nothing_is_to_be() {
     assert!(lab.stdout.contains("was not saved"), "{}", lab.stdout);
     assert!(entries(&place.path("home")).is_empty());
     let none = run(place.iostrata("report")).expect(2);
-    none.says(&["no result of a run of lab or trace is kept", "--json"]);
+    none.says(&["no saved result of a run of lab or trace", "--json"]);
     let list = run(place.iostrata("report --list")).expect(0);
     assert!(
-        list.stdout.starts_with("No result is kept"),
+        list.stdout.starts_with("No saved results"),
         "{}",
         list.stdout
     );
@@ -82,22 +82,22 @@ fn a_place_that_cannot_be_used_is_a_note() {
     let place = Place::new();
     fs::write(place.path("home/.local"), "").unwrap();
     let lab = run(place.iostrata(LAB)).expect(0);
-    lab.says(&["note: this result was not kept", "--no-save"]);
+    lab.says(&["note: this result was not saved", "--no-save"]);
     let notes = lab.stderr.lines().filter(|line| line.starts_with("note: "));
     assert_eq!(notes.count(), 1, "{}", lab.stderr);
 
-    // A directory that others may write to may hold anything.
+    // A directory that other users may write to may hold anything.
     let place = Place::new();
     let dir = results(&place);
     fs::create_dir_all(&dir).unwrap();
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).unwrap();
     run(place.iostrata(LAB))
         .expect(0)
-        .says(&["others may write"]);
+        .says(&["other users may write"]);
     assert!(entries(&dir).is_empty());
     run(place.iostrata("report"))
         .expect(3)
-        .says(&["others may write"]);
+        .says(&["other users may write"]);
 }
 
 #[test]

@@ -68,17 +68,13 @@ fn where_ebpf_is_refused_ptrace_observes() {
         return;
     }
     for (call, error, why) in [
+        (EBPF, EPERM, "a seccomp filter denies bpf(2)"),
+        (EBPF, ENOSYS, "a seccomp filter denies bpf(2)"),
         (
-            EBPF,
+            LOADING_PROGRAMS,
             EPERM,
-            "a filter of system calls (seccomp) refuses bpf(2)",
+            "rejected even a minimal eBPF program",
         ),
-        (
-            EBPF,
-            ENOSYS,
-            "a filter of system calls (seccomp) refuses bpf(2)",
-        ),
-        (LOADING_PROGRAMS, EPERM, "refused the least eBPF program"),
     ] {
         let place = Place::new();
         let command = |options: &str| {
@@ -128,7 +124,7 @@ fn where_everything_is_refused_it_is_said_and_nothing_is_claimed() {
             assert!(cannot.contains(what), "{what}: {cannot}");
         }
         assert!(cannot.contains("eBPF tracing programs"), "{cannot}");
-        assert!(cannot.contains("lets ptrace through"), "{cannot}");
+        assert!(cannot.contains("allows ptrace"), "{cannot}");
         // Times need nobody's leave.
         let lab = "lab --quick --fs host --mode flush --size 1 --count 20";
         run(command(lab)).expect(0).says(&["no kernel evidence"]);
@@ -155,7 +151,7 @@ fn a_locked_down_kernel_is_named() {
         let (_, cannot) = doctor(command("doctor"));
         let said = "lockdown is confidentiality → boot with lockdown=integrity";
         assert!(cannot.contains(said), "{cannot}");
-        let why = "refused the least eBPF program";
+        let why = "rejected even a minimal eBPF program";
         fell_back(&place, &run(command(TRACE)).expect(0), why);
     });
     place.assert_nothing_left();
@@ -185,7 +181,7 @@ const CONTAINERS: [(&str, &str); 2] = [
     ),
     (
         "unshare --user --map-root-user",
-        "run as root outside of this user namespace",
+        "run as root outside this user namespace",
     ),
 ];
 

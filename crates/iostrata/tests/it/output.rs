@@ -80,7 +80,7 @@ fn a_result_that_cannot_be_saved_is_told_before_anything_is_measured() {
     assert_snapshot!(outcome.text(&place), @r"
     exit 3
     --- stderr
-    error: cannot write the result to /PLACE/none/result.json: No such file or directory (os error 2); name a file that you may write with --json
+    error: cannot write the result to /PLACE/none/result.json: No such file or directory (os error 2); name a writable file with --json
     ");
     let mut command = place.iostrata(ENDLESS);
     let outcome = run({
@@ -90,7 +90,7 @@ fn a_result_that_cannot_be_saved_is_told_before_anything_is_measured() {
     assert_snapshot!(outcome.text(&place), @r"
     exit 3
     --- stderr
-    error: cannot write the result to /PLACE/home: Is a directory (os error 21); name a file that you may write with --json
+    error: cannot write the result to /PLACE/home: Is a directory (os error 21); name a writable file with --json
     ");
     place.assert_nothing_left();
 }

@@ -51,14 +51,14 @@ fn what_makes_no_sense_is_refused() {
     assert_snapshot!(refused("lab page-cache --sleep -1"), @r"
     exit 2
     --- stderr
-    error: invalid value '-1' for '--sleep <SECONDS>': it is not a number of seconds, 0 or more
+    error: invalid value '-1' for '--sleep <SECONDS>': expected a number of seconds, 0 or more
 
     For more information, try '--help'.
     ");
     assert_snapshot!(refused("lab buffering --state cold"), @r"
     exit 2
     --- stderr
-    error: --state is for page-cache, which is not among the experiments; name it too, or leave --state out
+    error: --state is for page-cache, which was not selected; name it too, or leave --state out
     ");
 }
 
@@ -106,7 +106,7 @@ fn memory_has_nothing_cold() {
         let cold = run(place.iostrata(&ONE.replace("cold,warm", "cold"))).expect(3);
         cold.says(&[
             "nothing can be measured",
-            "nowhere but in the page cache",
+            "only in the page cache",
             "choose another",
         ]);
     });
@@ -196,7 +196,7 @@ fn a_file_that_something_keeps_is_not_called_cold() {
         let text = words.join(" ");
         let mapped = format!("mapped by process {} (python3)", holder.id());
         for said in [
-            "row 1 was to be cold and is warm. Asked to evict",
+            "row 1 should be cold but is warm. Asked to evict",
             "100 % stayed resident:",
             &mapped,
         ] {

@@ -138,7 +138,10 @@ fn file_capabilities_let_nobody_watch_processes_of_others() {
         let arguments = format!("trace --for 100ms -p {}", sleeper.0.id());
         let outcome = run(with_file_capabilities(&place, &arguments)).expect(code);
         if code == 125 {
-            outcome.says(&["this user may not observe process", "no tracing of it"]);
+            outcome.says(&[
+                "this user may not observe process",
+                "does not permit tracing it",
+            ]);
         } else {
             assert!(
                 outcome.stdout.contains("observed by eBPF"),

@@ -130,6 +130,6 @@ fn doctor_on_what_is_not_there() {
     insta::assert_snapshot!(outcome.text(&place), @r"
     exit 2
     --- stderr
-    error: cannot look at none: No such file or directory (os error 2); name an existing file or directory that you may reach
+    error: cannot access none: No such file or directory (os error 2); name an existing file or directory that you can reach
     ");
 }

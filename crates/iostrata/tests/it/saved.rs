@@ -168,9 +168,9 @@ fn options_that_mean_nothing_for_the_files_are_refused() {
     ))
     .expect(0);
     let outcome = report(&place, "--files", &["doctor.json"]).expect(2);
-    outcome.says(&["are for results of trace"]);
+    outcome.says(&["are for trace results"]);
     let outcome = report(&place, "--all-rows", &["doctor.json"]).expect(2);
-    outcome.says(&["is for results of lab"]);
+    outcome.says(&["is for lab and cache results"]);
     run(place.iostrata("report")).expect(2);
 }
 
@@ -199,7 +199,10 @@ fn a_budget_for_what_is_not_seen_is_not_kept() {
     let mut command = place.iostrata(&format!("trace --backend ptrace {limits} -- true"));
     command.env("PATH", "/usr/bin:/bin");
     let outcome = run(command).expect(125);
-    outcome.says(&["such calls were not seen", "device requests were not seen"]);
+    outcome.says(&[
+        "such calls were not observed",
+        "device requests were not observed",
+    ]);
     assert!(
         !outcome.stderr.contains("rename <= 0"),
         "{}",

@@ -142,7 +142,7 @@ fn on_an_image_that_another_uses_too_it_is_a_range() {
         outcome
             .expect(125)
             .says(&["flushes <= 1", "those of others on the same disk"]);
-        assert_eq!(shared.evidence.device, None, "no figure");
+        assert_eq!(shared.evidence.device, None, "not included here");
         let range = shared.evidence.device_shared.clone().unwrap();
         let within = |figure: fn(&DeviceCounts) -> u64| {
             let (least, most) = range.of(figure);

@@ -212,5 +212,8 @@ fn lint(page: &Path) {
 #[test]
 fn pages_that_cannot_be_written() {
     let outcome = run(Place::new().iostrata("man /proc/none")).expect(3);
-    outcome.says(&["cannot write the pages to /proc/none", "name a directory"]);
+    outcome.says(&[
+        "cannot write the pages to /proc/none",
+        "name a writable directory",
+    ]);
 }

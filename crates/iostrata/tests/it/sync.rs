@@ -77,7 +77,7 @@ fn on_the_host_and_an_image() {
     let host = on("this device (host)");
     assert_eq!(on("hdd-7200"), 0, "only what was asked for");
     assert_eq!(on("this device (ext4)"), 2, "every row of one writer");
-    // What misses this device by more than 30 % is not told of others.
+    // A projection that is off by more than 30 % here is withheld.
     let misses = |target: &str| {
         let mut checks = projections
             .iter()
@@ -106,7 +106,7 @@ fn without_privilege_rates_and_latencies_are_there() {
     let mut command = place.iostrata_of_nobody(options);
     command.env("COLUMNS", "200");
     let outcome = run(command).expect(0);
-    outcome.says(&["second 3: ", " syncs/s; device requests not seen"]);
+    outcome.says(&["second 3: ", " syncs/s; device requests not observed"]);
     assert!(outcome.stdout.contains("run as root"), "{}", outcome.stdout);
     let saved = fs::read_to_string(place.path("home/result.json")).unwrap();
     let result = valid(SCHEMA, &saved);
@@ -130,12 +130,12 @@ fn what_makes_no_sense_is_refused() {
     assert_snapshot!(refused("lab sync --writers 0"), @r"
     exit 2
     --- stderr
-    error: --writers 0 leaves nobody to write; give 1 or more
+    error: --writers 0 leaves nothing to measure; give 1 or more
     ");
     assert_snapshot!(refused("lab sync --writers -1"), @r"
     exit 2
     --- stderr
-    error: invalid value '-1' for '--writers <N>': it is not a whole number of writers, 1 or more
+    error: invalid value '-1' for '--writers <N>': expected a whole number of writers, 1 or more
 
     For more information, try '--help'.
     ");
@@ -170,7 +170,7 @@ fn what_makes_no_sense_is_refused() {
     assert_snapshot!(refused("lab sync --size 200TiB"), @r"
     exit 2
     --- stderr
-    error: 219902325555200 bytes a write are more than a file can hold some of; ask for less
+    error: 219902325555200 bytes per write are too large for a file; give a smaller --size
     ");
 }
 
@@ -179,7 +179,7 @@ fn devices_that_are_none_are_refused() {
     assert_snapshot!(refused("lab sync --device floppy"), @r#"
     exit 2
     --- stderr
-    error: invalid value 'floppy' for '--device <DEVICE>': no device "floppy" is known; give one of hdd-7200, sata-ssd, sata-ssd-plp, nvme-consumer, nvme-enterprise, gp3, io2, pd-ssd, or figures such as write_us=20,flush_us=800
+    error: invalid value 'floppy' for '--device <DEVICE>': unknown device "floppy"; give one of hdd-7200, sata-ssd, sata-ssd-plp, nvme-consumer, nvme-enterprise, gp3, io2, pd-ssd, or figures such as write_us=20,flush_us=800
 
     For more information, try '--help'.
     "#);
@@ -265,7 +265,7 @@ fn in_the_middle_of_a_series() {
     });
     running.signal(Signal::INT);
     let outcome = running.finish().expect(130);
-    outcome.says(&["interrupted by SIGINT: the result has the rows that were finished"]);
+    outcome.says(&["interrupted by SIGINT: the result holds the completed rows"]);
     assert!(
         outcome.stdout.contains("interrupted after 2 of 2 rows"),
         "{}",
@@ -300,7 +300,7 @@ fn memory_has_no_device_and_no_claims_about_one() {
         let answers = experiment["answers"].to_string();
         assert!(!answers.contains("10,000 syncs"), "{answers}");
         let caveats = experiment["caveats"].to_string();
-        assert!(caveats.contains("lives in memory"), "{caveats}");
+        assert!(caveats.contains("is in memory"), "{caveats}");
         assert!(entries(&place.dir()).is_empty());
     });
     place.assert_nothing_left();

@@ -37,7 +37,7 @@ fn help(arguments: &str) -> Outcome {
 #[test]
 fn help_of_the_program() {
     let place = Place::new();
-    assert_snapshot!(help("--help").text(&place), @r#"
+    assert_snapshot!(help("--help").text(&place), @r"
     exit 0
     --- stdout
     Shows where a program's file I/O goes, layer by layer: application buffer, system call, page cache,
@@ -68,17 +68,17 @@ fn help_of_the_program() {
                           [possible values: auto, always, never]
 
     Examples:
-      iostrata lab --quick                     what writes, reads and syncs cost on this directory
+      iostrata lab --quick                     the cost of writes, reads and syncs in this directory
       iostrata trace -- make                   where a program's file I/O goes
-      iostrata doctor /srv                     the storage, and what can be seen of it
-      iostrata explain fsync-per-record        what a finding means, and what to do
-      iostrata report trace.json --csv tables  a saved result for other programs
+      iostrata doctor /srv                     the storage, and what iostrata can observe
+      iostrata explain fsync-per-record        what a finding means and how to fix it
+      iostrata report trace.json --csv tables  export a saved result
 
-    Exit codes: 0 done; 1 found what was asked to fail on; 2 wrong usage; 3 this machine or user
-    cannot; 4 unreadable or corrupt file; 70 a bug in iostrata; 128 + N ended by signal N (finished
-    rows are still printed and saved). trace passes the program's own exit code on; 125 trace
-    itself failed, 126 the program cannot be run, 127 it was not found.
-    "#);
+    Exit codes: 0 success; 1 a --fail-on or --budget condition was met; 2 usage error; 3 not possible on
+    this machine or for this user; 4 unreadable or corrupt file; 70 a bug in iostrata; 128 + N ended by
+    signal N (finished rows are still printed and saved). trace passes the program's own exit code on;
+    125 trace itself failed, 126 the program cannot be run, 127 it was not found.
+    ");
 }
 
 #[test]
@@ -97,18 +97,18 @@ fn help_of_rebuild() {
     assert_snapshot!(help("rebuild --help").text(&place), @r"
     exit 0
     --- stdout
-    Make the files of an operation log again, beneath a directory
+    Rebuild the files of an operation log under a directory
 
     Usage: iostrata rebuild [OPTIONS] <LOG> <DIR>
 
     Arguments:
-      <LOG>  Operation log that trace --record wrote
-      <DIR>  Empty or new directory; nothing is made outside of it, whatever the log says
+      <LOG>  Operation log written by trace --record
+      <DIR>  Empty or new directory; nothing is created outside it, whatever the log says
 
     Options:
-          --log-expands <SIZE>  Bytes that an operation log may expand to: payload each time it is
-                                referred to, and paths [default: 64GiB]
-          --log-memory <SIZE>   Memory that an operation log may take while it is read [default: 768MiB]
+          --log-expands <SIZE>  Most bytes that an operation log may expand to, counting payload each
+                                time it is referenced, and paths [default: 64GiB]
+          --log-memory <SIZE>   Most memory for reading an operation log [default: 768MiB]
       -h, --help                Print help
 
     Global options:
@@ -128,7 +128,7 @@ fn help_of_doctor() {
     assert_snapshot!(help("doctor --help").text(&place), @r"
     exit 0
     --- stdout
-    Show the storage under a path, and what this kernel and user let iostrata see
+    Show the storage under a path, and what iostrata can observe here
 
     Usage: iostrata doctor [OPTIONS] [PATH]
 
@@ -136,8 +136,8 @@ fn help_of_doctor() {
       [PATH]  File or directory [default: .]
 
     Options:
-          --json <FILE>  Also write the result as JSON (iostrata.doctor/1); to standard output, and no
-                         text, with -
+          --json <FILE>  Also write the result as JSON (iostrata.doctor/1); - for standard output,
+                         without text
       -h, --help         Print help
 
     Global options:
@@ -194,17 +194,17 @@ fn pages_that_there_are_not() {
     assert_snapshot!(refused("explain bufering"), @r"
     exit 2
     --- stderr
-    error: there is no page bufering; did you mean buffering?
+    error: no page named bufering; did you mean buffering?
     ");
     assert_snapshot!(refused("explain writebackk"), @r"
     exit 2
     --- stderr
-    error: there is no page writebackk; did you mean write-back?
+    error: no page named writebackk; did you mean write-back?
     ");
     assert_snapshot!(refused("explain xyz"), @r"
     exit 2
     --- stderr
-    error: there is no page xyz; `iostrata explain` lists them
+    error: no page named xyz; `iostrata explain` lists them
     ");
 }
 
@@ -484,21 +484,21 @@ fn numbers_that_cannot_be() {
     assert_snapshot!(refused("lab --count -5"), @r"
     exit 2
     --- stderr
-    error: invalid value '-5' for '--count <N>': it is not a whole number of records, 1 or more
+    error: invalid value '-5' for '--count <N>': expected a whole number of records, 1 or more
 
     For more information, try '--help'.
     ");
     assert_snapshot!(refused("lab --count many"), @r"
     exit 2
     --- stderr
-    error: invalid value 'many' for '--count <N>': it is not a whole number of records, 1 or more
+    error: invalid value 'many' for '--count <N>': expected a whole number of records, 1 or more
 
     For more information, try '--help'.
     ");
     assert_snapshot!(refused("lab --size 1TiB --count 99999999999"), @r"
     exit 2
     --- stderr
-    error: 99999999999 records of 1099511627776 bytes are more than a file can hold; ask for less
+    error: 99999999999 records of 1099511627776 bytes do not fit in a file; give a smaller --count or --size
     ");
 }
 

@@ -53,7 +53,7 @@ fn the_calls_on_the_lesser_of_too_many_files_are_summed() {
     );
     // What opened, wrote, cut and closed them.
     assert!(result.other_calls >= 4 * (FILES - kept));
-    let gap = " files one by one";
+    let gap = " files listed separately";
     let is_told = |missing: &Gap| missing.what.ends_with(gap);
     assert!(result.missing.iter().any(is_told), "{:?}", result.missing);
     let drawn = String::from_utf8(output.stderr).unwrap();

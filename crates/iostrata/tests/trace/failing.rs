@@ -29,7 +29,7 @@ fn failed(stage: &str, options: &[&str]) -> (Marked, Output, Option<TraceResult>
     (marked, output, result)
 }
 
-/// The program was not touched; what is missing is said, and nothing is concluded.
+/// The program was not affected; what is missing is said, and nothing is concluded.
 #[track_caller]
 fn assert_incomplete(stage: &str, options: &[&str]) -> TraceResult {
     let (marked, output, result) = failed(stage, options);
@@ -41,10 +41,10 @@ fn assert_incomplete(stage: &str, options: &[&str]) -> TraceResult {
     let is_told = result.missing.iter().any(|gap| gap.why.contains(&why));
     assert!(is_told, "{stage} {options:?}: {:?}", result.missing);
     let concluded = result.missing.iter().all(|gap| gap.what != "findings");
-    assert!(concluded || text.contains("findings: not given"), "{text}");
+    assert!(concluded || text.contains("findings: none"), "{text}");
     let last = text.lines().last().unwrap();
     assert!(last.contains(&why) && last.contains("report"), "{last}");
-    assert!(last.contains("not touched") || last.contains("not stopped"));
+    assert!(last.contains("not affected") || last.contains("not stopped"));
     result
 }
 

@@ -57,8 +57,8 @@ pub(crate) fn file<'r>(result: &'r TraceResult, end: &str) -> &'r FileRow {
     found
 }
 
-/// Calls and failed calls by name, without operations of io_uring and libaio. What only the
-/// arguments tell apart, such as `ioctl(FICLONE)`, is the system call that it is.
+/// Calls and failed calls by name, without io_uring operations and libaio. What only the arguments
+/// tell apart, such as `ioctl(FICLONE)`, is the system call that it is.
 pub(crate) fn calls(result: &TraceResult) -> BTreeMap<String, (u64, u64)> {
     let mut calls: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let is_operation = |name: &str| name.starts_with("io_uring.") || name.starts_with("aio.");

@@ -43,7 +43,7 @@ pub(super) fn probes(
             || before.changed.tv_sec != image.changed_s
             || before.modified.tv_sec != image.changed_s
         {
-            let why = "debugfs did not set the times as it was told";
+            let why = "debugfs did not set the requested times";
             return Err(Trouble::Unusable(why.to_owned()));
         }
         fs::read(&path).map_err(failed)?;

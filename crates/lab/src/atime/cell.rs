@@ -96,8 +96,8 @@ fn refused(error: &io::Error) -> Option<String> {
 
 /// A row without times and requests.
 fn untimed(case: TouchCase, target: &Target) -> Row<TouchCase> {
-    let why = "a single operation is neither timed nor observed: what is asked is whether it \
-               moves the access time, and stat(2) tells";
+    let why = "single operations are neither timed nor observed: stat(2) shows whether they \
+               update the access time";
     Row {
         case,
         target: target.name.clone(),

@@ -141,8 +141,8 @@ impl session::Item for Item<'_> {
         let (work, observation) = (&report.reading, observation.as_ref());
         let mut observed: Observed =
             Observed::of(session, self.target, &identities, work, observation);
-        let why = "the files are small and many; that none was read from the device says that \
-                   they were resident";
+        let why = "the files are many and small; since none was read from the device, they were \
+                   resident";
         let gap = Gap::new("resident bytes", why);
         observed.evidence.missing.push(gap);
         let (_, reads) = self.size;
@@ -169,7 +169,7 @@ impl session::Item for Item<'_> {
         let mut row = LoopRow::new(row, with_sync);
         if !self.target.image && row.sectors.take().is_some() {
             let why =
-                "inodes are written without naming their file, and others write to the same disk";
+                "inode writes do not name their file, and other programs write to the same disk";
             row.row.evidence.missing.push(Gap::new("sectors", why));
         }
         AtimeRow::Loop(Box::new(row))
@@ -222,7 +222,7 @@ impl Files {
             let most = items.iter().map(|item| item.size.0).max();
             session
                 .ledger
-                .step(&format!("making files on {}", item.target.name));
+                .step(&format!("creating files on {}", item.target.name));
             files.0.push(directory.clone());
             fill(&directory, most.unwrap_or(0), &contents)
                 .map_err(|error| LabError::at("make files in", &directory, error))?;

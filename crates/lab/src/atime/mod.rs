@@ -1,4 +1,4 @@
-//! `lab atime`: what moves an access time, and what that costs.
+//! `lab atime`: what updates an access time, and what that costs.
 //!
 //! Single operations are done in this process, with the access time set before and read
 //! after; loops are done by workload processes

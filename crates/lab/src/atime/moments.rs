@@ -1,4 +1,4 @@
-//! Setting an access time to a known moment, and seeing whether it moved.
+//! Setting an access time to a known moment, and checking whether it changed.
 
 use std::fs;
 use std::io;

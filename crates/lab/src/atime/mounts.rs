@@ -29,7 +29,7 @@ pub(super) fn current(dir: &Path) -> Result<Mount, LabError> {
 /// Mounts a file system of our own anew with the option, and reads it back: what is
 /// measured under a label must have it.
 pub(super) fn remount(target: &Target, mount: Mount) -> Result<(), LabError> {
-    debug_assert!(target.image, "the user's file systems stay as they are");
+    debug_assert!(target.image, "the user's file systems are not remounted");
     let doing = || format!("mount {} with {}", target.name, mount.as_str());
     let point = mount_point(&target.dir)?;
     mount_remount(&point, flags(mount), "").map_err(|errno| LabError::io(doing(), errno))?;

@@ -83,7 +83,7 @@ fn whole(count: usize) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(format!(
-        "only {count} of {FILE_BYTES} bytes came"
+        "only {count} of {FILE_BYTES} bytes were read"
     )))
 }
 

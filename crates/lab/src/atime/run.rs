@@ -135,8 +135,8 @@ fn other_options(plan: &Plan, target: &Target, mounts: &[Mount]) -> Option<Gap> 
     let names: Vec<&str> = others.map(|mount| mount.as_str()).collect();
     (!names.is_empty()).then(|| {
         let what = format!("{} on {}", names.join(", "), target.name);
-        let why = "only file systems that iostrata makes (as root) are mounted anew; this one keeps \
-                   the options it has";
+        let why = "iostrata remounts only file systems that it creates (as root); this one keeps \
+                   its options";
         Gap::new(what, why)
     })
 }
@@ -146,8 +146,9 @@ fn nothing_left(plan: &Plan, targets: &[Target]) -> LabError {
     let names: Vec<&str> = plan.mounts.iter().map(|mount| mount.as_str()).collect();
     let targets: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
     LabError::Usage(format!(
-        "nothing to measure: {} is not mounted with {}, and the user's file systems keep their \
-         options; leave --mount out, or ask as root for a file system of iostrata's (--fs ext4)",
+        "nothing to measure: {} is not mounted with {}, and iostrata does not remount the user's \
+         file systems; leave --mount out, or run as root on a file system that iostrata creates \
+         (--fs ext4)",
         targets.join(", "),
         names.join(" or ")
     ))
@@ -163,15 +164,15 @@ fn caveats(session: &Session<'_>, rows: &[AtimeRow]) -> Vec<String> {
     let looped = |target: &&Target| loops.iter().any(|row| row.row.target == target.name);
     let on_disks = session.targets.iter().filter(looped);
     let on_disks: Vec<&Target> = on_disks.filter(|target| !target.is_memory()).collect();
-    let guest = "other guests' work is part of the noise in all times";
+    let guest = "the load of other guests adds noise to all times";
     let mut caveats = caveats::begun(session, guest);
-    let syncs = "their syncs include the file system that holds them, their requests are counted \
-                 at the loop device";
+    let syncs = "their syncs include the file system that holds the images; their requests are \
+                 counted at the loop device";
     caveats.extend(caveats::images(on_disks.iter().copied(), syncs));
     if !on_disks.is_empty() {
         caveats.push(
-            "no time here includes seeks between data and inodes: files were in memory, and inodes \
-             were written together at the sync"
+            "no time here includes seeks between data and inodes: the files were cached, and the \
+             sync wrote all inodes together"
                 .to_owned(),
         );
     }

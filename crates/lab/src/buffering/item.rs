@@ -79,7 +79,7 @@ impl session::Item for Item<'_> {
         let notes = &mut observed.notes;
         notes.extend(wide(timed.timing.as_ref(), &timed.stopping));
         if self.case.mode == Mode::SyncFileRange {
-            let why = "not durable: neither metadata nor a device flush is asked for";
+            let why = "not durable: it requests neither metadata nor a device flush";
             notes.push(why.to_owned());
         }
         let memory = observed.found.take();

@@ -121,7 +121,7 @@ fn timelines(session: &mut Session<'_>, modes: &[Mode]) -> Result<Vec<Timeline>,
 /// Properties of this machine that limit what the rows mean.
 fn caveats(session: &Session<'_>, rows: &[BufferingRow], own_cost_ns: Option<f64>) -> Vec<String> {
     let targets = session.targets;
-    let flushed = "a flush that has completed here reached the host, which may keep it in memory";
+    let flushed = "a completed flush has reached the host, which may keep the data in memory";
     let mut caveats = caveats::begun(session, flushed);
     caveats.extend(targets.iter().filter_map(caveats::of_written));
     caveats.extend(caveats::images(targets, caveats::IMAGE_WRITES));

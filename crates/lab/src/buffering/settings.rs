@@ -62,7 +62,8 @@ impl Selection {
                 .is_none_or(|bytes| i64::try_from(bytes).is_err())
             {
                 return Err(LabError::usage(format!(
-                    "{count} records of {size_bytes} bytes are more than a file can hold; ask for less"
+                    "{count} records of {size_bytes} bytes do not fit in a file; give a smaller \
+                     --count or --size"
                 )));
             }
             let modes = chosen_or(&self.modes, &Mode::ALL).iter();

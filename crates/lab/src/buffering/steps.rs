@@ -16,7 +16,7 @@ use crate::engine::{Failure, Job, Task, monotonic_ns};
 /// Writes a few records, one for each `go`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepsJob {
-    /// How each record is handed over.
+    /// How each record is written.
     pub mode: Mode,
     /// Bytes per record.
     pub size_bytes: u64,
@@ -31,7 +31,7 @@ pub struct StepsJob {
 pub struct StepReport {
     /// What was done: `open`, `write 1`, `close` ...
     pub action: String,
-    /// Bytes handed over so far.
+    /// Bytes written so far.
     pub written_bytes: u64,
     /// `CLOCK_MONOTONIC` at the end of the step, nanoseconds.
     pub ended_ns: u64,
@@ -144,7 +144,12 @@ impl Task for StepsTask {
                     .map_err(|error| self.failure("close", &error))?;
                 ("close".to_owned(), writer.offset())
             }
-            State::Closed => return Err(Failure::job("the file is closed: there is no next step")),
+            State::Closed => {
+                return Err(Failure::job(
+                    "the file is closed: there are no further \
+                                                      steps",
+                ));
+            }
         };
         let last = matches!(self.state, State::Closed);
         Ok(StepReport {

@@ -1,6 +1,7 @@
 //! When bytes become visible to another process, and when durable.
 
 use iostrata_core::buffering::{Mode, Step, Timeline, Written, durable_bytes};
+use iostrata_core::noun::counted;
 use iostrata_core::observe::{Observation, Stream};
 use iostrata_core::trace::{Direction, direction};
 use iostrata_core::{FileId, Gap};
@@ -116,7 +117,7 @@ impl<'a> Durability<'a> {
         }
         let lost = observation.raw.losses.total();
         if lost > 0 {
-            return Err(format!("{lost} events were lost"));
+            return Err(format!("{} lost", counted(lost, "event")));
         }
         let is_file =
             |file: &FileId| (file.device, file.inode) == (identity.device, identity.inode);
@@ -178,7 +179,7 @@ fn silent(target: &Target) -> Option<&'static str> {
         .split(',')
         .any(|option| option == "data=journal")
     {
-        return Some("with data=journal the contents go to the journal, not to their place");
+        return Some("with data=journal the contents go to the journal, not to their final place");
     }
     // A partition has no setting of its own.
     let caches = || {
@@ -188,7 +189,7 @@ fn silent(target: &Target) -> Option<&'static str> {
             .filter_map(|device| device.write_cache.as_deref())
     };
     if caches().next().is_some() && caches().all(|cache| cache == "write through") {
-        return Some("the devices have no volatile cache and are sent no flushes");
+        return Some("the devices have no volatile cache and receive no flushes");
     }
     None
 }

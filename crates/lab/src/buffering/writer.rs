@@ -1,4 +1,4 @@
-//! The ten ways of handing records over.
+//! The ten ways of writing records.
 
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
@@ -16,7 +16,7 @@ use rustix::io::{ReadWriteFlags, pwritev2};
 pub(super) struct Writer {
     sink: Sink,
     sync: Sync,
-    /// Bytes handed over so far, the offset of the next record.
+    /// Bytes written so far, the offset of the next record.
     offset: u64,
     records: u64,
 }
@@ -148,7 +148,7 @@ impl Writer {
         }
     }
 
-    /// Bytes handed over so far.
+    /// Bytes written so far.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }

@@ -1,4 +1,4 @@
-//! What is there before the first copy is timed: targets with what they can do, and their sources.
+//! What exists before the first copy is timed: targets with what they can do, and their sources.
 
 use std::cell::Cell;
 
@@ -17,7 +17,7 @@ use crate::target::Target;
 #[derive(Default)]
 pub(super) struct Ground<'a> {
     places: Vec<Place<'a>>,
-    /// What of the cases is not there, and why.
+    /// What of the cases does not exist, and why.
     pub(super) missing: Vec<Gap>,
     /// Cases that cannot be measured here.
     pub(super) left_out: usize,

@@ -1,5 +1,5 @@
-//! What cannot be done here is found before anything is timed: each method once, with a
-//! small file, and one eviction.
+//! Unsupported methods are found before anything is timed: each method once, with a small file, and
+//! one eviction.
 
 use std::cell::Cell;
 
@@ -35,7 +35,7 @@ impl Abilities {
         target: &Target,
         cases: &[Case],
     ) -> Result<Self, LabError> {
-        session.ledger.step(&format!("trying out {}", target.name));
+        session.ledger.step(&format!("probing {}", target.name));
         let source = SourceFile::make(target, PROBE_BYTES, session.stop)?;
         let mut refused = Refused::nothing();
         for method in Method::ALL {
@@ -90,7 +90,7 @@ fn refusal(outcome: Result<(), LabError>) -> Result<Option<String>, LabError> {
             // The kernel's own answer says it; the message names a file that was only tried.
             let why = failure.errno.map(std::io::Error::from_raw_os_error);
             Ok(Some(why.map_or(failure.message, |error| {
-                format!("the kernel or the file system does not do it: {error}")
+                format!("the kernel or the file system does not support it: {error}")
             })))
         }
         other => other.map(|()| None),
@@ -102,7 +102,7 @@ fn why_not_cold(source: &SourceFile, target: &Target) -> Result<Option<String>, 
     Ok(match seen {
         Some(seen) if seen.is_cold() => None,
         Some(_) if target.is_memory() => Some(format!(
-            "{} has no other place for its files than memory",
+            "{} keeps its files only in memory",
             target.storage.filesystem
         )),
         Some(seen) => Some(format!(
@@ -112,7 +112,7 @@ fn why_not_cold(source: &SourceFile, target: &Target) -> Result<Option<String>, 
         None => Some(
             target
                 .unknown_cache()
-                .unwrap_or("this kernel does not tell what is resident (cachestat, Linux 6.5)")
+                .unwrap_or("this kernel does not report residency (cachestat, Linux 6.5)")
                 .to_owned(),
         ),
     })

@@ -126,12 +126,11 @@ fn both(
 /// Properties of this machine that limit what the rows mean.
 fn caveats(session: &Session<'_>, rows: &[CopyRow]) -> Vec<String> {
     let targets = session.targets;
-    let guest = "page faults cost more than on bare metal, and what the device has made durable \
-                 here reached the host, which may keep it in memory";
+    let guest = "page faults cost more than on bare metal, and data made durable by the device \
+                 has reached the host, which may keep it in memory";
     let mut caveats = caveats::begun(session, guest);
     for target in targets {
-        let in_memory =
-            "so that nothing is durable, no source is cold, and no row has a device in it";
+        let in_memory = "so nothing is durable, no source is cold, and no row involves a device";
         caveats.extend(caveats::of_target(target, in_memory, "copies go"));
         caveats.extend(compression(target));
         caveats.extend(fewer_bytes(target, rows));
@@ -154,7 +153,7 @@ fn compression(target: &Target) -> Option<String> {
         .is_some_and(|flags| flags.contains(IFlags::COMPRESSED));
     (by_mount || by_flag).then(|| {
         format!(
-            "{} compresses: the source does not compress, but trying to costs time",
+            "{} compresses data: the source is incompressible, but the attempt costs time",
             target.name
         )
     })
@@ -171,8 +170,8 @@ fn fewer_bytes(target: &Target, rows: &[CopyRow]) -> Option<String> {
     names.dedup();
     (!names.is_empty()).then(|| {
         format!(
-            "on {} the device took less than half of the file for {}: its blocks are shared, \
-             deduplicated or compressed, so the row is no copy of the data",
+            "on {} the device wrote less than half of the file for {}: its blocks are shared, \
+             deduplicated or compressed, so the row does not copy the data",
             target.name,
             names.join(", ")
         )

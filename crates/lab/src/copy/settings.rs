@@ -127,7 +127,7 @@ impl Selection {
             }
             if i64::try_from(size_bytes).is_err() {
                 return Err(LabError::usage(
-                    "no file is as large as --size; ask for less",
+                    "a file cannot be as large as --size; give a smaller one",
                 ));
             }
             self.check_buffers()?;
@@ -233,8 +233,8 @@ impl Selection {
                 && !bytes.is_multiple_of(DIRECT_ALIGNMENT_BYTES)
             {
                 return Err(LabError::usage(format!(
-                    "--buffer {bytes} is no use for direct: O_DIRECT moves whole blocks; give \
-                     multiples of {DIRECT_ALIGNMENT_BYTES}, or leave direct out"
+                    "--buffer {bytes} cannot be used with direct: O_DIRECT transfers whole \
+                     blocks; give multiples of {DIRECT_ALIGNMENT_BYTES}, or leave direct out"
                 )));
             }
         }

@@ -44,7 +44,7 @@ impl States {
         let mut notes = Vec::new();
         if self.unknown {
             notes.push(format!(
-                "asked for a {} source; the kernel did not tell whether it was",
+                "asked for a {} source; the kernel did not report its state",
                 case.source.as_str()
             ));
         }
@@ -129,6 +129,6 @@ mod tests {
         states.add(&case(Source::Warm), Some(&seen(1999)));
         assert!(states.notes(&case(Source::Warm))[0].starts_with("not warm: before 1 of 1 runs"));
         states.add(&case(Source::Warm), None);
-        assert!(states.notes(&case(Source::Warm))[0].contains("did not tell"));
+        assert!(states.notes(&case(Source::Warm))[0].contains("did not report"));
     }
 }

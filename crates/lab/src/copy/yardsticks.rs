@@ -1,4 +1,4 @@
-//! What the machine does at best: copying memory, touching it, the device alone, a program.
+//! The machine's limits: copying memory, touching it, the device alone, a program.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};

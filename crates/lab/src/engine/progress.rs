@@ -1,4 +1,4 @@
-//! How far a run is, for whoever shows it.
+//! The progress of a run.
 
 use crate::error::LabError;
 

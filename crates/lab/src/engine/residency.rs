@@ -1,5 +1,6 @@
-//! Getting a file into the page cache, or out of it, and telling whether that worked.
+//! Caching or evicting a file, and verifying the result.
 
+use iostrata_core::noun::counted;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -61,13 +62,14 @@ impl Residency {
     fn holder(&self) -> String {
         let dirty = self.dirty_pages;
         match self.mapped_by.as_slice() {
-            [] if dirty > 0 => format!("{dirty} pages are dirty or being written back"),
+            [] if dirty > 0 => format!("{} dirty or under write-back", counted(dirty, "page")),
             [] if self.hidden_processes > 0 => format!(
-                "no process that this user may look at maps it, {} may not be looked at",
-                self.hidden_processes
+                "no process that this user may inspect maps it; {} may not be inspected",
+                counted(self.hidden_processes, "process")
             ),
-            [] => "no process maps it and nothing is dirty, the kernel itself uses its pages"
-                .to_owned(),
+            [] => {
+                "no process maps it and none of it is dirty; the kernel uses its pages".to_owned()
+            }
             several => format!("mapped by {}", named(several)),
         }
     }
@@ -235,9 +237,9 @@ mod tests {
             "31 % stayed resident: mapped by processes 7 (cat), 8 (cat)"
         );
         assert!(held(&[1, 2, 3, 4], 0, 0).ends_with("3 (cat) and 1 more"));
-        assert!(held(&[], 5, 9).contains("5 pages are dirty"));
-        assert!(held(&[], 0, 9).contains("9 may not be looked at"));
-        assert!(held(&[], 0, 0).contains("the kernel itself"));
+        assert!(held(&[], 5, 9).contains("5 pages dirty"));
+        assert!(held(&[], 0, 9).contains("9 processes may not be inspected"));
+        assert!(held(&[], 0, 0).contains("the kernel uses"));
         assert_eq!(share(0.001), "below 0.01 %");
         assert_eq!(share(0.4), "0.40 %");
     }

@@ -20,7 +20,7 @@ use crate::target::Target;
 
 /// `create_io_thread` (`kernel/fork.c`) makes workers that no tracepoint announces.
 const RING: &str =
-    "reads that wait are handed to kernel workers of the ring, which are not observed";
+    "reads that wait are passed to io_uring's kernel workers, which are not observed";
 
 /// A warm read whose pages went before it came is observed again, this often in all.
 const TRIES: usize = 3;
@@ -172,7 +172,7 @@ impl Item<'_> {
         let why = match asked {
             _ if state == asked => None,
             State::Warm => Some(format!(
-                "asked to bring in {file}, but only {} of {} pages are resident after it was read again and again",
+                "asked to cache {file}, but only {} of {} pages are resident after repeated reads",
                 residency.resident_pages, residency.pages
             )),
             _ => Some(format!(

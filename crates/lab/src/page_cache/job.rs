@@ -1,4 +1,4 @@
-//! What the process that reads is asked for, and what it reports.
+//! The job of the reading process, and its report.
 
 use std::ffi::OsString;
 

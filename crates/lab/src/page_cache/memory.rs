@@ -1,4 +1,4 @@
-//! Whether there is memory for the files and for those who read them.
+//! Whether there is enough memory for the files and their readers.
 
 use iostrata_core::bytes;
 use iostrata_core::page_cache::{Case, RANDOM_READ_BYTES, Reader};

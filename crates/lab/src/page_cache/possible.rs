@@ -1,4 +1,4 @@
-//! What a target or this kernel refuses, asked before anything is timed.
+//! What a target or this kernel does not support, probed before anything is timed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSliceMut};
@@ -29,8 +29,8 @@ pub(super) fn refused(target: &Target, file: &Path) -> Refused<Case> {
     }
     if target.is_memory() {
         let why = format!(
-            "{} is {}: its files are nowhere but in the page cache, so they cannot be \
-             evicted from it, and no device is read",
+            "{} is {}: its files exist only in the page cache, so they cannot be evicted, and no \
+             device is read",
             target.name, target.storage.filesystem
         );
         for uncached in [State::Cold, State::Direct, State::Dontcache] {
@@ -44,11 +44,11 @@ pub(super) fn refused(target: &Target, file: &Path) -> Refused<Case> {
         if let Err(error) = read_uncached(file) {
             let unknown = error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error());
             let since = if unknown {
-                "; it needs Linux 6.14 and a file system that takes part"
+                "; it needs Linux 6.14 and a file system that supports it"
             } else {
                 ""
             };
-            let why = format!("RWF_DONTCACHE is refused: {error}{since}");
+            let why = format!("RWF_DONTCACHE is not supported: {error}{since}");
             state(State::Dontcache, why);
         }
     }
@@ -78,11 +78,11 @@ fn read_uncached(file: &Path) -> io::Result<()> {
 /// Why it cannot be told what of a file is cached; without that no state is known.
 fn unverifiable(target: &Target, file: &Path) -> Option<String> {
     if let Some(why) = target.unknown_cache() {
-        return Some(format!("what is cached cannot be verified: {why}"));
+        return Some(format!("residency cannot be verified: {why}"));
     }
     residency(file).err().map(|error| {
         format!(
-            "what is cached cannot be verified: cachestat(2), which needs Linux 6.5, says {error}"
+            "residency cannot be verified: cachestat(2), which needs Linux 6.5, failed: {error}"
         )
     })
 }
@@ -128,7 +128,7 @@ mod tests {
             refused
                 .why(&cold)
                 .unwrap()
-                .contains("nowhere but in the page cache")
+                .contains("only in the page cache")
         );
         assert_eq!(refused.why(&case(State::Warm, Reader::Read)), None);
         let gaps = refused.gaps(&target("tmpfs", false, &[]), &[cold]);

@@ -35,8 +35,7 @@ pub(super) fn row(
     let mut notes = notes(runs, &same, &found, timing.as_ref(), &timed.stopping);
     notes.extend(said_by_after(item.case, &found, &observed.evidence));
     if item.target.backing_cached && found.state != State::Warm {
-        notes
-            .push("not known to be cold below: the file that holds the image is cached".to_owned());
+        notes.push("not known to be cold below: the image file is cached".to_owned());
     }
     let first = same.first().or(runs.first().as_ref()).map(|run| &run.first);
     observed.notes = notes;
@@ -71,15 +70,15 @@ fn notes(
     let cooled = runs.iter().filter(|run| run.was_cooled()).count();
     if cooled > 0 {
         notes.push(format!(
-            "{cooled} of {} timing runs fetched bytes from storage although all of the file was \
-             resident right before, and are left out",
+            "{cooled} of {} timing runs read from storage although the whole file had been \
+             resident just before, and are left out",
             runs.len()
         ));
     }
     let others = runs.len() - same.len() - cooled;
     if others > 0 {
         notes.push(format!(
-            "{others} of {} timing runs found the file in another state than {} and are left out",
+            "in {others} of {} timing runs the file was not {}; they are left out",
             runs.len(),
             found.state.as_str()
         ));
@@ -100,16 +99,15 @@ fn said_by_after(case: Case, found: &Found, evidence: &Evidence) -> Option<Strin
     let after = evidence.cache.resident_after_bytes?;
     if found.state == State::Warm && brought_pages(evidence) > 0 {
         return Some(format!(
-            "all of the file was resident right before the observed read, which had to bring in \
-             {} of its pages: the evidence is not that of a warm read",
+            "the whole file was resident just before the observed read, which nevertheless read \
+             {} of its pages from storage: the evidence is not that of a warm read",
             brought_pages(evidence)
         ));
     }
     let uncached = matches!(case.state, State::Direct | State::Dontcache);
     if found.state == State::Direct && before > 0 {
         return Some(format!(
-            "{before} bytes of the file were resident before the direct read, which does not \
-             look at them"
+            "{before} bytes of the file were resident before the direct read, which ignores them"
         ));
     }
     (uncached && found.state == case.state && after > 0).then(|| {
@@ -253,7 +251,7 @@ mod tests {
         let cold = made(&runs, Some(State::Cold));
         assert!(cold.is_as_asked() && cold.not_as_asked.is_none());
         assert_eq!(cold.row.timing.unwrap().samples_s, [3.0, 3.0]);
-        assert!(cold.row.notes[0].starts_with("1 of 3 timing runs"));
+        assert!(cold.row.notes[0].starts_with("in 1 of 3 timing runs"));
 
         let held = made(&runs, Some(State::Warm));
         assert_eq!(
@@ -271,8 +269,8 @@ mod tests {
         let runs = [run(State::Warm, 1.0), cooled.clone(), run(State::Cold, 3.0)];
         let row = made(&runs, Some(State::Warm)).row;
         assert_eq!(row.timing.unwrap().samples_s, [1.0]);
-        assert!(row.notes[0].starts_with("1 of 3 timing runs fetched"));
-        assert!(row.notes[1].starts_with("1 of 3 timing runs found the file in another"));
+        assert!(row.notes[0].starts_with("1 of 3 timing runs read from storage"));
+        assert!(row.notes[1].starts_with("in 1 of 3 timing runs the file was not"));
         assert_eq!(made(&[cooled], Some(State::Warm)).row.timing, None);
     }
 
@@ -296,7 +294,11 @@ mod tests {
         };
         let said = |missed| said_by_after(case, &run(State::Warm, 1.0).found, &evidence(missed));
         assert_eq!(said(0), None);
-        assert!(said(1).unwrap().contains("had to bring in 1 of its pages"));
+        assert!(
+            said(1)
+                .unwrap()
+                .contains("nevertheless read 1 of its pages")
+        );
     }
 
     #[test]

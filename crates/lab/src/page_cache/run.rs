@@ -188,16 +188,15 @@ fn own_cost_ns(session: &mut Session<'_>, items: &[Item<'_>]) -> Result<Option<f
 /// Properties of this machine that limit what the rows mean.
 fn caveats(session: &Session<'_>, rows: &[PageCacheRow], own_cost_ns: Option<f64>) -> Vec<String> {
     let targets = session.targets;
-    let cold =
-        "cold means not in this machine's page cache; the host may have the blocks in its memory";
+    let cold = "cold means not in this machine's page cache; the host may have cached the blocks";
     let mut caveats = caveats::begun(session, cold);
-    let below = "their reads pass through the file system that holds them";
+    let below = "their reads pass through the file system that holds the images";
     caveats.extend(caveats::images(targets, below));
     let cached = targets.iter().filter(|target| target.backing_cached);
     caveats.extend(cached.map(|target| {
         format!(
-            "{}: the file that holds the image is cached by the file system under it, so what \
-             is cold on the image may come from memory",
+            "{}: the underlying file system caches the image file, so cold reads of the image may \
+             come from memory",
             target.name
         )
     }));

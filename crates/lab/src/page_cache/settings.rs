@@ -68,7 +68,7 @@ impl Selection {
             .any(|size| i64::try_from(*size).is_err())
         {
             return Err(LabError::usage(
-                "a file cannot be as large as --size says; ask for less",
+                "a file cannot be as large as --size; give a smaller one",
             ));
         }
         let wanted = if self.is_default() {

@@ -1,15 +1,15 @@
 //! Directories and files beneath one directory, whatever their names say.
 //!
-//! A log is input from a stranger: each name is resolved by `openat2` with `RESOLVE_BENEATH`
-//! and `RESOLVE_NO_SYMLINKS` (openat2(2)), so that neither `..` nor a symbolic link, one that
-//! somebody plants meanwhile either, leads out.
+//! A log is untrusted input: each name is resolved by `openat2` with `RESOLVE_BENEATH` and
+//! `RESOLVE_NO_SYMLINKS` (openat2(2)), so that neither `..` nor a symbolic link, one that somebody
+//! plants meanwhile either, leads out.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, chmod, openat2};
 use rustix::io::Errno;
 
-/// Paths are handed over in parts that are shorter (`PATH_MAX`, include/uapi/linux/limits.h).
+/// Paths are written in parts that are shorter (`PATH_MAX`, include/uapi/linux/limits.h).
 const LONGEST_PATH: usize = 4_000;
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);

@@ -334,34 +334,42 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             .saturating_sub(self.placed);
         let lacking = &self.lacking;
         let missing = [
-            lacking.unknown.gap("bytes of files", "they could not be captured and are zero"),
+            lacking.unknown.gap(
+                "bytes of files",
+                "they could not be captured and read as zeros",
+            ),
             lacking.before.gap(
                 "earlier contents of files",
-                "the log does not have what was there before; where the program did not write, they are zero",
+                "the log lacks their earlier contents; ranges that the program did not write read \
+                 as zeros",
             ),
             lacking.no_target.gap(
                 "symbolic links",
-                "they were there before, and the log does not have what they say",
+                "they existed before, and the log lacks their targets",
             ),
             (out_of_place > 0).then(|| {
                 let what = format!("{out_of_place} names");
-                Gap::new(what, "the log does not say where their directory is")
+                Gap::new(
+                    what,
+                    "the log does not record the location of their directory",
+                )
             }),
         ];
         let left_out = [
             lacking
                 .devices
-                .gap("devices", "a log of unknown origin could make any"),
+                .gap("devices", "a log of unknown origin could create any device"),
             lacking.special_bits.gap(
                 "set-user-ID and set-group-ID bits",
-                "a log of unknown origin could hand out rights by them",
+                "a log of unknown origin could grant privileges through them",
             ),
-            lacking
-                .owners
-                .gap("owners", "files belong to who rebuilds them"),
+            lacking.owners.gap(
+                "owners",
+                "rebuilt files belong to the user who runs rebuild",
+            ),
             lacking.extended.gap(
                 "extended attributes",
-                "only those that begin with user. are set, where the file system has them",
+                "only user.* attributes are set, if the file system supports them",
             ),
         ];
         self.rebuilt.missing = missing.into_iter().flatten().collect();

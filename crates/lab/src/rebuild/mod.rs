@@ -61,7 +61,7 @@ pub enum RebuildError {
         free_bytes: u64,
     },
     /// It cannot be made.
-    #[error("cannot rebuild {what} beneath {}: {source}; what was made is removed again", into.display())]
+    #[error("cannot rebuild {what} under {}: {source}; everything created was removed", into.display())]
     Make {
         /// What could not be made.
         what: String,
@@ -184,7 +184,7 @@ fn apply_all<R: Read + Seek>(
     missing.extend(cut);
     let (count, first) = tree.misfits();
     if let Some(first) = first.first() {
-        let what = format!("operations that fit to what was before: {count} do not");
+        let what = format!("operations that match the earlier state: {count} do not");
         missing.push(Gap::new(what, first.clone()));
     }
     Ok(missing)

@@ -1,4 +1,4 @@
-//! What a replay is done with: a file without a name, or one in a scratch directory.
+//! The file used by a replay: one without a name, or one in a scratch directory.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a replaying workload process is asked to do, and what it reports.
+//! The job of a replaying workload process, and its report.
 
 use std::ffi::OsString;
 
@@ -50,7 +50,7 @@ pub struct ReplayReport {
     pub pieces: u64,
     /// Pieces of the program.
     pub all_pieces: u64,
-    /// As it is done now.
+    /// The current way.
     pub now: WayReport,
     /// The better way.
     pub better: WayReport,

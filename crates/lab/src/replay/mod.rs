@@ -1,4 +1,4 @@
-//! Measured savings: what a program did, done again as it was and the better way.
+//! Measured savings: the program's work, replayed in its current form and improved.
 //!
 //! The same bytes go to (or come from) a scratch file on the same file system, both ways in
 //! turns, after the program's end and without an observer. Where the whole would take too
@@ -12,6 +12,7 @@ mod plan;
 mod reason;
 mod task;
 
+use iostrata_core::noun::counted;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,7 +48,7 @@ const MOST_NS: u64 = 700_000_000;
 /// Kept for removing the scratch file and directory.
 const REMOVAL_NS: u64 = 5_000_000;
 
-/// A workload process that goes on for so long after its time is killed.
+/// A workload process that overruns its time by this much is killed.
 const PATIENCE_NS: u64 = 100_000_000;
 
 /// What is to be measured.
@@ -86,10 +87,10 @@ pub struct Measurement {
 }
 
 impl fmt::Display for Measurement {
-    /// How it was measured: `done again 5 times each way in /x (12 % of it, scaled up): ...`.
+    /// How it was measured: `replayed 5 times per variant in /x (12 % of it, scaled up): ...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let times = if self.runs == 1 { "time" } else { "times" };
-        write!(f, "done again {} {times} each way", self.runs)?;
+        let times = counted(self.runs as u64, "time");
+        write!(f, "replayed {times} per variant")?;
         let percent = self.performed_share * 100.0;
         if percent < 0.01 {
             f.write_str(" (less than 0.01 % of it, scaled up)")?;
@@ -99,7 +100,7 @@ impl fmt::Display for Measurement {
         let Replayed { now_s, better_s } = self.replayed;
         write!(
             f,
-            " in {}: {now_s:.4} s as it is, {better_s:.4} s the better way",
+            " in {}: current {now_s:.4} s, improved {better_s:.4} s",
             self.directory.display()
         )
     }
@@ -250,13 +251,13 @@ mod tests {
         let part = scaled(&report(250, &[2.0, 2.0], &[0.5, 0.5]), PathBuf::from("/x")).unwrap();
         assert_eq!(
             part.to_string(),
-            "done again 2 times each way (25.00 % of it, scaled up) in /x: 8.0000 s as it is, \
-             2.0000 s the better way"
+            "replayed 2 times per variant (25.00 % of it, scaled up) in /x: current 8.0000 s, \
+             improved 2.0000 s"
         );
         let whole = scaled(&report(1000, &[2.0], &[0.5]), PathBuf::from("/x")).unwrap();
         assert_eq!(
             whole.to_string(),
-            "done again 1 time each way in /x: 2.0000 s as it is, 0.5000 s the better way"
+            "replayed 1 time per variant in /x: current 2.0000 s, improved 0.5000 s"
         );
     }
 

@@ -64,7 +64,7 @@ fn refused(place: &Path, errno: Errno) -> NotReplayed {
         Errno::ACCESS | Errno::PERM => NotReplayed::Denied(name.to_string()),
         errno => {
             let error = std::io::Error::from(errno);
-            NotReplayed::Refused(format!("cannot look at {name}: {error}"))
+            NotReplayed::Refused(format!("cannot access {name}: {error}"))
         }
     }
 }

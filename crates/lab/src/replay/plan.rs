@@ -1,4 +1,4 @@
-//! A remedy as two ways to do the same work, and how much of it is done.
+//! A remedy as two ways to do the same work, and how much of it is replayed.
 
 use iostrata_core::trace::Remedy;
 
@@ -97,11 +97,11 @@ impl Plan {
             }
         };
         if plan.piece_bytes == 0 || plan.pieces == 0 {
-            return Err(Failure::job("there is nothing to do again"));
+            return Err(Failure::job("there is nothing to replay"));
         }
         if largest_bytes > MOST_BYTES {
             return Err(Failure::job(format!(
-                "transfers of {largest_bytes} bytes are larger than a scratch file gets"
+                "transfers of {largest_bytes} bytes exceed the size of a scratch file"
             )));
         }
         Ok(plan)

@@ -14,13 +14,13 @@ pub enum NotReplayed {
     #[error("it was interrupted")]
     Interrupted,
     /// Others came first.
-    #[error("the {limit_s:.1} s for all measurements had passed")]
+    #[error("the {limit_s:.1} s for all measurements were used up")]
     NoTimeLeft {
         /// For all together, seconds.
         limit_s: f64,
     },
     /// Not even a small part was done both ways.
-    #[error("a part that can be compared takes longer than the {given_s:.2} s there were for it")]
+    #[error("the smallest comparable part takes longer than the {given_s:.2} s available for it")]
     TooSlow {
         /// For this one, seconds.
         given_s: f64,
@@ -29,10 +29,10 @@ pub enum NotReplayed {
     #[error("the directory {0} is gone")]
     Gone(String),
     /// The directory is on another file system than the file was.
-    #[error("{0} is now on another file system than the file was")]
+    #[error("{0} is now on a different file system than the file was")]
     OtherFileSystem(String),
     /// Not enough room.
-    #[error("not enough space in {directory}: {} are needed, {} are free",
+    #[error("not enough space in {directory}: {} needed, {} free",
         bytes::short(*needed_bytes), bytes::short(*free_bytes))]
     NoSpace {
         /// Where.
@@ -49,7 +49,7 @@ pub enum NotReplayed {
     #[error("the file system of {0} is mounted read-only")]
     ReadOnly(String),
     /// This user may not write there.
-    #[error("this user may not make a file in {0}")]
+    #[error("this user may not create files in {0}")]
     Denied(String),
     /// The kernel, the file system or the workload process refused.
     #[error("{0}")]

@@ -188,7 +188,7 @@ fn check_warm(file: &File) -> Result<(), Failure> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     match residency(Path::new(&path)) {
         Ok(found) if !found.is_warm() => Err(Failure::job(
-            "the file to read did not stay in the page cache",
+            "the file being read did not stay in the page cache",
         )),
         _ => Ok(()),
     }

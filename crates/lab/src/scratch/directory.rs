@@ -187,7 +187,7 @@ impl Scratch {
         removed.map_err(|cause| Leftover {
             path: self.path.clone(),
             cause: match cause {
-                Errno::STALE => "somebody renamed it; it is empty".to_owned(),
+                Errno::STALE => "it was renamed by another process; it is empty".to_owned(),
                 cause => cause.to_string(),
             },
         })

@@ -1,4 +1,4 @@
-//! Why a scratch directory or an image could not be had.
+//! Why a scratch directory or an image could not be created.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,9 +36,9 @@ pub enum ScratchError {
     },
     /// What is made there does not belong to who made it.
     #[error(
-        "cannot trust {}: what is made there does not belong to this user, and others could put \
-         something else in its place; run iostrata as the owner of the directory, or choose one of \
-         your own with --dir",
+        "cannot trust {}: files created there do not belong to this user, and others could \
+         replace them; run iostrata as the owner of the directory, or choose one of your own with \
+         --dir",
         path.display()
     )]
     NotOwn {
@@ -57,7 +57,7 @@ pub enum ScratchError {
     },
     /// Not enough room, found before or while writing.
     #[error(
-        "not enough space in {}: {} are needed, {} are free; ask for fewer or smaller records \
+        "not enough space in {}: {} are needed, {} are free; use fewer or smaller records \
          (--count, --size), fewer file systems (--fs), or choose another directory with --dir",
         path.display(), bytes::short(*needed_bytes), bytes::short(*free_bytes)
     )]
@@ -125,7 +125,8 @@ pub enum ScratchError {
     },
     /// What was mounted is not what was asked for.
     #[error(
-        "asked for {kind} but {found}; mkfs or kernel defaults differ here, so leave {kind} out"
+        "asked for {kind} but {found}; mkfs or kernel defaults differ on this machine; leave \
+         {kind} out"
     )]
     NotAsAsked {
         /// What was to be mounted.

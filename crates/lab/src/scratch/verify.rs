@@ -1,4 +1,4 @@
-//! Whether what was mounted is what was asked for.
+//! Whether the mounted file system is the requested one.
 
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "asked for ext4-nojournal but the file system has a journal; mkfs or kernel defaults \
-             differ here, so leave ext4-nojournal out"
+             differ on this machine; leave ext4-nojournal out"
         );
     }
 }

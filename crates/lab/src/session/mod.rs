@@ -107,7 +107,7 @@ impl Session<'_> {
         self.missing.extend(missing);
     }
 
-    /// What is not there for want of an observer.
+    /// What does not exist for want of an observer.
     pub(crate) fn unseen(&self, what: &str) -> Gap {
         Gap::new(what, self.run.unobserved_because.clone())
     }

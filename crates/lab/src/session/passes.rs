@@ -86,7 +86,8 @@ impl<F: Default> Observed<F> {
             let call = seen.get(name).copied().unwrap_or_default();
             if (call.count, call.bytes) != (count, bytes) {
                 self.notes.push(format!(
-                    "{who} makes {count} {name} calls with {bytes} bytes, but {} with {} bytes were counted",
+                    "{who} made {count} {name} calls with {bytes} bytes, but {} with {} bytes \
+                     were counted",
                     call.count, call.bytes
                 ));
             }

@@ -1,4 +1,4 @@
-//! What is known of a run that nothing observed.
+//! What is known about an unobserved run.
 
 use iostrata_core::Gap;
 use iostrata_core::evidence::{Evidence, Faults};

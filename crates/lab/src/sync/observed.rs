@@ -17,7 +17,7 @@ use crate::target::Target;
 pub(super) struct Stretches {
     pub(super) count: usize,
     pub(super) length: Length,
-    /// Whether each is told as it ends.
+    /// Whether each is reported as it ends.
     pub(super) live: bool,
 }
 
@@ -96,7 +96,7 @@ fn watch(
         if report.full {
             if number < stretches.count {
                 done.notes.push(format!(
-                    "the file had no more room after {number} of {} stretches",
+                    "the file was full after {number} of {} intervals",
                     stretches.count
                 ));
             }
@@ -155,7 +155,7 @@ fn line(item: &Item<'_>, number: usize, second: &Second) -> String {
         .map(|(count, name)| Some(format!("{} {name}", rate((*count)?))))
         .collect();
     let requests = seen.map_or_else(
-        || "device requests not seen".to_owned(),
+        || "device requests not observed".to_owned(),
         |seen| format!("requests/s: {}", seen.join(", ")),
     );
     format!(
@@ -225,7 +225,7 @@ fn reads(evidence: &Evidence, syncs: u64) -> Option<String> {
     let device = evidence.device.as_ref()?;
     (device.reads.count > syncs / 100).then(|| {
         format!(
-            "{} requests read: a write had to fetch its block, or the file system its metadata",
+            "{} read requests: a write had to fetch its block, or the file system its metadata",
             device.reads.count
         )
     })

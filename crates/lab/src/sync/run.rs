@@ -178,15 +178,16 @@ fn machine_settings(session: &mut Session<'_>) -> Vec<Setting> {
 /// Properties of this machine that limit what the rows mean.
 fn caveats(session: &Session<'_>, rows: &[SyncRow]) -> Vec<String> {
     let targets = session.targets;
-    let flushed = "a flush that has completed here reached the host, which may keep it in memory; \
-                   a rate from here is not one of a disk";
+    let flushed = "a completed flush has reached the host, which may keep the data in memory; \
+                   this rate is not that of a disk";
     let mut caveats = caveats::begun(session, flushed);
     caveats.extend(targets.iter().filter_map(caveats::of_written));
     caveats.extend(targets.iter().filter_map(shared));
     caveats.extend(caveats::images(targets, caveats::IMAGE_WRITES));
     if rows.iter().any(|row| row.row.case.call == Call::Sync) {
         caveats.push(
-            "sync(2) writes every file system of the machine: its times include what others had left dirty"
+            "sync(2) writes every file system of the machine: its times include dirty data of \
+             other programs"
                 .to_owned(),
         );
     }
@@ -199,7 +200,8 @@ fn shared(target: &Target) -> Option<String> {
     let others = !target.image && target.unchargeable().is_none() && !target.is_memory();
     others.then(|| {
         format!(
-            "{} is shared: its data requests are charged by file, but journal, commit, metadata and flush requests name none, and those of other programs are among them",
+            "{} is shared: data requests are charged by file, but journal, commit, metadata and \
+             flush requests belong to no file, and may include those of other programs",
             target.name
         )
     })

@@ -102,12 +102,12 @@ impl Selection {
         };
         if let Some(size) = self.sizes_bytes.iter().find(|size| most(size)) {
             return Err(LabError::usage(format!(
-                "{size} bytes a write are more than a file can hold some of; ask for less"
+                "{size} bytes per write are too large for a file; give a smaller --size"
             )));
         }
         if self.writers.contains(&0) {
             return Err(LabError::usage(
-                "--writers 0 leaves nobody to write; give 1 or more",
+                "--writers 0 leaves nothing to measure; give 1 or more",
             ));
         }
         if let Some(count) = self.writers.iter().find(|count| **count > MOST_WRITERS) {
@@ -223,7 +223,7 @@ pub(super) fn no_preallocation(target: &Target) -> Result<Option<String>, LabErr
     let made = std::fs::File::create_new(file.path()).map_err(io)?;
     let refused = fallocate(&made, FallocateFlags::empty(), 0, 4096).err();
     file.remove()?;
-    let why = |errno| format!("fallocate is refused: {}", std::io::Error::from(errno));
+    let why = |errno| format!("fallocate failed: {}", std::io::Error::from(errno));
     Ok(refused.map(why))
 }
 

@@ -130,7 +130,7 @@ fn together(writers: &mut [Writer], limit: Limit) -> Result<(Stopwatch, Vec<Stre
         drop(closed);
         let ended = threads.into_iter().map(|thread| match thread.join() {
             Ok(Some(outcome)) => outcome,
-            Ok(None) | Err(_) => Err(Failure::job("a writer did not work")),
+            Ok(None) | Err(_) => Err(Failure::job("a writer thread failed")),
         });
         let stretches: Result<Vec<_>, _> = ended.collect();
         Ok((watch?, stretches?))
@@ -139,8 +139,8 @@ fn together(writers: &mut [Writer], limit: Limit) -> Result<(Stopwatch, Vec<Stre
 
 fn no_thread(error: &io::Error) -> Failure {
     Failure::job(format!(
-        "cannot start a thread for each writer: {error}; ask for fewer (--writers), or raise the limit \
-         (ulimit -u)"
+        "cannot start a thread for each writer: {error}; use fewer (--writers), or raise the \
+         limit (ulimit -u)"
     ))
 }
 
@@ -223,7 +223,7 @@ mod tests {
         };
         let mut task = task(dir.path(), case, 4);
         assert_eq!(task.go().unwrap().syncs, 12);
-        assert_eq!(task.go().unwrap().syncs, 12, "a second stretch goes on");
+        assert_eq!(task.go().unwrap().syncs, 12, "a second interval continues");
         for number in ["0", "1", "2"] {
             let length = fs::metadata(dir.path().join(number)).unwrap().len();
             assert_eq!(length, 8 * 1024);

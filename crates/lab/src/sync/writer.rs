@@ -115,7 +115,7 @@ impl Writer {
         Ok(match write {
             Write::Append => (found.len() > 0).then(|| "the new file was not empty".to_owned()),
             Write::Overwrite if data != Some(0) || found.len() != self.end => {
-                Some("not all of the file had been written before".to_owned())
+                Some("part of the file had not been written before".to_owned())
             }
             Write::Preallocated if data.is_some() || allocated < self.end => {
                 Some("the file system did not keep the preallocated blocks as unwritten".to_owned())

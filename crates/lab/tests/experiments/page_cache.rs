@@ -124,7 +124,7 @@ fn every_state_is_verified_and_every_read_counted() {
             found.unwrap().verdict
         };
         assert_eq!(verdict("leaves all of it in the cache"), Verdict::Holds);
-        assert_eq!(verdict("what is called cold came from"), Verdict::Holds);
+        assert_eq!(verdict("cold reads came from"), Verdict::Holds);
         assert!(result.method.own.own_cost_ns.is_some_and(|ns| ns > 0.0));
     });
 }

@@ -22,7 +22,11 @@ pub(crate) fn read_when_there(path: &Path) -> String {
         {
             return text.trim().to_owned();
         }
-        assert!(Instant::now() < deadline, "{} is not there", path.display());
+        assert!(
+            Instant::now() < deadline,
+            "{} does not exist",
+            path.display()
+        );
         thread::sleep(Duration::from_millis(5));
     }
 }

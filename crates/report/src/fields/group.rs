@@ -1,4 +1,4 @@
-//! Which columns stand together in tables.
+//! Column groups of tables.
 
 /// Columns that tables show together. A field may be in several, and a table may show several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -281,7 +281,7 @@ pub(crate) fn bucket<'a>() -> Fields<'a, &'a Bucket> {
         .count("syncs", |bucket| bucket.count)
 }
 
-/// A second of an observed run: syncs, and the requests of the device.
+/// A second of an observed run: syncs, and the device requests.
 pub(crate) fn second<'a>() -> Fields<'a, &'a Second> {
     type Counted = fn(&Second) -> Option<u64>;
     let counted: [(&str, &str, Counted); 7] = [

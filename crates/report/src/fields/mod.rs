@@ -1,6 +1,6 @@
-//! What rows have: a table of fields for each kind of row, which every output reads. Of a field it
-//! says its name in JSON, CSV and Parquet, how a row gives it, in which tables and under which head
-//! it is shown, and its metric.
+//! A table of fields for each kind of row, used by every output. For each field it has the name in
+//! JSON, CSV and Parquet, how to get it from a row, the tables and the head it is shown under, and
+//! its metric.
 
 pub(crate) mod compare;
 pub(crate) mod evidence;

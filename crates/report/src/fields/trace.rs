@@ -29,9 +29,12 @@ pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
         .metric("trace_wall_seconds", "From its start to its end")
         .within("runs_", runs(), |result| result.runs.as_ref())
         .real("", |result| result.evidence.on_cpu_s)
-        .metric("trace_on_cpu_seconds", "All its threads on CPUs")
+        .metric("trace_on_cpu_seconds", "CPU time of all threads")
         .real("", |result| result.evidence.blocked_s)
-        .metric("trace_blocked_seconds", "All its threads blocked in calls")
+        .metric(
+            "trace_blocked_seconds",
+            "Time all threads were blocked in calls",
+        )
         .count("processes", |result| result.processes)
         .metric("trace_processes", "Processes seen")
         .count("threads", |result| result.threads)
@@ -41,10 +44,10 @@ pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
         .count("", |result| result.lost_events)
         .metric(
             "trace_lost_events",
-            "Events that were lost: counts may be too low by them",
+            "Lost events: counts may be too low by this many",
         )
         .count("", |result| result.files.len() as u64)
-        .metric("trace_files", "Files that were used")
+        .metric("trace_files", "Files used")
         .count("other_calls", |result| result.other_calls)
         .count("summed_files", |result| result.summed_files)
         .count("other_requests", |result| result.other_requests)
@@ -70,10 +73,7 @@ fn descent<'a>() -> Fields<'a, &'a Descent> {
             "Bytes that calls wrote to regular files",
         )
         .count("dirtied_bytes", |bytes| bytes.dirtied_bytes)
-        .metric(
-            "trace_dirtied_bytes",
-            "Bytes of the page cache turned dirty",
-        )
+        .metric("trace_dirtied_bytes", "Bytes dirtied in the page cache")
         .count("device_read_bytes", |bytes| bytes.device_read_bytes)
         .metric("trace_device_read_bytes", "Bytes that devices read for it")
         .within("device_read_bytes_shared_", bounds(), |bytes| {
@@ -173,7 +173,7 @@ pub(crate) fn task<'a>() -> Fields<'a, &'a TaskRow> {
         .real("ended_s", |task| task.ended_s)
         .cell(Group::Task, "end", |task| {
             let ended = task.ended_s.map(time);
-            ended.map_or_else(|| "goes on".into(), Cell::from)
+            ended.map_or_else(|| "running".into(), Cell::from)
         })
         .rank(4)
         .real("on_cpu_s", |task| task.on_cpu_s)

@@ -1,4 +1,4 @@
-//! What comes later on a page, which decides how it is begun.
+//! The later contents of a page, which decide how it begins.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The blocks of a result in the order of a page: what is wrong before the figures, and tables
-//! of one kind as one.
+//! The blocks of a result in the order of a page: problems before the figures, and tables of one
+//! kind merged.
 
 use super::fold::Kind;
 use crate::view::page::{Block, Level, Page, Tone};
@@ -27,7 +27,7 @@ fn anchor(block: &Block) -> Option<&'static str> {
     }
 }
 
-/// A trace: its title, its findings, then the other parts; where it ran comes last.
+/// A trace: its title, its findings, then the other parts; environment comes last.
 fn findings_first(blocks: Vec<Block>) -> Vec<Block> {
     let mut findings = Vec::new();
     let mut others = Vec::new();

@@ -13,7 +13,7 @@ use crate::format::{beginning, counted};
 use crate::view::page::{Block, Entry, Level, SEPARATOR, Tone};
 use crate::view::table::Table;
 
-/// Of a longer title, such as a command line, the heading has only the beginning.
+/// The heading has only the beginning of a longer title, such as a command line.
 const LONGEST_TITLE: usize = 120;
 
 /// Findings that are open; the others wait behind a click.
@@ -22,7 +22,7 @@ const FINDINGS: usize = 3;
 /// And the text below it no more than this.
 const LONGEST_NAME: usize = 8_000;
 
-/// A result as it is to be drawn.
+/// A result to be drawn.
 pub(super) struct Drawing<'a> {
     pub(super) blocks: &'a [Block],
     pub(super) charts: &'a [Chart],

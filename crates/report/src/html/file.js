@@ -1,4 +1,4 @@
-// Shows of a trace only what is of one file, and says of the parts that are not told by file that
+// Shows only the parts of a trace about one file, and says of the parts that are not kept by file that
 // they are of the whole run.
 (() => {
   "use strict";

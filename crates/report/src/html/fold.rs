@@ -1,4 +1,4 @@
-//! Which parts of a page are open at first, which wait for a click, and what paper has of them.
+//! Which parts of a page are open at first, which are folded, and which are printed.
 
 use super::markup::Markup;
 

@@ -1,5 +1,5 @@
-//! What a reader sees first: of a trace one sentence and where the time went, of a lab result
-//! every question with its answer.
+//! What a reader sees first: one sentence and the time bar of a trace, every question of a lab
+//! result with its answer.
 
 use iostrata_core::Verdict;
 use iostrata_core::lab::{Experiment, LabResult};

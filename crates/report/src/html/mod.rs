@@ -1,5 +1,5 @@
-//! Results as one page of HTML that needs nothing beside itself: no network, no other file, and
-//! no script to be read.
+//! Results as one self-contained HTML page: no network, no other file, and readable without
+//! scripts.
 
 mod ahead;
 mod arrange;

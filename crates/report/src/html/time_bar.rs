@@ -1,4 +1,4 @@
-//! Where the time went: one bar, its parts told apart by pattern and by name.
+//! The time bar, its parts distinguished by pattern and by name.
 
 use iostrata_core::trace::{Spent, TraceResult};
 
@@ -66,7 +66,7 @@ pub(super) fn parts(spent: &Spent, wall_s: f64) -> Option<Parts> {
         ),
         part(
             "neither",
-            "neither on CPU nor seen blocked",
+            "neither on CPU nor blocked in a call",
             whole_s - seen_s,
         ),
     ];
@@ -97,7 +97,7 @@ pub(super) fn draw(
     if parts.is_sum {
         let threads = usize::try_from(result.threads).unwrap_or(usize::MAX);
         let text = format!(
-            "The bar is the time of {} together, {}; the run took {}.",
+            "The bar shows the total time of {}, {}; the run took {}.",
             counted(threads, "thread"),
             time(parts.whole_s),
             time(result.wall_s)

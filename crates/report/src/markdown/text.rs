@@ -1,4 +1,4 @@
-//! Text that Markdown and HTML must not act on.
+//! Text in which Markdown and HTML have no effect.
 
 use std::fmt::Write as _;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What stands in a cell of a table: a text, or that there is none and why.
+//! The content of a table cell: a text, or the reason why there is none.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// The text of a value, or that it was not seen.
+    /// The text of a value, or that it was not measured.
     pub(crate) fn seen<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> Self {
         value.map_or(Self::NotSeen, |value| text(value).into())
     }
@@ -26,7 +26,7 @@ impl Cell {
         value.map_or(Self::NotApplicable, |value| text(value).into())
     }
 
-    /// As it is drawn.
+    /// As drawn.
     pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Is(text) => text,

@@ -1,4 +1,4 @@
-//! What is shown of a result, in blocks that each medium draws in its own way.
+//! The visible parts of a result, in blocks that each medium draws in its own way.
 
 pub(crate) mod cache;
 pub(crate) mod cell;

@@ -319,7 +319,7 @@ impl Page {
             return;
         }
         let text = format!(
-            "no room at {} columns for: {}; a wider terminal or --json shows them",
+            "hidden at {} columns: {}; a wider terminal or --json shows them",
             self.width,
             heads.join(", ")
         );

@@ -3,6 +3,7 @@
 use iostrata_core::Environment;
 use iostrata_core::bytes::short;
 use iostrata_core::environment::{Backend, Target};
+use iostrata_core::noun::counted;
 
 use super::page::{GLUE, SEPARATOR};
 
@@ -10,7 +11,7 @@ use super::page::{GLUE, SEPARATOR};
 pub(super) fn machine(environment: &Environment) -> String {
     let mut words = vec![
         format!("kernel {}", environment.kernel),
-        format!("{} CPUs", environment.cpus),
+        counted(u64::from(environment.cpus), "CPU"),
         format!(
             "{} memory",
             short(environment.memory_bytes).replace(' ', GLUE)

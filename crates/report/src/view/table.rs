@@ -1,6 +1,6 @@
-//! Tables without lines: columns that are left out when they have nothing to say
-//! or no room, titles between rows, and text columns that wrap. Libraries wrap or
-//! cut what is too wide, but leave no column out and set no titles.
+//! Tables without lines: columns that are left out if they are empty or do not fit, titles between
+//! rows, and text columns that wrap. Libraries wrap or cut what is too wide, but leave no column
+//! out and set no titles.
 
 use std::collections::BTreeMap;
 

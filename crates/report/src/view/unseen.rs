@@ -1,18 +1,18 @@
-//! What a result does not have, and why.
+//! What is missing from a result, and why.
 
 use super::page::{Page, Tone};
 
 /// Longer names stand on a line of their own.
 const LONGEST_NAME: usize = 30;
 
-/// Each thing with its reason; one reason for several is told once, beside the last of them.
+/// Each thing with its reason; a reason shared by several is shown once, next to the last of them.
 pub(super) fn draw(page: &mut Page, entries: &[(String, String)]) {
     if entries.is_empty() {
-        page.part("missing", "not seen");
-        page.paragraph(0, "not seen: nothing");
+        page.part("missing", "not measured");
+        page.paragraph(0, "not measured: nothing");
         return;
     }
-    page.heading("missing", "not seen");
+    page.heading("missing", "not measured");
     let names = entries.iter().map(|(what, _)| what.chars().count());
     let column = names
         .filter(|name| *name <= LONGEST_NAME)

@@ -39,7 +39,7 @@ impl EbpfObserver {
         }
         Err(ObserveError {
             doing: format!("observe process {root}"),
-            cause: format!("it makes processes faster than {LOOKS} looks find them"),
+            cause: format!("it creates processes faster than {LOOKS} scans find them"),
         })
     }
 
@@ -70,6 +70,6 @@ impl EbpfObserver {
 fn nobody(root: u32) -> ObserveError {
     ObserveError {
         doing: format!("observe process {root}"),
-        cause: "the kernel shows no thread of it: it has ended".to_owned(),
+        cause: "the kernel shows no threads of it: it has ended".to_owned(),
     }
 }

@@ -3,6 +3,7 @@
 
 use aya::Ebpf;
 use aya::maps::{HashMap, MapError};
+use iostrata_core::noun::counted;
 use iostrata_core::op::{Call, FileKind, Gap};
 use iostrata_core::trace::timeline::{CallMoment, Purpose, moment_of};
 use iostrata_core::trace::{Did, Direction, Event, Writes, direction, is_sync};
@@ -47,10 +48,10 @@ pub(crate) fn gap(operations: u64) -> Option<Gap> {
     (operations > 0).then(|| {
         Gap::counted(
             operations,
-            "operation of libaio without result and time",
-            "operations of libaio without results and times",
-            "the program fetched them from memory that it shares with the kernel, or not at all: \
-             they count with the bytes that they asked for, and as ended when they were handed over",
+            "libaio operation without result and time",
+            "libaio operations without results and times",
+            "the program fetched the results from memory shared with the kernel, or not at all: \
+             the operations count with the bytes requested, and as complete when submitted",
         )
     })
 }
@@ -63,8 +64,8 @@ pub(super) fn unread(left: &[Submission]) -> Option<Gap> {
     let count = left.iter().filter(read).count();
     (count > 0).then(|| {
         Gap::new(
-            format!("{count} reads of libaio"),
-            "the program fetched their results from memory that it shares with the kernel, or not at all",
+            format!("{} by libaio", counted(count as u64, "read")),
+            "the program fetched their results from memory shared with the kernel, or not at all",
         )
     })
 }

@@ -10,8 +10,8 @@ pub(crate) fn all() -> impl Iterator<Item = Sysno> {
     (0..SYSCALLS).filter_map(Sysno::new)
 }
 
-/// Every name that a counted call can have: the system calls of this architecture, the
-/// operations of io_uring and libaio, and what only the arguments of a call tell.
+/// Every name that a counted call can have: the system calls of this architecture, the io_uring
+/// operations and libaio, and what only the arguments of a call tell.
 pub fn call_names() -> impl Iterator<Item = &'static str> {
     all()
         .map(|call| call.name())

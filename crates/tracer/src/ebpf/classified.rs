@@ -20,7 +20,7 @@ const FILE: FileId = FileId {
 const ARGUMENTS: [u64; 5] = [1, 1, 4, 1, 1];
 
 fn class(name: &str) -> &'static Group {
-    group(name).unwrap_or_else(|| panic!("nobody classified {name}"))
+    group(name).unwrap_or_else(|| panic!("{name} has no class"))
 }
 
 /// By a name that `call_names` has; numbers are the kernel side's.

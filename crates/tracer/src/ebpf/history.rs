@@ -41,7 +41,7 @@ pub(super) struct History {
     as_text: u64,
     /// Calls of `truncate` whose file was not known.
     truncated: u64,
-    /// Operations of `io_uring` of which the paths were not told.
+    /// Operations of `io_uring` whose paths the kernel did not expose.
     untold: u64,
 }
 
@@ -83,8 +83,8 @@ impl History {
             };
             Gap::new(
                 what,
-                "the file system does not tell which one a call changed; paths are as the \
-                 program gave them, whatever links lead there",
+                "the file system does not show which one a call changed; paths are as given by \
+                 the program, with unresolved links",
             )
         };
         let as_text = (self.as_text > 0).then(gap);
@@ -499,7 +499,7 @@ fn unknown_files(truncated: u64) -> Option<Gap> {
     (truncated > 0).then(|| {
         Gap::new(
             format!("{truncated} truncate"),
-            "the file system does not tell which files they were",
+            "the file system does not show which files they were",
         )
     })
 }
@@ -509,9 +509,9 @@ fn unknown_paths(untold: u64) -> Option<Gap> {
     (untold > 0).then(|| {
         Gap::counted(
             untold,
-            "operation of io_uring on names",
-            "operations of io_uring on names",
-            "this kernel does not tell their paths when they are submitted",
+            "io_uring operation on names",
+            "io_uring operations on names",
+            "this kernel does not expose their paths at submission",
         )
     })
 }

@@ -3,6 +3,7 @@
 //! The kernel side counts beginnings and ends. The kernel skips a program rather than have it
 //! interrupt itself, and then an end is never counted: so tasks are looked at too, once in a while.
 
+use iostrata_core::noun;
 use std::time::{Duration, Instant};
 
 use iostrata_core::observe::ObserveError;
@@ -59,7 +60,7 @@ impl EbpfObserver {
         readout::alive(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))
     }
 
-    /// Returns how many were met that live and go on being observed.
+    /// Returns how many live threads were found and stay observed.
     fn look_at_all(&mut self) -> Result<u64, ObserveError> {
         let before = self.known()?.living;
         self.object.iterate("look").map_err(|cause| ObserveError {
@@ -70,33 +71,28 @@ impl EbpfObserver {
     }
 }
 
-/// What is not known of threads whose end was not told. `lost` ones are still counted as living,
-/// and not met any more.
+/// What is unknown about threads whose end the kernel did not report. `lost` ones still count as
+/// living, but no scan finds them.
 pub(super) fn not_told(known: &Known, lost: u64) -> Vec<Gap> {
     let counted = [
         (
             known.late,
             "ends",
-            "they were seen only when all threads were looked at",
+            "they were found only by a scan of all threads",
         ),
         (
             known.gone,
             "ends, names, CPU time and page faults",
-            "they were gone when looked for",
+            "they had ended before they were looked up",
         ),
-        (
-            lost,
-            "calls",
-            "what had been counted of them went with the threads",
-        ),
+        (lost, "calls", "their counts were lost with the threads"),
     ];
     let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
     counted
         .map(|(count, what, why)| {
-            let threads = if count == 1 { "thread" } else { "threads" };
             Gap::new(
-                format!("{what} of {count} {threads}"),
-                format!("the kernel did not tell that they ended; {why}"),
+                format!("{what} of {}", noun::counted(count, "thread")),
+                format!("the kernel did not report their exit; {why}"),
             )
         })
         .collect()

@@ -41,7 +41,7 @@ pub(super) struct Object {
 pub enum OpenError {
     /// No type information: kernels are built without it, or `/sys` is not mounted.
     #[error(
-        "the kernel gives no type information ({0}); mount sysfs on /sys, or run a kernel built \
+        "the kernel gives no type information ({0}); mount sysfs on /sys, or use a kernel built \
          with CONFIG_DEBUG_INFO_BTF"
     )]
     NoBtf(String),
@@ -55,21 +55,24 @@ pub enum OpenError {
     },
     /// Something says no before the kernel's own check.
     #[error(
-        "a filter of system calls (seccomp) refuses bpf(2); give a container a profile that allows it, \
-         as current ones of Docker do with CAP_BPF and older ones with CAP_SYS_ADMIN only, or \
-         --security-opt seccomp=unconfined, and a systemd unit SystemCallFilter=bpf"
+        "a seccomp filter denies bpf(2); in a container, use a profile that allows it (current \
+         Docker profiles do with CAP_BPF, older ones only with CAP_SYS_ADMIN) or --security-opt \
+         seccomp=unconfined; in a systemd unit, set SystemCallFilter=bpf"
     )]
     Filtered,
     /// The object could not be loaded at all.
-    #[error("the kernel refused the eBPF maps: {0}; iostrata doctor tells what it allows")]
+    #[error("the kernel rejected the eBPF maps: {0}; iostrata doctor shows what is permitted")]
     Maps(String),
     /// Programs of any kind.
-    #[error("the kernel refused the least eBPF program; iostrata doctor tells what it allows")]
+    #[error(
+        "the kernel rejected even a minimal eBPF program; iostrata doctor shows what is \
+             permitted"
+    )]
     Programs,
     /// The programs that follow the process tree were refused.
     #[error(
-        "the kernel refused the eBPF programs that follow processes: {0}; iostrata doctor tells \
-         what it allows"
+        "the kernel rejected the eBPF programs that follow processes: {0}; iostrata doctor shows \
+         what is permitted"
     )]
     Tasks(String),
 }
@@ -203,8 +206,8 @@ impl Object {
     pub(super) fn missing_of_new_modules(&mut self) {
         for module in self.new_modules() {
             let gap = Gap::new(
-                format!("files and requests of {module}, told apart"),
-                "its module was loaded while the program ran: mount it before",
+                format!("files and requests of {module}, separately"),
+                "its module was loaded while the program ran: mount it beforehand",
             );
             if !self.missing.contains(&gap) {
                 self.missing.push(gap);

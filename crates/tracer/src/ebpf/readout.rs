@@ -77,7 +77,7 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
                 "process that ended as the observation began",
                 "processes that ended as the observation began",
             ],
-            "what they had started has another parent since, and is not known to be of the tree",
+            "their children have a new parent, and are not known to belong to the tree",
         ),
         (
             lost(ebpf, loss::ARGUMENTS)?,
@@ -85,13 +85,13 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
                 "call whose arguments could not be read",
                 "calls whose arguments could not be read",
             ],
-            "they lay in memory of the program, or in tables of its own, that could not be looked at \
-             then: on which files it was, and where, is not known",
+            "they were in program memory, or in its own tables, that could not be read at that \
+             time: their files and offsets are unknown",
         ),
         (
             lost(ebpf, loss::COMPLETIONS)? + unended(ebpf)?,
-            ["operation of io_uring", "operations of io_uring"],
-            "no completion was seen: under way at the end, or none was asked for \
+            ["io_uring operation", "io_uring operations"],
+            "no completion was seen: in flight at the end, or not requested \
              (IOSQE_CQE_SKIP_SUCCESS)",
         ),
     ];
@@ -400,7 +400,7 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
         (
             lost.tasks,
             "threads",
-            "the kernel had no memory to follow them",
+            "the kernel ran out of memory for following them",
         ),
         (
             lost.foreign_calls,
@@ -410,7 +410,7 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
         (
             object.skipped().events(of_calls),
             "calls",
-            "the kernel did not run the program that counts them",
+            "the kernel did not run the eBPF program that counts them",
         ),
     ];
     let refused = object.missing.iter().filter(|gap| {

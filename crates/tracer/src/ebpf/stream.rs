@@ -33,7 +33,7 @@ use crate::sites::{Registers, Sample, Sites};
 /// the program 3.4 times its run time, a poll of an empty ring some microseconds.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Of the reader among the program's threads: what it does not read in time is lost.
+/// The reader runs among the program's threads: what it does not read in time is lost.
 const NICE: i32 = -15;
 
 /// Events as they came.
@@ -109,7 +109,7 @@ impl Stream {
 
 impl Events {
     fn fail(&mut self, panic: &(dyn Any + Send)) {
-        let what = "what the kernel told after its reader had failed";
+        let what = "kernel events after the reader failed";
         self.failed.push(Gap::new(what, failure::words(panic)));
         // The one at which it failed.
         self.unread = self.unread.saturating_add(1);

@@ -347,7 +347,7 @@ wire! {
     struct SubmissionKey(16) { block: u64, process: u64 }
 }
 wire! {
-    /// An operation of io_uring that has not ended (`bpf/ring.h`).
+    /// An io_uring operation that has not ended (`bpf/ring.h`).
     struct Operation(64) {
         entered_ns: u64, process: u32, thread: u32, opcode: u32, flags: u32, at: u64, bytes: u64,
         closes: FileKey, closes_mode: u32, descriptor: u32,

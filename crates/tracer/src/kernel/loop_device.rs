@@ -95,8 +95,8 @@ pub enum LoopError {
     },
     /// The kernel has the device, `/dev` lacks its node.
     #[error(
-        "the kernel offers {} but there is no such node; /dev is not kept up to date here, \
-         as in many containers: make it with `mknod {} b 7 {number}`",
+        "the kernel offers {} but the device node is missing; /dev is not kept up to date here, \
+         as in many containers: create it with `mknod {} b 7 {number}`",
         path.display(), path.display()
     )]
     NodeMissing {
@@ -106,7 +106,7 @@ pub enum LoopError {
         number: u32,
     },
     /// Others were always faster.
-    #[error("every loop device that the kernel called free was taken by somebody else; try again")]
+    #[error("every free loop device was taken by another process; try again")]
     Busy,
     /// Anything else.
     #[error("cannot {doing}: {source}")]

@@ -21,7 +21,7 @@ unsafe extern "C" {
 pub enum StdioMode {
     /// `"r"`.
     Read,
-    /// `"w"`: made if it is not there, emptied if it is.
+    /// `"w"`: made if it does not exist, emptied if it is.
     Write,
 }
 

@@ -181,7 +181,7 @@ fn hypervisor(roots: &Roots, signature: impl Fn() -> Option<String>) -> Option<S
         let name = signature()
             .or(kind)
             .or_else(|| known_firmware(&firmware))
-            .unwrap_or_else(|| "hypervisor not named".to_owned());
+            .unwrap_or_else(|| "unknown hypervisor".to_owned());
         return Some(match (firmware.is_empty(), firmware.contains(&name)) {
             (true, _) => name,
             (false, true) => firmware,
@@ -281,7 +281,7 @@ mod tests {
         let (_kept, roots) = Roots::with(&[GUEST]);
         assert_eq!(
             hypervisor(&roots, || None).as_deref(),
-            Some("hypervisor not named")
+            Some("unknown hypervisor")
         );
     }
 

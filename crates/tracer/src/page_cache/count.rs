@@ -58,13 +58,14 @@ enum Refusal {
 }
 
 fn ask(regular: &Regular, ranges: u64) -> Result<Counted, Refusal> {
-    let failed = |error: io::Error| Refusal::Final(format!("the file cannot be asked: {error}"));
+    let failed =
+        |error: io::Error| Refusal::Final(format!("its residency cannot be read: {error}"));
     let size_bytes = regular.file.metadata().map_err(failed)?.len();
     let instead = |why| Refusal::Instead { why, size_bytes };
     if regular.filesystem == "overlay" {
         // Its pages are those of the file below, which a mapping shows and cachestat does not
         // (`ovl_mmap` and `ovl_open`, fs/overlayfs/file.c).
-        return Err(instead("the file lies on an overlay"));
+        return Err(instead("the file is on an overlay"));
     }
     match cachestat(regular.file.as_fd(), 0..u64::MAX) {
         Ok(whole) => by_cachestat(regular, size_bytes, ranges, &whole).map_err(failed),
@@ -73,7 +74,7 @@ fn ask(regular: &Regular, ranges: u64) -> Result<Counted, Refusal> {
             // The kernel's own refusal, and that of a filter around this process.
             Some(libc::EPERM) => instead("cachestat is refused"),
             Some(libc::EOPNOTSUPP) => Refusal::Final(
-                "its file system keeps huge pages of memory, not a page cache".to_owned(),
+                "its file system consists of huge pages, not of the page cache".to_owned(),
             ),
             _ => failed(error),
         }),
@@ -136,8 +137,8 @@ fn by_mincore(
 ) -> Result<Counted, NotTold> {
     if !tells_the_truth(regular) {
         return Err(NotTold(format!(
-            "{why}, and mincore would say of a file that this user neither owns nor may write \
-             to that all of it is resident; run as its owner or as root"
+            "{why}, and for a file that this user neither owns nor may write, mincore reports all \
+             of it as resident; run as its owner or as root"
         )));
     }
     let page = page_bytes();

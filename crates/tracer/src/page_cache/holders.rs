@@ -57,7 +57,7 @@ impl Mappers {
         let exact = fs::read(directory.join("smaps")).ok();
         let exact = exact.map(|text| Regions::parse(&text, wanted));
         for (file, _) in maps.0 {
-            // Of a mapping that only one of the two shows nothing is known.
+            // A mapping that appears in only one of the two is unknown.
             let region = exact.as_ref().and_then(|exact| exact.0.get(&file)).copied();
             // A mapping of which no page was touched holds none.
             if region.is_some_and(|region| region.mapped_bytes == 0) {

@@ -220,7 +220,7 @@ mod tests {
         }];
         assert_eq!(scheme(&[]), expected);
         let low = scheme(&[("contexts/0/schemes/0/watermarks/metric", "free_mem_rate")]);
-        assert!(low[0].in_words().contains("below its mark"));
+        assert!(low[0].in_words().contains("below its watermark"));
         assert_eq!(scheme(&[("contexts/0/schemes/0/action", "stat")]), []);
         assert_eq!(scheme(&[("contexts/0/operations", "vaddr")]), []);
     }

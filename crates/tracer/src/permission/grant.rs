@@ -8,22 +8,22 @@ use rustix::fs::{StatVfsMountFlags, statvfs};
 use super::probe::Capabilities;
 use crate::stack::Roots;
 
-const GAIN: &str = "run as root, or give iostrata CAP_BPF and CAP_PERFMON, for a group only: \
-     whoever may execute it has them then (SECURITY.md)";
+const GAIN: &str = "run as root, or give iostrata CAP_BPF and CAP_PERFMON, restricted to a group: \
+     every user who may execute it gets them (SECURITY.md)";
 /// `bpf_capable` (include/linux/bpf.h) asks for capabilities of the initial user namespace.
 const OF_NAMESPACE: &str =
-    "run as root outside of this user namespace: its capabilities do not count for eBPF";
+    "run as root outside this user namespace: its capabilities do not apply to eBPF";
 /// capabilities(7), Capability bounding set.
-const BOUND: &str = "start the container with CAP_BPF, CAP_PERFMON and CAP_SYSLOG \
-     (--cap-add): nothing in it can have more than it was given, root and setcap included";
-const FILTERED: &str = "let bpf(2) through the seccomp filter that is on";
+const BOUND: &str = "start the container with CAP_BPF, CAP_PERFMON and CAP_SYSLOG (--cap-add): no \
+     process in it can gain more, not even through root or setcap";
+const FILTERED: &str = "allow bpf(2) in the active seccomp filter";
 const REFUSED_TO_ALL: &str =
-    "a security module or the kernel's configuration refuses it to root too";
+    "a security module or the kernel's configuration denies it even to root";
 /// execve(2): no file gives privileges then.
-const NO_NEW_PRIVILEGES: &str = "run as root, or start it without no_new_privs, under which the \
-     capabilities of a file (setcap) are not given";
-const NO_SET_USER_ID: &str = "run as root, or have the program on a file system that is not \
-     mounted nosuid, where the capabilities of a file (setcap) are not given";
+const NO_NEW_PRIVILEGES: &str = "run as root, or start it without no_new_privs, which disables \
+     file capabilities (setcap)";
+const NO_SET_USER_ID: &str = "run as root, or put the program on a file system not mounted \
+     nosuid, which disables file capabilities (setcap)";
 /// Older kernels ask for `CAP_SYS_ADMIN`, which is too much to give to a file.
 const BEFORE_CAP_BPF: &str = "run as root: this kernel has no CAP_BPF (Linux 5.8)";
 

@@ -45,11 +45,7 @@ pub fn abilities(roots: &Roots, known: &Known<'_>) -> Vec<Ability> {
     };
     abilities.extend([
         ability(See, "resident pages of a file (cachestat)", cachestat()),
-        ability(
-            See,
-            "processes it did not start (ptrace)",
-            attach(roots, capabilities),
-        ),
+        ability(See, "other processes (ptrace)", attach(roots, capabilities)),
         privileges,
         ability(Use, "kernel types (BTF)", types(roots)),
         ability(Use, "kernel symbol addresses", symbols(roots)),
@@ -58,11 +54,7 @@ pub fn abilities(roots: &Roots, known: &Known<'_>) -> Vec<Ability> {
             "kernel memory from eBPF (lockdown)",
             lockdown(roots, known),
         ),
-        ability(
-            Use,
-            "perf events of the kernel",
-            perf_events(roots, capabilities),
-        ),
+        ability(Use, "kernel perf events", perf_events(roots, capabilities)),
         ability(Use, "io_uring", io_uring(roots)),
     ]);
     let image = |kind: &str| {
@@ -103,7 +95,7 @@ fn ability(kind: AbilityKind, name: &str, verdict: Verdict) -> Ability {
 }
 
 /// How errors of the eBPF side end that have no remedy of their own.
-const ASK_DOCTOR: &str = "iostrata doctor tells what it allows";
+const ASK_DOCTOR: &str = "iostrata doctor shows what is permitted";
 const GAIN_SYMBOLS: &str = "run as root with kernel.kptr_restrict at 1 or 0";
 
 /// One ability a stratum. A stratum whose programs were refused one by one is
@@ -154,10 +146,10 @@ fn remedy(
 
 fn cachestat() -> Verdict {
     match probe::cachestat() {
-        Ok(()) => Ok("the kernel answered; of files that you own or may write".to_owned()),
+        Ok(()) => Ok("supported; for files that you own or may write".to_owned()),
         Err(cause) => refused(
             cause.to_string(),
-            Some("needs Linux 6.5, and a seccomp filter that lets cachestat through"),
+            Some("needs Linux 6.5, and a seccomp filter that allows cachestat"),
         ),
     }
 }
@@ -167,12 +159,12 @@ fn attach(roots: &Roots, capabilities: Capabilities) -> Verdict {
     let scope = Roots::read_number(&roots.proc.join("sys/kernel/yama/ptrace_scope"));
     let may = capabilities.has(Capabilities::SYS_PTRACE);
     if let Err(cause) = probe::ptrace() {
-        let remedy = "use a seccomp filter that lets ptrace through";
+        let remedy = "use a seccomp filter that allows ptrace";
         return refused(cause.to_string(), Some(remedy));
     }
     match (scope, may) {
         (Some(3), _) => refused(
-            "kernel.yama.ptrace_scope=3 refuses everybody until the next boot",
+            "kernel.yama.ptrace_scope=3 denies ptrace to everyone until the next boot",
             None,
         ),
         (_, true) => Ok("CAP_SYS_PTRACE".to_owned()),
@@ -197,14 +189,14 @@ fn privileges(
     let was_refused = |gap: &Gap| gap.why.ends_with(grant.remedy);
     if capabilities.may_trace() && known.seen.is_empty() && !known.missing.is_empty() {
         let remedy = known.missing.iter().any(was_refused);
-        let why = format!("none was loaded, in spite of {words}");
+        let why = format!("no program could be loaded, despite {words}");
         return refused(why, remedy.then_some(grant.remedy));
     }
     if capabilities.may_trace() {
         let why = if caller::is_raised() {
             format!(
-                "{words}, from the program's file: whoever may execute it uses them, on programs \
-                 of its own; let only a group execute it (SECURITY.md)"
+                "{words}, from file capabilities: every user who may execute iostrata can use \
+                 them on their own programs; allow only a group to execute it (SECURITY.md)"
             )
         } else {
             words
@@ -212,7 +204,7 @@ fn privileges(
         return Ok(why);
     }
     let setting = setting.map_or_else(String::new, |value| {
-        format!(" (unprivileged_bpf_disabled={value} changes nothing for tracing)")
+        format!(" (unprivileged_bpf_disabled={value} has no effect on tracing)")
     });
     let why = format!("needs CAP_BPF and CAP_PERFMON; effective here: {words}{setting}");
     refused(why, Some(grant.remedy))
@@ -246,8 +238,8 @@ fn symbols(roots: &Roots) -> Verdict {
 /// Source: security/security.c `lockdown_reasons`: reading kernel memory from
 /// eBPF (`LOCKDOWN_BPF_READ_KERNEL`) is refused from confidentiality on.
 fn lockdown(roots: &Roots, known: &Known<'_>) -> Verdict {
-    const UNPREDICTED: &str =
-        "whether fentry loads cannot be predicted from it; it is for what has no tracepoint";
+    const UNPREDICTED: &str = "it does not show whether fentry programs can be loaded; they are used where there is no \
+         tracepoint";
     match probe::lockdown_mode(roots) {
         Some(mode) if mode == "confidentiality" => refused(
             "lockdown is confidentiality",
@@ -256,10 +248,10 @@ fn lockdown(roots: &Roots, known: &Known<'_>) -> Verdict {
         Some(mode) => Ok(format!("lockdown is {mode}; {UNPREDICTED}")),
         None if known.seen.is_empty() => refused(
             "/sys/kernel/security/lockdown cannot be read, and no program loaded",
-            Some("mount -t securityfs none /sys/kernel/security shows the mode"),
+            Some("mount -t securityfs none /sys/kernel/security to see the mode"),
         ),
         None => Ok(format!(
-            "programs load; the lockdown mode is not shown (no securityfs): {UNPREDICTED}"
+            "available; lockdown mode unknown (no securityfs): {UNPREDICTED}"
         )),
     }
 }
@@ -273,13 +265,13 @@ fn perf_events(roots: &Roots, capabilities: Capabilities) -> Verdict {
         setting.as_deref().unwrap_or("unknown")
     );
     if capabilities.has(Capabilities::PERFMON) || capabilities.has(Capabilities::SYS_ADMIN) {
-        Ok(format!("{why} does not bind CAP_PERFMON"))
+        Ok(format!("{why} does not restrict CAP_PERFMON"))
     } else if level.is_some_and(|level| level <= 1) {
         Ok(why)
     } else {
         refused(
             why,
-            Some("run as root, or set kernel.perf_event_paranoid=1; iostrata does without"),
+            Some("run as root, or set kernel.perf_event_paranoid=1; iostrata does not need it"),
         )
     }
 }
@@ -290,11 +282,12 @@ fn io_uring(roots: &Roots) -> Verdict {
         format!(" (kernel.io_uring_disabled={value})")
     });
     match probe::io_uring() {
-        Ok(()) => Ok(format!("the kernel takes it{setting}")),
+        Ok(()) => Ok(format!("available{setting}")),
         Err(cause) => refused(
             format!("{cause}{setting}"),
             Some(
-                "set kernel.io_uring_disabled=0, and use a seccomp filter that lets io_uring_setup through",
+                "set kernel.io_uring_disabled=0, and use a seccomp filter that allows \
+                 io_uring_setup",
             ),
         ),
     }
@@ -309,7 +302,7 @@ fn image(kind: &str, capabilities: Capabilities, known: &Known<'_>) -> Verdict {
     if let Err(cause) = probe::loop_control() {
         return refused(
             format!("/dev/loop-control: {cause}"),
-            Some("modprobe loop; in a container, pass /dev/loop-control and the loop devices in"),
+            Some("modprobe loop; in a container, pass in /dev/loop-control and the loop devices"),
         );
     }
     match probe::find_tool(&tool, known.search_path) {

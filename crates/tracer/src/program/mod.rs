@@ -24,7 +24,7 @@ use crate::signals::Mask;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// There is no such file.
-    #[error("cannot find {}: no such program; check its spelling and PATH, or give its path", program.display())]
+    #[error("cannot find {}: no such program; check the spelling and PATH, or give its path", program.display())]
     NotFound {
         /// As it was typed.
         program: OsString,
@@ -38,7 +38,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// No process could be made for it.
-    #[error("cannot start a process: {0}; look at the limits of this user (ulimit -a)")]
+    #[error("cannot start a process: {0}; check the limits of this user (ulimit -a)")]
     NoProcess(#[source] io::Error),
 }
 

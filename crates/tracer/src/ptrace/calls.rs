@@ -10,7 +10,7 @@ pub(super) use crate::ebpf::wire::{TOLD_BASE, call, path, told_by};
 
 /// Whether calls of this name are seen.
 pub fn sees(call: &str) -> bool {
-    // Of these only some calls are stopped at, those that are told by another name.
+    // Only some of these calls stop the program: those with another name.
     let is_in_part = matches!(call, "mprotect" | "pkey_mprotect" | "madvise");
     let mut stopped_at = all().filter(|number| is_stopped_at(*number));
     told::number(call).is_some() || !is_in_part && stopped_at.any(|number| number.name() == call)

@@ -6,14 +6,14 @@
 //!
 //! # When iostrata dies
 //!
-//! A filter cannot be removed, and a call that it asks a tracer about fails with `ENOSYS`
-//! when there is none (`__seccomp_filter`, kernel/seccomp.c). A program that goes on like
-//! that would find its writes refused for no reason. So behind a filter the kernel kills it
-//! together with the thread that traces (`PTRACE_O_EXITKILL`), and [`front::split`] puts
-//! that thread into a process which the death of the one that the user sees does not touch:
-//! when iostrata is killed, the program goes on and is traced to its end. With
-//! [`Stops::All`] there is no filter, and the program goes on whoever is killed; each of its
-//! calls then costs two stops. Errors and panics of the recording end the recording alone.
+//! A filter cannot be removed, and a call that it asks a tracer about fails with `ENOSYS` when
+//! there is none (`__seccomp_filter`, kernel/seccomp.c). A program that goes on like that would
+//! find its writes refused for no reason. So behind a filter the kernel kills it together with the
+//! thread that traces (`PTRACE_O_EXITKILL`), and [`front::split`] puts that thread into a process
+//! which the death of the one that the user sees does not touch: if iostrata is killed, the program
+//! keeps running and is traced to its end. With [`Stops::All`] there is no filter, and the program
+//! keeps running whichever process is killed; each of its calls then costs two stops. Errors and
+//! panics of the recording end the recording alone.
 
 mod adopt;
 mod aio;
@@ -84,7 +84,7 @@ const MOST_ROWS: usize = 1 << 18;
 pub enum Stops {
     /// I/O calls; all others run free. The program dies with the thread that traces it.
     Io,
-    /// All calls. The program goes on when its tracer dies.
+    /// All calls. The program keeps running if its tracer dies.
     All,
 }
 
@@ -96,7 +96,8 @@ pub enum TraceError {
     Start(#[from] StartError),
     /// It runs, but may not be traced.
     #[error(
-        "cannot trace process {pid}: {source}; name a process of your own that no debugger traces, or run iostrata as root"
+        "cannot trace process {pid}: {source}; name one of your own processes that no debugger \
+         traces, or run iostrata as root"
     )]
     Refused {
         /// The process.
@@ -111,7 +112,7 @@ pub enum TraceError {
     )]
     Kernel(#[source] io::Error),
     /// The recording was given up; the program was not touched by that.
-    #[error("the recording was given up ({0}); please report it")]
+    #[error("the recording was aborted ({0}); please report it")]
     GivenUp(String),
 }
 
@@ -122,7 +123,7 @@ pub struct Outcome {
     pub observation: Observation,
     /// Page-cache residency, and the accounts of processes.
     pub lower: Lower,
-    /// How the program ended; `None` when it goes on.
+    /// How the program ended; `None` if it is still running.
     pub status: Option<ExitStatus>,
     /// Stops that were answered.
     pub stops: u64,
@@ -216,7 +217,7 @@ impl Session {
         self.pid
     }
 
-    /// How the program ended, once it has. What it started may go on.
+    /// How the program ended, once it has. Its children may still be running.
     pub fn status(&self) -> Option<ExitStatus> {
         self.watch.status()
     }
@@ -236,8 +237,8 @@ impl Session {
         self.conclude().map(|(outcome, _nobody)| outcome)
     }
 
-    /// Ends the observation, also of those who go on. Without a filter they are let go;
-    /// behind one they need [`Rest::wait`].
+    /// Ends the observation, including that of processes still running. Without a filter they are
+    /// let go; behind one they need [`Rest::wait`].
     pub fn stop(self) -> Result<(Outcome, Rest), TraceError> {
         self.watch.ring();
         self.conclude()
@@ -303,7 +304,7 @@ fn given_up(error: &TraceError) -> Gap {
     Gap::new("the whole recording", error.to_string())
 }
 
-/// Processes behind a filter that go on when the observation has ended. They need this
+/// Processes behind a filter that are still running when the observation has ended. They need this
 /// process to answer their calls, and die with it.
 #[derive(Debug)]
 pub struct Rest(Option<JoinHandle<Result<Left, TraceError>>>);

@@ -1,4 +1,4 @@
-//! What files are called: by the kernel, at the moment of the call.
+//! Names of files, from the kernel, at the moment of the call.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 

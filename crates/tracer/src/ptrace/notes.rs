@@ -53,9 +53,9 @@ impl Notes {
     }
 
     fn of_rings(&self) -> Option<Gap> {
-        let why = "the program hands them over in shared memory, where ptrace does not see them; \
-                   eBPF does";
-        (self.rings > 0).then(|| Gap::new("operations of io_uring", why))
+        let why = "the program submits them through shared memory, where ptrace cannot see them; \
+                   eBPF can";
+        (self.rings > 0).then(|| Gap::new("io_uring operations", why))
     }
 
     fn of_foreign(&self) -> Option<Gap> {
@@ -65,24 +65,23 @@ impl Notes {
     }
 
     fn of_refused(&self) -> Option<Gap> {
-        let why =
-            "the kernel permits no tracing of them: they are another user's, or have a tracer";
-        let what = || format!("{} threads of what the process had started", self.refused);
+        let why = "the kernel does not permit tracing them: they belong to another user, or have a \
+             tracer";
+        let what = || format!("{} threads of the process's descendants", self.refused);
         (self.refused > 0).then(|| Gap::new(what(), why))
     }
 
     /// Of calls on descriptors that the kernel did not say anything of.
     fn of_hidden(hidden: u64) -> Option<Gap> {
-        let why =
-            "the kernel did not say what their descriptors stand for (pidfd_getfd, /proc/PID/fd)";
+        let why = "the kernel did not resolve their descriptors (pidfd_getfd, /proc/PID/fd)";
         (hidden > 0).then(|| Gap::counted(hidden, "call on a file", "calls on files", why))
     }
 
     /// Open files that may be one.
     fn of_apart(&self) -> Option<Gap> {
-        let why = "a filter of system calls refuses kcmp(2), which tells whether two descriptors share \
-                   one; give the container CAP_SYS_PTRACE";
-        (self.not_compared > 0).then(|| Gap::new("open files that processes share", why))
+        let why = "a seccomp filter denies kcmp(2), which shows whether two descriptors share an \
+                   open file; give the container CAP_SYS_PTRACE";
+        (self.not_compared > 0).then(|| Gap::new("open files shared between processes", why))
     }
 
     /// All that is missing in a run, without what is counted as lost.
@@ -98,21 +97,21 @@ impl Notes {
         say(
             self.without_figures > 0,
             format!("CPU time and faults of {} threads", self.without_figures),
-            "they were gone before their figures could be read",
+            "they ended before their figures could be read",
         );
         say(
             without_generation > 0,
             "reuse of inode numbers".to_owned(),
-            "some file systems do not tell the generation of a file (FS_IOC_GETVERSION); two \
-             files that had the same number one after the other are taken for one",
+            "some file systems do not report the generation of a file (FS_IOC_GETVERSION); two \
+             successive files with the same inode number are treated as one",
         );
         if let Some(path) = self.unprivileged {
             let path = String::from_utf8_lossy(&path).into_owned();
             say(
                 true,
                 format!("the privileges of {path}"),
-                "a program that is traced without privileges gains none by set-user-ID or file \
-                 capabilities; what it did may differ from a run without iostrata",
+                "a program traced without privileges gains none through set-user-ID or file \
+                 capabilities; it may behave differently than without iostrata",
             );
         }
         gaps.extend(crate::ebpf::without_result(self.without_result));
@@ -148,7 +147,7 @@ fn always(stops: Stops) -> Vec<Gap> {
              from cachestat",
         ),
         Gap::new(
-            "requests of the device",
+            "device requests",
             "ptrace sees system calls only; /proc/PID/io has the bytes of each process",
         ),
         Gap::new(
@@ -156,13 +155,13 @@ fn always(stops: Stops) -> Vec<Gap> {
             "ptrace does not see when a thread leaves the CPU",
         ),
         Gap::new(
-            "times without the observer's own",
-            "each observed call stops twice, some 10 µs in all, which its time includes; where \
-             many threads make calls at once, also that they wait for the one observer",
+            "times without the observer's overhead",
+            "each observed call stops twice, some 10 µs in total, which its time includes; if \
+             many threads make calls at once, their times also include waiting for the observer",
         ),
         Gap::new(
-            "where in the program calls came from",
-            "this back end takes no stacks; eBPF does",
+            "call sites in the program",
+            "this back end records no stacks; eBPF does",
         ),
         Gap::new(
             "reads and stores through mappings",
@@ -172,7 +171,7 @@ fn always(stops: Stops) -> Vec<Gap> {
     if stops == Stops::Io {
         gaps.push(Gap::new(
             "calls that do no I/O",
-            "they run free of the observer and are not counted",
+            "the observer does not stop at them and does not count them",
         ));
     }
     gaps

@@ -1,4 +1,4 @@
-//! Where paths lead that a traced program hands over.
+//! Where paths passed by a traced program lead.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;

@@ -24,7 +24,7 @@ pub(super) struct Record {
     pub(super) residencies: Residencies,
     pub(super) io: Option<ProcessIo>,
     pub(super) notes: Notes,
-    /// Threads that go on: their process, and what they had used before.
+    /// Threads still running: their process, and what they had used before.
     pub(super) left: Vec<(Tid, u32, Used)>,
     /// What is missing since the recording has failed.
     pub(super) failed: Vec<Gap>,

@@ -24,7 +24,7 @@ pub(super) const X32: u32 = 0x4000_0000;
 /// A thread.
 pub(super) type Tid = u32;
 
-/// How a stopped thread goes on.
+/// How a stopped thread continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resume {
     /// To its next event.
@@ -121,7 +121,7 @@ pub(super) fn interrupt(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)
 }
 
-/// Lets a stopped thread go on, with a signal (0 for none).
+/// Continues a stopped thread, with a signal (0 for none).
 pub(super) fn resume(tid: Tid, how: Resume, signal: i32) -> io::Result<()> {
     let what = match how {
         Resume::Freely => libc::PTRACE_CONT,

@@ -1,5 +1,5 @@
-//! Where a path leads that a stopped program has handed over: asked of the kernel, name by
-//! name, from the program's own root, working directory or descriptor.
+//! Where a path passed by a stopped program leads: asked of the kernel, name by name, from the
+//! program's own root, working directory or descriptor.
 //!
 //! Nothing else is right. `link/..` is not the directory that `link` is in, an absolute link
 //! inside a changed root stays inside it, and a path of one process means another file to
@@ -56,7 +56,7 @@ impl Found {
         (self.at, self.rest)
     }
 
-    /// The file, opened as a place only; `None` when it is not there.
+    /// The file, opened as a place only; `None` when it does not exist.
     pub(super) fn file(self) -> Option<OwnedFd> {
         if self.rest.is_empty() {
             return Some(self.at);

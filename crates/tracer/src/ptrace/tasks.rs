@@ -67,7 +67,7 @@ pub(super) struct Tasks {
     pub(super) threads: HashMap<Tid, Thread>,
     processes: HashMap<u32, Process>,
     kept: Rc<Cell<usize>>,
-    /// Threads whose maker has not told of them yet. A thread may even end before: the kernel
+    /// Threads whose creator has not reported them yet. A thread may even end before: the kernel
     /// shows the stops of the youngest first (`do_wait`, kernel/exit.c, and `ptrace_link`).
     untold: HashSet<Tid>,
 }
@@ -202,7 +202,7 @@ impl Tasks {
         Some(Rc::clone(&self.processes.get(&process)?.table))
     }
 
-    /// What is left of each thread that goes on: its process and what it had used before.
+    /// What is left of each thread still running: its process and what it had used before.
     pub(super) fn left(&self) -> Vec<(Tid, u32, Used)> {
         let threads = self.threads.iter();
         let mut left: Vec<_> = threads
@@ -213,7 +213,7 @@ impl Tasks {
     }
 }
 
-/// The process and the parent of a thread that its maker has not told of yet.
+/// The process and the parent of a thread that its creator has not reported yet.
 pub(super) fn family(tid: Tid) -> (u32, u32) {
     usage::family(tid).unwrap_or((tid, 0))
 }

@@ -1,4 +1,4 @@
-//! Calls of which only the arguments tell what they are; `bpf/told.h` tells them the same way.
+//! Calls identified only by their arguments; `bpf/told.h` tells them the same way.
 
 use syscalls::Sysno;
 

@@ -23,7 +23,8 @@ use crate::failure;
 
 /// Traces until nobody is left to trace.
 pub(super) struct Tracing {
-    /// `None` once the record was handed over, or could not be kept: what is traced goes on.
+    /// `None` once the record was handed over, or could not be kept: the traced program keeps
+    /// running.
     recorder: Option<Recorder>,
     /// One that has failed, with what it had recorded until then.
     broken: Option<Recorder>,
@@ -98,8 +99,8 @@ impl Tracing {
 
     /// Answers stops until nobody is left, or the bell rings where threads can be let go.
     ///
-    /// Whatever goes wrong in recording, what is traced goes on: behind a filter a program
-    /// cannot do without the tracer.
+    /// Whatever goes wrong in recording, the traced program keeps running: behind a filter a
+    /// program cannot do without the tracer.
     pub(super) fn run(&mut self) -> std::io::Result<Left> {
         for _ in 0..FAILURES {
             let answered = catch_unwind(AssertUnwindSafe(|| self.answer_all()));
@@ -108,7 +109,7 @@ impl Tracing {
                 Err(panic) => self.go_on_after(&*panic),
             }
         }
-        Err(std::io::Error::other("the tracer failed again and again"))
+        Err(std::io::Error::other("the tracer failed repeatedly"))
     }
 
     fn answer_all(&mut self) -> std::io::Result<Left> {
@@ -190,7 +191,7 @@ impl Tracing {
         true
     }
 
-    /// Lets those go on whose turn it is.
+    /// Continues the threads whose turn it is.
     fn let_in(&mut self) {
         let Some(recorder) = &mut self.recorder else {
             for (tid, stop) in self.turns.release() {
@@ -210,9 +211,9 @@ impl Tracing {
         answer(tid, stop, resume);
     }
 
-    /// The record ends here; whoever is stopped goes on without it.
+    /// The record ends here; stopped processes continue without it.
     fn go_on_after(&mut self, panic: &(dyn Any + Send)) {
-        let what = "what was traced after the recording had failed";
+        let what = "everything traced after the recording failed";
         self.failed.push(Gap::new(what, failure::words(panic)));
         self.broken = self.broken.take().or(self.recorder.take());
         if let Some((tid, stop)) = self.current.take() {
@@ -268,7 +269,7 @@ impl Tracing {
         }
     }
 
-    /// Takes down what the stop tells. Returns how the thread goes on.
+    /// Records the stop. Returns how the thread continues.
     fn record(&mut self, tid: Tid, stop: Stop, now_ns: u64) -> Resume {
         let Some(recorder) = &mut self.recorder else {
             return self.onward(tid);

@@ -4,6 +4,7 @@
 //! compared: kind, length, permissions, what a link says, the names in directories that the
 //! program made, and all bytes that the log has.
 
+use iostrata_core::noun::counted;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -21,7 +22,7 @@ use iostrata_core::record::{
 use super::nodes::NAMED_ONLY;
 use crate::foreign;
 
-/// Differences that are told one by one.
+/// Differences that are reported individually.
 const TOLD: usize = 10;
 
 /// Read at once.
@@ -61,9 +62,11 @@ impl Compared {
         let told = self.gaps.len() as u64;
         if self.differing > told {
             let more = self.differing - told;
-            let why = "they are not what the log says either";
-            self.gaps
-                .push(Gap::new(format!("what changed {more} more files"), why));
+            let why = "they also differ from the log";
+            self.gaps.push(Gap::new(
+                format!("what changed {}", counted(more, "more file")),
+                why,
+            ));
         }
         let check = Check::Compared {
             nodes: self.nodes,
@@ -113,7 +116,10 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
     }
     let (misfits, first) = tree.misfits();
     if let Some(first) = first.first() {
-        let what = format!("{misfits} operations that do not fit to those before");
+        let what = format!(
+            "{} that did not fit the previous ones",
+            counted(misfits, "operation")
+        );
         compared.gaps.push(Gap::new(what, first.clone()));
     }
     let mut waiting: Vec<(FileId, Vec<u8>)> = Vec::new();
@@ -168,10 +174,7 @@ fn names(tree: &Tree, directory: FileId, path: &[u8], itself: &Metadata, compare
             .is_ok_and(|is| (is.dev(), is.ino()) == (itself.dev(), itself.ino()));
         if !known.contains(name.as_bytes()) && !is_itself {
             let path = [path, b"/", name.as_bytes()].concat();
-            compared.differs(
-                &path,
-                "it is there, and the log does not have it".to_owned(),
-            );
+            compared.differs(&path, "it exists, but is not in the log".to_owned());
         }
     }
 }
@@ -185,7 +188,7 @@ fn one(
     let is = match fs::symlink_metadata(real(path)) {
         Ok(is) => is,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            compared.differs(path, "the log has it, and it is not there".to_owned());
+            compared.differs(path, "the log has it, and it does not exist".to_owned());
             return Ok(());
         }
         Err(_) => {
@@ -220,13 +223,13 @@ fn difference(
     if kind != node.kind {
         let (log, real) = (node.kind.as_str(), kind.as_str());
         return Ok(Seen::Different(format!(
-            "it is a {real}, and the log says {log}"
+            "it is a {real}, but the log has a {log}"
         )));
     }
     let mode = is.mode() & 0o7777;
     if let Some(log) = node.attributes.mode.filter(|log| *log != mode) {
         return Ok(Seen::Different(format!(
-            "its mode is {mode:o}, and the log says {log:o}"
+            "its mode is {mode:o}, but {log:o} in the log"
         )));
     }
     match &node.body {
@@ -235,7 +238,7 @@ fn difference(
             let says = fs::read_link(real(path));
             Ok(match says {
                 Ok(says) if says.as_os_str().as_bytes() == target => Seen::Same,
-                Ok(_) => Seen::Different("it says something else than in the log".to_owned()),
+                Ok(_) => Seen::Different("its target differs from the log".to_owned()),
                 Err(_) => Seen::Unknown,
             })
         }
@@ -254,7 +257,7 @@ fn file(
     let (log, real_bytes) = (contents.size_bytes(), is.len());
     if log != real_bytes {
         return Ok(Seen::Different(format!(
-            "it has {real_bytes} bytes, and {log} in the log"
+            "it has {real_bytes} bytes, but {log} in the log"
         )));
     }
     let Ok(handle) = foreign::open_itself(real(path)) else {
@@ -268,9 +271,7 @@ fn file(
         hole = offset.saturating_add(extent.bytes);
     }
     if !is_zero(&handle, hole, log) {
-        return Ok(Seen::Different(format!(
-            "it is not zero behind byte {hole}"
-        )));
+        return Ok(Seen::Different(format!("it is not zero after byte {hole}")));
     }
     let mut other = None;
     reader.contents(contents, |offset, bytes| {
@@ -283,7 +284,7 @@ fn file(
         Ok(())
     })?;
     Ok(other.map_or(Seen::Same, |(from, to)| {
-        Seen::Different(format!("bytes {from} to {to} are others than in the log"))
+        Seen::Different(format!("bytes {from} to {to} differ from the log"))
     }))
 }
 

@@ -163,7 +163,7 @@ impl Feed {
         let gap = counted(
             self.attributes,
             "changes of attributes",
-            "it was not told of which node, or the value was too long",
+            "the node was unknown, or the value was too long",
         );
         (self.recording, gap)
     }
@@ -171,8 +171,8 @@ impl Feed {
 
 /// Whether the call changed attributes, of which the log has nothing.
 fn is_untold(ended: &Ended) -> bool {
-    // Of all removals, that of an access list succeeds where there is none, and sets no change time
-    // then (fs/posix_acl.c, `vfs_remove_acl`).
+    // Removing an access list, unlike other removals, succeeds where there is none, and sets no
+    // change time then (fs/posix_acl.c, `vfs_remove_acl`).
     let name = decode::system_call(ended.call.name);
     let is_nothing = name.ends_with("removexattr")
         && ended.second_text.starts_with(b"system.posix_acl_")

@@ -1,9 +1,9 @@
 //! Recording: a thread that writes the operation log while the program runs.
 //!
-//! The thread waits for nothing but its input and its file. When it falls behind, its
-//! input blocks, the kernel side's ring fills, and the program is stopped instead of
-//! anything lost. When the log cannot be written any more, the program goes on: what
-//! comes is thrown away, and the error is told at the end.
+//! The thread waits for nothing but its input and its file. When it falls behind, its input blocks,
+//! the kernel side's ring fills, and the program is stopped instead of anything lost. If the log
+//! can no longer be written, the program keeps running: further operations are discarded, and the
+//! error is reported at the end.
 
 pub(crate) mod attributes;
 pub(crate) mod batch;
@@ -58,7 +58,8 @@ pub enum RecordError {
     },
     /// It cannot be written any more.
     #[error(
-        "the operation log {} is cut off: {source}; the program was not stopped by that. Free space, or write the log elsewhere",
+        "the operation log {} is truncated: {source}; the program was not stopped. Free space, or \
+         write the log elsewhere",
         path.display()
     )]
     Write {
@@ -69,7 +70,7 @@ pub enum RecordError {
     },
     /// The thread that writes it has failed.
     #[error(
-        "the operation log {} is cut off: {why}; the program was not stopped by that. Please report it",
+        "the operation log {} is truncated: {why}; the program was not stopped. Please report it",
         path.display()
     )]
     Defect {
@@ -103,7 +104,7 @@ pub struct Unfinished {
     pub(crate) stops: u64,
     /// What the back end knows to be missing.
     pub(crate) gaps: Vec<Gap>,
-    /// Whether the program goes on, and with it what it does to files.
+    /// Whether the program is still running and changing files.
     pub(crate) still_running: bool,
 }
 
@@ -164,8 +165,8 @@ impl Recording {
     /// have been started.
     ///
     /// # Errors
-    /// When the file cannot be created, exists, or cannot be written to, or a directory is not
-    /// there. No log is left behind then.
+    /// When the file cannot be created, exists, or cannot be written to, or a directory does not
+    /// exist. No log is left behind then.
     pub fn with_before(path: &Path, begin: &Begin, before: &Before) -> Result<Self, RecordError> {
         let kept = before.resolved();
         let directories =
@@ -208,8 +209,8 @@ impl Recording {
         drop(self.sender.send(batch));
     }
 
-    /// Ends the log. `gaps` is what the back end knows to be missing.
-    /// `still_running`: the program goes on, and with it what it does to files.
+    /// Ends the log. `gaps` is what the back end knows to be missing. `still_running`: the program
+    /// is still running and changing files.
     fn finish(
         self,
         stops: u64,

@@ -31,14 +31,12 @@ impl fmt::Display for Exceeded {
         match self {
             Self::Time => write!(
                 f,
-                "not resolved: reading programs' files and memory maps has taken {} s, and no \
-                 more is spent on it",
+                "not resolved: reading programs' files and memory maps took {} s, the limit",
                 MOST_TIME.as_secs()
             ),
             Self::Memory => write!(
                 f,
-                "not resolved: tables of programs' files would need more than the {} MiB that \
-                 they may take",
+                "not resolved: tables of programs' files would exceed the limit of {} MiB",
                 MOST_BYTES >> 20
             ),
             Self::Files => write!(

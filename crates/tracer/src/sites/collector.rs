@@ -188,7 +188,7 @@ impl Collector {
                 words.of(&key.stack, &names)
             } else {
                 words.number(Shown::none(&format!(
-                    "not resolved: other stacks fill {} MiB of text",
+                    "not resolved: other stacks already fill {} MiB of text",
                     MOST_TEXT_BYTES >> 20
                 )))
             };

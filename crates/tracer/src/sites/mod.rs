@@ -186,7 +186,7 @@ impl Sites {
             };
             return unresolved(&self.handed, why);
         };
-        let why = "not resolved: too many stacks came at once";
+        let why = "not resolved: too many stacks arrived at once";
         rows.extend(unresolved(&self.refused, why));
         rows
     }

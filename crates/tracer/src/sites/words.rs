@@ -24,7 +24,7 @@ const FIRST_FUNCTIONS: [&str; 9] = [
 /// The function of `CPython` that runs all functions of a program.
 const PYTHON: &str = "_PyEval_EvalFrameDefault";
 
-const MADE: &str = "code made at run time";
+const MADE: &str = "JIT-compiled code";
 
 /// A frame in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,10 +174,10 @@ fn unnamed(frames: &[&Named]) -> Option<String> {
         .filter(is_made)
         .any(|frame| frame.function.is_none())
     {
-        "functions made at run time have no names: run Node.js with --perf-basic-prof, Java with \
+        "JIT-compiled functions have no names: run Node.js with --perf-basic-prof, Java with \
          -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit"
     } else if frames.iter().any(is_python) && !frames.iter().any(|frame| is_made(&frame)) {
-        "functions of Python are not seen: run Python 3.12 or later with -X perf"
+        "Python functions are not visible: run Python 3.12 or later with -X perf"
     } else {
         return None;
     };
@@ -198,15 +198,14 @@ fn why_not(end: End, last: Option<&Named>) -> Option<String> {
         End::Whole => None,
         End::LastPointer | End::Lost if is_first() => None,
         End::LastPointer | End::Lost => Some(format!(
-            "its callers are not known: {place} has no unwind table there and keeps no frame \
-             pointers"
+            "its callers are unknown: {place} has no unwind table there and no frame pointers"
         )),
         End::Ended => Some(
             "the process ended before the memory map of its later libraries could be read"
                 .to_owned(),
         ),
-        End::Deep => Some("the stack is deeper than the 16 KiB of it that are kept".to_owned()),
-        End::Long => Some("it has more frames than are kept".to_owned()),
+        End::Deep => Some("the stack is deeper than the 16 KiB that iostrata captures".to_owned()),
+        End::Long => Some("it has more frames than iostrata keeps".to_owned()),
         End::Exceeded(exceeded) => Some(exceeded.to_string()),
     }
 }
@@ -300,7 +299,7 @@ mod tests {
     fn code_without_a_name_is_shown_once_and_says_how_to_get_one() {
         let frames = vec![Frame::Made(7, 5), Frame::Made(7, 5), Frame::Module(1, 2)];
         let Shown { stack, why_not } = shown(&Stack::Unwound(frames, End::Whole), &names());
-        assert_eq!(*stack, ["(code made at run time)", "app+0x1139"]);
+        assert_eq!(*stack, ["(JIT-compiled code)", "app+0x1139"]);
         assert!(why_not.unwrap().contains("--perf-basic-prof"));
     }
 

@@ -98,18 +98,18 @@ fn entries(directory: &Path) -> Vec<String> {
 pub(super) fn no_device(kind: &str) -> &'static str {
     match kind {
         "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => {
-            "no block device: its contents live in memory, and tmpfs also in swap"
+            "no block device: its contents are in memory, tmpfs also in swap"
         }
         "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" | "lustre" | "gfs2" => {
-            "no block device here: the storage is a server's"
+            "no block device here: the storage is on a server"
         }
-        "9p" | "virtiofs" => "no block device here: the storage is the host's",
-        "zfs" => "iostrata cannot tell the devices of the pool",
+        "9p" | "virtiofs" => "no block device here: the storage is on the host",
+        "zfs" => "iostrata cannot identify the devices of the pool",
         fuse if fuse == "fuse" || fuse.starts_with("fuse.") => {
-            "no block device here: a program serves the files, and what it does below is its own"
+            "no block device here: a user-space program serves the files"
         }
         "btrfs" | "bcachefs" => "its devices are not in sysfs",
-        _ => "no block device: the kernel makes up the contents",
+        _ => "no block device: the kernel generates the contents",
     }
 }
 

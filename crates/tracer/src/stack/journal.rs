@@ -49,14 +49,12 @@ fn ext4(device: &str, roots: &Roots) -> Journal {
     let explanation = match (present, data_mode.as_deref()) {
         (Some(false), _) => "no journal",
         (Some(true), Some("ordered")) => {
-            "journal of metadata; data is written before the commit that names it"
+            "metadata journal; data is written before the commit that refers to it"
         }
-        (Some(true), Some("writeback")) => "journal of metadata; data is written whenever",
-        (Some(true), Some("journal")) => {
-            "journal of metadata and data: everything is written twice"
-        }
+        (Some(true), Some("writeback")) => "metadata journal; data is written at any time",
+        (Some(true), Some("journal")) => "metadata and data journal: everything is written twice",
         (Some(true), _) => "journal",
-        (None, _) => "sysfs and procfs do not tell whether there is a journal",
+        (None, _) => "sysfs and procfs do not show whether there is a journal",
     };
     Journal {
         present,
@@ -99,8 +97,8 @@ fn xfs(mount: &Mount) -> Journal {
     let log = mount.superblock_values("logdev");
     let log_device = log.first().and_then(|node| block::name_of(Path::new(node)));
     let explanation = match log_device {
-        Some(_) => "log of metadata, on a device of its own",
-        None => "log of metadata inside the file system",
+        Some(_) => "metadata log, on a separate device",
+        None => "metadata log inside the file system",
     };
     Journal {
         present: Some(true),

@@ -58,8 +58,8 @@ impl Roots {
         (directory, roots)
     }
 
-    /// A file's text without surrounding white space; `None` when it is not
-    /// there or may not be read. Everything read this way is optional.
+    /// A file's text without surrounding white space; `None` when it does not exist or may not be
+    /// read. Everything read this way is optional.
     pub(crate) fn read(path: &Path) -> Option<String> {
         let text = std::fs::read(path).ok()?;
         Some(String::from_utf8_lossy(&text).trim().to_owned())
@@ -75,7 +75,7 @@ impl Roots {
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
     /// The path itself.
-    #[error("cannot look at {}: {source}; name an existing file or directory that you may reach", path.display())]
+    #[error("cannot access {}: {source}; name an existing file or directory that you can reach", path.display())]
     Path {
         /// As it was asked for.
         path: PathBuf,
@@ -91,7 +91,9 @@ pub enum StackError {
         source: io::Error,
     },
     /// The path is on a mount that the table does not show.
-    #[error("{} is on a mount that /proc/thread-self/mountinfo does not show: it lies outside this process's root directory; run iostrata in the mount namespace and root that mounted it", path.display())]
+    #[error("{} is on a mount that /proc/thread-self/mountinfo does not list: it is outside this \
+             process's root directory; run iostrata in the mount namespace and root that mounted \
+             it", path.display())]
     NotListed {
         /// As it was asked for.
         path: PathBuf,
@@ -127,9 +129,9 @@ pub fn under(device: u32, roots: &Roots) -> Option<Stack> {
     }
 }
 
-/// Id of the mount that holds `path`, as `mountinfo` shows it; `None` before
-/// Linux 5.8, or when `path` is not there. Two paths with the same prefix can
-/// be on different mounts when one is mounted over the other: only this tells.
+/// Id of the mount that holds `path`, as `mountinfo` shows it; `None` before Linux 5.8, or when
+/// `path` does not exist. Two paths with the same prefix can be on different mounts when one is
+/// mounted over the other: only this tells.
 fn mount_id(path: &Path) -> Option<u64> {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
     let told = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);

@@ -151,7 +151,13 @@ impl<'a> Walk<'a> {
                 );
             }
         }
-        (hidden > 0).then(|| format!("{hidden} of its {} directories cannot be reached from here, so the storage below them is unknown", branches.len()))
+        (hidden > 0).then(|| {
+            format!(
+                "{hidden} of its {} directories cannot be reached from here, \
+                                      so their storage is unknown",
+                branches.len()
+            )
+        })
     }
 
     /// File systems with an anonymous device number: several devices or none.

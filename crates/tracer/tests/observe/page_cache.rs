@@ -95,7 +95,7 @@ fn large_reads_look_up_every_page_once_while_read_ahead_is_under_way() {
     });
 }
 
-/// A call asks for everything up to its end, and misses only what is not there.
+/// A call asks for everything up to its end, and misses only what does not exist.
 #[test]
 fn only_the_holes_of_a_file_are_missed() {
     undisturbed(|| {

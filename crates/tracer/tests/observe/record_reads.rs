@@ -163,7 +163,7 @@ fn names_of_gaps(recorded: &Recorded) -> Vec<&str> {
     }
 }
 
-/// A read that finds the end looks at no page (filemap_read, mm/filemap.c), so that its position
+/// A read that finds the end looks at no page (`filemap_read`, mm/filemap.c), so that its position
 /// may be in doubt where threads share it; each thread has one such read.
 #[track_caller]
 fn assert_ends_alone_are_in_doubt(missing: &[&str], threads: usize) {
@@ -472,7 +472,7 @@ fn reads_of_libaio_and_of_io_uring_are_followed() {
     let mut aio = Command::new(workload("aio"));
     let recorded = By::Ptrace.record_reads(&log, aio.arg(&again));
     let Completeness::Incomplete { because } = recorded.completeness else {
-        panic!("it has no reads of libaio");
+        panic!("it has no reads by libaio");
     };
     let named = |gap: &iostrata_core::op::Gap| gap.what.ends_with(" reads by libaio");
     assert!(because.iter().any(named), "{because:?}");

@@ -114,7 +114,7 @@ fn operations_of_libaio_are_counted_at_their_files() {
     assert_eq!(history.unsynced_bytes, 1536);
     assert_eq!(
         ran.missing(),
-        ["3 operations of libaio without results and times"]
+        ["3 libaio operations without results and times"]
     );
     let log = ["12 aio.pwrite", "1 aio.pwritev"];
     assert_eq!(what(&unrecorded(ran.rows())), log);
@@ -215,7 +215,7 @@ fn operations_of_io_uring_are_followed() {
     assert_eq!((history.emptied.count, history.opened_to_write), (1, 1));
     assert_eq!(
         ran.missing(),
-        ["1 operation of io_uring"],
+        ["1 io_uring operation"],
         "the one that tells nothing"
     );
     assert_eq!(unfollowed(ran.rows()), []);
@@ -293,7 +293,7 @@ fn the_log_says_what_io_uring_and_libaio_left_out() {
     std::fs::write(dir.path().join("old"), [7; 8192]).unwrap();
     let (_, log) = recorded("ring", dir.path());
     let renamed = format!("what changed {}/renamed", dir.path().display());
-    let left_out = ["1 operation of io_uring", &renamed];
+    let left_out = ["1 io_uring operation", &renamed];
     assert_eq!(incomplete(&log), left_out);
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     let (_, log) = recorded("aio", dir.path());

@@ -167,7 +167,7 @@ fn who_is_killed_leaves_what_the_log_says() {
     for seed in 0..6 {
         let program = KILLED.replace("SEED", &seed.to_string());
         let run = Run::script(&format!("exec python3 -c \"{program}\""));
-        // Killed a second time, a thread is not seen ending, and what came of its call is not told.
+        // Killed a second time, a thread is not seen ending, and the result of its call is unknown.
         for missing in run.missing() {
             assert!(missing.ends_with(" calls"), "{missing}");
         }
@@ -290,7 +290,7 @@ fn operations_of_io_uring_make_the_log_incomplete() {
     });
     let missing = run.missing();
     assert!(
-        missing.contains(&"operations of io_uring".to_owned()),
+        missing.contains(&"io_uring operations".to_owned()),
         "{missing:?}"
     );
 }

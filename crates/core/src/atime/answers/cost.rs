@@ -33,7 +33,7 @@ pub(super) fn written(
     let number = row.number;
     let sectors = row.row.sectors.ok_or_else(|| {
         Missing::Evidence(format!(
-            "the device writes of row {number} were not observed whole"
+            "the device writes of row {number} were not fully observed"
         ))
     })?;
     Ok(Written {
@@ -104,9 +104,9 @@ fn saved(saving: &Saving) -> Result<String, Missing> {
 }
 
 pub(super) fn interval(saving: &Saving) -> Result<(f64, f64), Missing> {
-    saving.interval().ok_or_else(|| {
-        Missing::Evidence("the timing runs are too few for a 95 % interval".to_owned())
-    })
+    saving
+        .interval()
+        .ok_or_else(|| Missing::Evidence("too few timing runs for a 95 % interval".to_owned()))
 }
 
 /// Holds above 0, refuted below, inconclusive around it.
@@ -242,15 +242,15 @@ pub(super) fn lazytime_spares_writes(target: &TargetRows<'_>) -> Result<Finding,
     let (lazy, relatime) = (of(Mount::Lazytime)?, of(Mount::Relatime)?);
     if relatime.per_read() < WRITES_PER_READ {
         return Err(Missing::Evidence(
-            "relatime made the device write nothing either".to_owned(),
+            "relatime also caused no device writes".to_owned(),
         ));
     }
     let share = lazy.sectors as f64 / relatime.sectors as f64;
     Ok(Finding {
         verdict: Verdict::by(share, ..=0.1, 0.9..),
         because: format!(
-            "sectors written for the first reading of {} files, up to a sync: {}, {}: a sync writes \
-             what lazytime had put off",
+            "sectors written for the first reading of {} files, up to a sync: {}, {}: a sync \
+             writes the updates that lazytime had deferred",
             bytes::grouped(lazy.reads),
             lazy.figure(),
             relatime.figure()

@@ -18,11 +18,11 @@ type TargetRows<'a> = judge::TargetRows<'a, LoopRow, AtimeResult>;
 /// The claims about cost, in the order they are printed.
 const CLAIMS: [Claim<LoopRow, AtimeResult>; 7] = [
     Claim {
-        text: "reading files makes the device write: about a sector for each file, the first time",
+        text: "reading files causes device writes: about one sector per file, the first time",
         by: By::Rows(cost::first_reading_writes),
     },
     Claim {
-        text: "under relatime files that are read again are not written again",
+        text: "under relatime, reading files again causes no further writes",
         by: By::Rows(cost::second_reading_writes_nothing),
     },
     Claim {
@@ -42,7 +42,7 @@ const CLAIMS: [Claim<LoopRow, AtimeResult>; 7] = [
         by: By::Rows(cost::faster_again),
     },
     Claim {
-        text: "lazytime spares the device the writes of relatime",
+        text: "lazytime avoids the device writes of relatime",
         by: By::Rows(cost::lazytime_spares_writes),
     },
 ];

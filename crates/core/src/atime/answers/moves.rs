@@ -1,4 +1,4 @@
-//! Claims about what moves an access time, decided by the matrix and the probes.
+//! Claims about what updates an access time, decided by the matrix and the probes.
 
 use crate::answer::{Answer, Verdict};
 use crate::atime::{AtimeResult, Mount, Operation, Probe, RelatimeProbe, Subject, TouchRow};
@@ -13,7 +13,8 @@ struct Claim {
 
 const CLAIMS: [Claim; 4] = [
     Claim {
-        text: "atime moves when a file's data are read, not when it is opened, looked up or written",
+        text: "atime changes when a file's data is read, not when the file is opened, looked up \
+               or written",
         moves: &[Operation::Read, Operation::Pread, Operation::Readv],
         stays: &[
             Operation::Stat,
@@ -29,12 +30,12 @@ const CLAIMS: [Claim; 4] = [
         stays: &[],
     },
     Claim {
-        text: "find reads metadata only: it moves no file's atime",
+        text: "find reads only metadata: it changes no file's atime",
         moves: &[],
         stays: &[Operation::Find],
     },
     Claim {
-        text: "whatever copies a file moves its atime",
+        text: "every way of copying a file changes its atime",
         moves: &[
             Operation::SendfileFrom,
             Operation::CopyFileRangeFrom,
@@ -176,7 +177,7 @@ fn judge(claim: &Claim, found: &Found<'_>) -> Option<Answer> {
     })
 }
 
-/// `copy_file_range_from and cp did not move it on xfs, btrfs`.
+/// `copy_file_range_from and cp did not change it on xfs, btrfs`.
 fn exceptions(against: &[&(usize, &TouchRow, bool)]) -> String {
     let mut parts = Vec::new();
     for moved in [true, false] {
@@ -190,7 +191,7 @@ fn exceptions(against: &[&(usize, &TouchRow, bool)]) -> String {
         }
         let names = once(side().map(|(_, row, _)| row.row.case.operation.as_str().to_owned()));
         let on = once(side().map(|(_, row, _)| row.row.case.filesystem.clone()));
-        let verb = if moved { "moved" } else { "did not move" };
+        let verb = if moved { "moved" } else { "did not change" };
         parts.push(format!(
             "{} {verb} it on {}",
             names.join(", "),
@@ -241,15 +242,19 @@ pub(super) fn relatime_rule(found: &Found<'_>) -> Option<Answer> {
         .iter()
         .any(|probe| Probe::BY_IMAGE.contains(&probe.probe));
     let claim = if day {
-        "relatime moves an atime only if it is not newer than mtime and ctime, or a day old"
+        "relatime updates an atime only if it is not newer than mtime and ctime, or a day old"
     } else {
-        "relatime moves an atime only if it is not newer than mtime and ctime"
+        "relatime updates an atime only if it is not newer than mtime and ctime"
     };
     Some(Answer {
         claim: claim.to_owned(),
         verdict: Verdict::from_fact(wrong.is_empty()),
         because: if wrong.is_empty() {
-            format!("moved when {}; stayed when {}", said(true), said(false))
+            format!(
+                "changed when {}; unchanged when {}",
+                said(true),
+                said(false)
+            )
         } else {
             wrong.join("; ")
         },
@@ -287,12 +292,12 @@ fn held_back(
         .collect();
     let moved = rows.iter().filter(|(_, row)| row.atime_changed).count();
     let mut because = format!(
-        "of {} cases that move under strictatime {moved} moved",
+        "of {} cases that change under strictatime, {moved} changed",
         rows.len()
     );
     if let Some((_, row)) = wrong.first() {
         because = format!(
-            "{because}; against the claim: {} on {}",
+            "{because}; contradicted by {} on {}",
             row.row.case.operation.as_str(),
             row.row.case.filesystem
         );

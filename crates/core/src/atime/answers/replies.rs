@@ -1,4 +1,4 @@
-//! What a reader asks of access times.
+//! Questions about access times.
 
 use super::{TargetRows, cost, moves};
 use crate::answer::{Answer, Verdict};
@@ -21,7 +21,7 @@ const QUESTIONS: [Question<LoopRow, AtimeResult>; 5] = [
         },
     },
     Question {
-        text: "And when read again?",
+        text: "On later reads?",
         leads: false,
         say: |target| {
             let found = cost::faster_again(target)?;
@@ -86,7 +86,7 @@ pub fn replies(result: &AtimeResult) -> Vec<Reply> {
         (
             "And nodiratime?",
             moves::nodiratime(found),
-            "It stops those of directories only.",
+            "Only those of directories.",
         ),
     ];
     for (question, answer, holds) in rules {

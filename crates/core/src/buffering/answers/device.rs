@@ -24,8 +24,8 @@ fn flush_share(row: &Numbered<'_>, fsync: &Numbered<'_>) -> Result<(f64, String)
     let each = row.each(row.device()?.flushes);
     let fsync_each = fsync.each(fsync.device()?.flushes);
     if fsync_each <= 0.0 {
-        let why = "fsync sent no flush either: the device has no volatile write cache, or the \
-                   mount does not flush it";
+        let why = "fsync also sent no flush: the device has no volatile write cache, or the mount \
+                   does not flush it";
         return Err(Missing::Evidence(format!("{why} (row {})", fsync.number)));
     }
     Ok((each / fsync_each, rate(each)))
@@ -113,7 +113,7 @@ pub(super) fn sync_file_range_is_durable(target: &TargetRows<'_>) -> Result<Find
     Ok(Finding {
         verdict: Verdict::by(share, FLUSHES_TOO.., ..=NEIGHBOURS),
         because: format!(
-            "per record sync_file_range asks the device for {}, fsync for {}",
+            "device requests per record: sync_file_range {}, fsync {}",
             ranged.requests()?,
             fsync.requests()?
         ),
@@ -198,7 +198,7 @@ mod tests {
             case(NOTHING, [1, 1, 1, 0, 0])
                 .unwrap_err()
                 .into_why()
-                .starts_with("fsync sent no flush")
+                .starts_with("fsync also sent no flush")
         );
     }
 
@@ -228,7 +228,7 @@ mod tests {
             requests(Mode::Fsync, JOURNALLED),
         ];
         let why = judge("only a sync", lossy).unwrap_err().into_why();
-        assert_eq!(why, "12,345 events were lost in row 1");
+        assert_eq!(why, "12,345 events lost in row 1");
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
                 requests(Mode::Fsync, fsync),
                 requests(Mode::Fdatasync, [1, 0, 0, 0, 1]),
             ];
-            judge("O_SYNC asks", made)
+            judge("O_SYNC makes", made)
         };
         let same = case(JOURNALLED, [1, 0, 0, 0, 1], JOURNALLED).unwrap();
         assert_eq!((same.verdict, same.rows.len()), (Verdict::Holds, 5));
@@ -261,7 +261,7 @@ mod tests {
                 .into_why()
                 .starts_with("fsync asked")
         );
-        let few = judge("O_SYNC asks", vec![requests(Mode::OSync, JOURNALLED)]);
+        let few = judge("O_SYNC makes", vec![requests(Mode::OSync, JOURNALLED)]);
         assert_eq!(few, Err(Missing::Rows));
     }
 
@@ -283,7 +283,7 @@ mod tests {
     fn amplification() {
         // Requests of the fixture carry 4096 bytes each.
         let found = judge(
-            "what the program writes",
+            "the device writes as many",
             vec![
                 requests(Mode::Fsync, JOURNALLED),
                 made(Mode::Fsync, 4096).asking([1, 0, 0, 0, 1]),
@@ -302,7 +302,7 @@ mod tests {
         );
         let exact = vec![made(Mode::Fsync, 4096).asking([1, 0, 0, 0, 1])];
         assert_eq!(
-            judge("what the program writes", exact).unwrap().verdict,
+            judge("the device writes as many", exact).unwrap().verdict,
             Verdict::Holds
         );
     }

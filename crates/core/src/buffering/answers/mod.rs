@@ -27,11 +27,11 @@ const CLAIMS: [Claim<BufferingRow, BufferingResult>; 10] = [
         by: By::Rows(visibility::after_the_flush),
     },
     Claim {
-        text: "a flush makes data visible, not durable: only a sync asks the device to keep it",
+        text: "a flush makes data visible, not durable: only a sync makes the device keep it",
         by: By::Rows(device::only_a_sync_asks_the_device),
     },
     Claim {
-        text: "an fsync after each record costs more than only writing it",
+        text: "an fsync after each record costs more than the write alone",
         by: By::Times(Times {
             // The same program without the sync.
             rows: Pick::Smallest([Mode::Fsync, Mode::Flush]),
@@ -45,7 +45,7 @@ const CLAIMS: [Claim<BufferingRow, BufferingResult>; 10] = [
         by: By::Rows(fdatasync_is_cheaper),
     },
     Claim {
-        text: "write and fsync cost the same whatever is written",
+        text: "write and fsync cost the same at any record size",
         by: By::Times(Times {
             rows: Pick::Sizes(Mode::Fsync),
             relation: Relation::Same,
@@ -54,8 +54,8 @@ const CLAIMS: [Claim<BufferingRow, BufferingResult>; 10] = [
         }),
     },
     Claim {
-        text: "O_SYNC asks the device for what write and fsync ask, O_DSYNC and RWF_DSYNC for what \
-               write and fdatasync ask",
+        text: "O_SYNC makes the same device requests as write and fsync, O_DSYNC and RWF_DSYNC \
+               the same as write and fdatasync",
         by: By::Rows(device::flags_equal_calls),
     },
     Claim {
@@ -81,11 +81,11 @@ const CLAIMS: [Claim<BufferingRow, BufferingResult>; 10] = [
     },
     Claim {
         text: "small records pay for the system call, large ones for the copy: the larger the \
-               record, the less a flush after each one adds",
+               record, the less a flush per record adds",
         by: By::Rows(large_records_hide_the_flush),
     },
     Claim {
-        text: "what the program writes is what the device writes",
+        text: "the device writes as many bytes as the program",
         by: By::Rows(device::writes_are_not_amplified),
     },
 ];
@@ -109,7 +109,7 @@ fn fdatasync_is_cheaper(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let kinds = [Mode::Fsync, Mode::Fdatasync];
     let words = "{size0}: fsync {time0}, fdatasync {time1} per record, {times}";
     judge::longer_by_requests(target, kinds, (words, " per record"), |_| {
-        "device requests were not seen".to_owned()
+        "device requests were not observed".to_owned()
     })
 }
 
@@ -129,7 +129,7 @@ fn large_records_hide_the_flush(target: &TargetRows<'_>) -> Result<Finding, Miss
     Ok(Finding {
         verdict,
         because: format!(
-            "time of flush over that of buffered: {} {}, {} {}",
+            "time of flush relative to buffered: {} {}, {} {}",
             small[0].size(),
             for_small.times(),
             large[0].size(),
@@ -147,7 +147,7 @@ mod tests {
     use crate::judge::fixture::{FAST, SLOW, SLOW_TOO, target};
     use crate::lab::Row;
 
-    const COSTS_MORE: &str = "costs more than only writing";
+    const COSTS_MORE: &str = "costs more than the write alone";
 
     fn judged(made: Vec<Row<Case>>) -> Answer {
         let mut answers = answers(&result(made)).into_iter();
@@ -344,7 +344,7 @@ mod tests {
             ]
         };
         let slower = SLOW.map(|time| time * 3.0);
-        let found = judge("whatever is written", case(&slower)).unwrap();
+        let found = judge("cost the same at any", case(&slower)).unwrap();
         assert_eq!((found.verdict, found.rows), (Verdict::Refuted, vec![2, 1]));
         assert!(
             found.because.starts_with("100 kB 216 µs, 1 B 72.0 µs"),
@@ -352,20 +352,20 @@ mod tests {
             found.because
         );
         assert_eq!(
-            verdict("whatever is written", case(&FAST)),
+            verdict("cost the same at any", case(&FAST)),
             Verdict::Refuted
         );
         assert_eq!(
-            verdict("whatever is written", case(&SLOW_TOO)),
+            verdict("cost the same at any", case(&SLOW_TOO)),
             Verdict::Holds
         );
         let noisy = [50.0, 60.0, 72.0, 90.0, 110.0];
         assert_eq!(
-            verdict("whatever is written", case(&noisy)),
+            verdict("cost the same at any", case(&noisy)),
             Verdict::Inconclusive
         );
         let one = judge(
-            "whatever is written",
+            "cost the same at any",
             vec![made(Mode::Fsync, 1).timed(&SLOW)],
         );
         assert_eq!(one, Err(Missing::Rows));

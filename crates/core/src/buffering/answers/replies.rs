@@ -1,4 +1,4 @@
-//! What a reader asks of writes.
+//! Questions about writes.
 
 use super::{Numbered, TargetRows, device, targets, visibility};
 use crate::answer::Verdict;
@@ -62,8 +62,8 @@ const QUESTIONS: [Question<BufferingRow, BufferingResult>; 10] = [
         say: |target| {
             let found = device::flags_equal_calls(target)?;
             let (yes, no) = (
-                "O_SYNC does what fsync does, O_DSYNC and RWF_DSYNC what fdatasync does.",
-                "They do not do what fsync and fdatasync do.",
+                "O_SYNC acts like fsync, O_DSYNC and RWF_DSYNC like fdatasync.",
+                "No: they make other requests than fsync and fdatasync.",
             );
             Ok(judged(found, yes, no))
         },
@@ -86,7 +86,7 @@ fn visible(target: &TargetRows<'_>) -> Result<Said, Missing> {
             let answer = format!("After a flush; {hidden} of {written} B were hidden before.");
             Said::fact(answer, rows)
         }
-        _ if hidden == "0" => Said::fact("At once: the buffer held nothing back.", rows),
+        _ if hidden == "0" => Said::fact("At once: nothing stayed in the buffer.", rows),
         _ => {
             let answer = "Late: bytes were hidden after a flush or at the end.";
             Said::fact(answer, rows).standing(Standing::Bad)

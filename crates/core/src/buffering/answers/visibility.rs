@@ -63,7 +63,7 @@ fn smallest_pair<'a>(target: &TargetRows<'a>) -> Result<(&'a Timeline, &'a Timel
         .ok_or(Missing::Rows)
 }
 
-/// Bytes handed over that a second process could not read yet.
+/// Bytes written that a second process could not read yet.
 fn hidden(step: &Step) -> u64 {
     step.written_bytes.saturating_sub(step.visible_bytes)
 }

@@ -53,7 +53,7 @@ pub(super) fn mmap_is_four_times_as_fast(target: &TargetRows<'_>) -> Result<Find
         && let Ok(against) = durable.time_over(&mmap)
     {
         parts.push(format!(
-            "made durable it takes {}, {}",
+            "with fsync it takes {}, {}",
             duration(against.median_s[0]),
             against.times()
         ));
@@ -71,8 +71,8 @@ fn nothing_was_forced(mmap: &Numbered<'_>) -> Option<String> {
     let evidence = mmap.evidence();
     let (running, after) = (evidence.device?, evidence.device_after_exit?);
     Some(format!(
-        "a mapped copy is not on the disk when it ends: {} of it were written while it ran, {} \
-         after",
+        "a mapped copy is not on disk when it ends: {} of it were written while it ran, {} \
+         afterwards",
         short(running.data.bytes),
         short(after.data.bytes)
     ))
@@ -88,8 +88,7 @@ pub(super) fn memory(pair: &Pair<'_, '_>) -> Option<String> {
     let [whole_s, small_s] = pair.time.median_s;
     Some(format!(
         "; the difference is {}; touching that much new memory alone takes {}, and copying it in \
-         memory {}, {} times the {} for as many bytes within 64 KiB, which stay in the \
-         processor's cache",
+         memory {}, {} times the {} for as many bytes within 64 KiB, which stay in the CPU cache",
         duration((whole_s - small_s).max(0.0)),
         duration(fresh_s),
         duration(copy_s),
@@ -157,9 +156,7 @@ mod tests {
             finding.because
         );
         assert!(
-            finding
-                .because
-                .contains("made durable it takes 240 ms, 4.00"),
+            finding.because.contains("with fsync it takes 240 ms, 4.00"),
             "{}",
             finding.because
         );
@@ -176,7 +173,7 @@ mod tests {
                 .timed(small_ms)
                 .faults(20),
         ];
-        judge("one buffer takes", made)
+        judge("one buffer holds", made)
     }
 
     #[test]

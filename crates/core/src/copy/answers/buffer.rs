@@ -34,7 +34,7 @@ pub(super) fn extremes<'a>(
 ) -> Result<(Numbered<'a>, Numbered<'a>, Compared), Missing> {
     if rows.iter().any(|row| row.row.row.timing.is_none()) {
         return Err(Missing::Evidence(
-            "not every buffer of read_write was timed".to_owned(),
+            "not every read_write buffer was timed".to_owned(),
         ));
     }
     let by_time =

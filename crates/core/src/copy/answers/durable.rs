@@ -23,7 +23,7 @@ const METHODS: [Method; 7] = [
 pub(super) fn it_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let pair = pair(target, |row| row.case().durable)?;
     let [durable, plain] = pair.rows;
-    let mut because = format!("durable over not: {}", pair.words(COMPARED));
+    let mut because = format!("durable relative to not durable: {}", pair.words(COMPARED));
     if let Ok(bytes) = data_bytes(&durable) {
         because = format!("{because}; the device took {} of contents", short(bytes));
     }
@@ -35,8 +35,8 @@ pub(super) fn it_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Missin
     {
         let rate = slowest.case().size_bytes as f64 / f64::from(1 << 20) / quickest.median_s();
         because = format!(
-            "{because}; durable, {} is the slowest with {} and {} the quickest with {} \
-             ({} MiB/s), {}",
+            "{because}; with fsync, {} is the slowest with {} and {} the fastest with {} ({} \
+             MiB/s), {}",
             slowest.row.name(),
             duration(apart.median_s[0]),
             quickest.row.name(),
@@ -80,7 +80,7 @@ fn extremes<'a>(
 pub(super) fn cold_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let pair = pair(target, |row| row.case().source == Source::Cold)?;
     let [cold, _] = pair.rows;
-    let mut because = format!("cold over warm: {}", pair.words(COMPARED));
+    let mut because = format!("cold relative to warm: {}", pair.words(COMPARED));
     if let Some(device) = &cold.evidence().device {
         because = format!("{because}; the device read {}", short(device.reads.bytes));
         // Less than half: the state was lost before the copy, whatever was asked for.

@@ -48,7 +48,7 @@ pub(super) fn quickest_and_cp<'a>(target: &TargetRows<'a>) -> Result<[Numbered<'
 pub(super) fn start_of_cp(pair: &Pair<'_, '_>) -> Option<String> {
     let start_s = yardstick_s(pair.target, Measure::ProgramStart, &pair.rows[1])?;
     Some(format!(
-        "; starting cp without a copy takes {} of its time",
+        "; starting cp alone takes {} of its time",
         duration(start_s)
     ))
 }
@@ -117,7 +117,9 @@ mod tests {
             (Verdict::Holds, vec![1, 3])
         );
         assert!(
-            finding.because.contains("passes user memory 2 and 0 times"),
+            finding
+                .because
+                .contains("passes through user memory 2 and 0 times"),
             "{}",
             finding.because
         );

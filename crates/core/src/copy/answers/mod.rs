@@ -33,11 +33,11 @@ const PAGE_FAULTS: Also<CopyRow, CopyResult> = Also::Each("; page faults {0} and
 /// The claims, in the order they are printed.
 const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = [
     Claim {
-        text: "a copy with mmap is 4 to 5 times as fast as one with read and write",
+        text: "a copy with mmap is 4 to 5 times as fast as with read and write",
         by: By::Rows(article::mmap_is_four_times_as_fast),
     },
     Claim {
-        text: "read and write are slow because one buffer takes the whole file",
+        text: "read and write are slow because one buffer holds the whole file",
         by: By::Times(Times {
             rows: Pick::By(article::whole_and_smaller_buffer),
             relation: Relation::LONGER,
@@ -50,7 +50,7 @@ const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = [
         by: By::Rows(buffer::its_size_matters),
     },
     Claim {
-        text: "fgetc and fputc are slow because of their calls for each byte, not because of \
+        text: "fgetc and fputc are slow because of their per-byte function calls, not because of \
                system calls",
         by: By::Times(Times {
             // The same library's buffer without a lock for each byte, and with about as many
@@ -64,7 +64,7 @@ const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = [
         }),
     },
     Claim {
-        text: "mapping both files and memcpy beats handing the mapped source to write",
+        text: "mapping both files and memcpy beats writing from the mapped source",
         by: By::Times(Times {
             // The article's suggestion to try memcpy: two mappings against one and a write.
             rows: Pick::Best([Some(Method::MmapWrite), Some(Method::MmapMemcpy)]),
@@ -80,7 +80,7 @@ const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = [
             relation: Relation::LONGER,
             words: COMPARED,
             also: &[Also::Each(
-                "; each byte passes user memory {0} and {1} times",
+                "; each byte passes through user memory {0} and {1} times",
                 |row| {
                     let bytes = row.row.figures.user_bytes? as f64;
                     Some(format!("{:.0}", bytes / row.case().size_bytes as f64))
@@ -89,7 +89,7 @@ const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = [
         }),
     },
     Claim {
-        text: "the quickest method here is at least as fast as cp",
+        text: "the fastest method here is at least as fast as cp",
         by: By::Times(Times {
             rows: Pick::By(methods::quickest_and_cp),
             relation: Relation::AtMost(SAME_WITHIN),
@@ -102,7 +102,7 @@ const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = [
         by: By::Rows(durable::it_takes_longer),
     },
     Claim {
-        text: "a copy from a cold source takes longer than from a warm one",
+        text: "a copy from a cold source takes longer than from a warm source",
         by: By::Rows(durable::cold_takes_longer),
     },
     Claim {

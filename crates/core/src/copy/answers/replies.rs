@@ -1,4 +1,4 @@
-//! What a reader asks of copies.
+//! Questions about copies.
 
 use super::{
     CopyResult, CopyRow, Measure, Method, Numbered, TargetRows, article, buffer, durable, methods,

@@ -1,4 +1,4 @@
-//! What in a result belongs to one machine, and how that of several is joined.
+//! The parts of a result that belong to one machine, and how those of several are joined.
 
 use super::Stamp;
 use crate::lab::{OwnCost, Row};

@@ -75,11 +75,11 @@ pub(super) fn the_cache_explains_it(target: &TargetRows<'_>) -> Result<Finding, 
     let (verdict, but) = match twice.first_over_second.is(Relation::LONGER) {
         Verdict::Holds if !cached => (
             Verdict::Refuted,
-            "; it is faster with a part of the file resident only",
+            "; it is faster only with part of the file resident",
         ),
         Verdict::Holds if fetched => (
             Verdict::Inconclusive,
-            "; what it fetched is not known to be nothing",
+            "; it is not known whether it fetched anything",
         ),
         verdict => (verdict, ""),
     };

@@ -21,12 +21,13 @@ pub(super) fn new_buffer_share(pair: &Pair<'_, '_>) -> f64 {
     (fresh_s - reused_s).max(0.0) / fresh_s
 }
 
-/// `98.3 % of the read is its new buffer; 1,025 and 1 minor faults, 69.1 ns each`.
+/// `98.3 % of the read is spent faulting in the new buffer; 1,025 and 1 minor faults, 69.1 ns
+/// each`.
 pub(super) fn of_the_new_buffer(pair: &Pair<'_, '_>) -> String {
     let [fresh_s, reused_s] = pair.time.median_s;
     let longer_s = (fresh_s - reused_s).max(0.0);
     let share = number(new_buffer_share(pair) * 100.0);
-    let mut said = format!("; {share} % of the read is its new buffer");
+    let mut said = format!("; {share} % of the read is spent faulting in the new buffer");
     if let [Some(many), Some(few)] = pair.rows.map(|row| row.evidence().faults.minor) {
         said.extend(MINOR_FAULTS.said(pair));
         if many > few && longer_s > 0.0 {
@@ -91,11 +92,12 @@ mod tests {
                 warm(Reader::ReadReused, reused).faulting(1),
             ]
         };
-        let found = judge("into page faults", case(&SLOW, &FAST)).unwrap();
+        let found = judge("is page faults", case(&SLOW, &FAST)).unwrap();
         assert_eq!((found.verdict, found.rows), (Verdict::Holds, vec![1, 2]));
         assert!(
             found.because.contains(
-                "98.3 % of the read is its new buffer; 1,025 and 1 minor faults, 69.1 ns each"
+                "98.3 % of the read is spent faulting in the new buffer; 1,025 and 1 minor \
+                 faults, 69.1 ns each"
             ),
             "{}",
             found.because
@@ -105,7 +107,7 @@ mod tests {
             (&SLOW, &SLOW_TOO, Verdict::Refuted),
             (&WIDE, &SLOW.map(|time| time / 2.0), Verdict::Inconclusive),
         ] {
-            let found = judge("into page faults", case(fresh, reused)).unwrap();
+            let found = judge("is page faults", case(fresh, reused)).unwrap();
             assert_eq!(found.verdict, due, "{}", found.because);
         }
     }
@@ -119,10 +121,13 @@ mod tests {
             (&SLOW, &FAST, Verdict::Refuted),
             (&WIDE, &SLOW.map(|time| time / 1.5), Verdict::Inconclusive),
         ] {
-            let found = judge("speed of memory", case(read, copy)).unwrap();
+            let found = judge("speed of a memory copy", case(read, copy)).unwrap();
             assert_eq!(found.verdict, due, "{}", found.because);
         }
-        let without = judge("speed of memory", vec![warm(Reader::ReadReused, &FAST)]);
+        let without = judge(
+            "speed of a memory copy",
+            vec![warm(Reader::ReadReused, &FAST)],
+        );
         assert_eq!(
             without.unwrap_err().into_why(),
             "no memory copy was timed with row 1"
@@ -153,7 +158,7 @@ mod tests {
             small(Reader::Read),
             small(Reader::ReadReused),
         ];
-        let found = judge("into page faults", made).unwrap();
+        let found = judge("is page faults", made).unwrap();
         assert_eq!((found.verdict, found.rows), (Verdict::Holds, vec![1, 2]));
     }
 }

@@ -34,12 +34,11 @@ const CLAIMS: [Claim<PageCacheRow, PageCacheResult>; 12] = [
         by: By::Rows(sizes::warm_is_faster),
     },
     Claim {
-        text: "for a large file it no longer matters whether it is cached",
+        text: "for a large file it does not matter whether it is cached",
         by: By::Rows(sizes::stops_mattering),
     },
     Claim {
-        text: "most of the time of a warm read of a large file goes into page faults of its new \
-               buffer",
+        text: "most of a warm read of a large file is page faults in its new buffer",
         by: By::Times(Times {
             // What it takes longer than into a buffer that is used again, its faults took:
             // most of it when it takes more than twice as long.
@@ -50,7 +49,7 @@ const CLAIMS: [Claim<PageCacheRow, PageCacheResult>; 12] = [
         }),
     },
     Claim {
-        text: "a warm read into a buffer that is used again is a copy at the speed of memory",
+        text: "a warm read into a reused buffer runs at the speed of a memory copy",
         by: By::Rows(memory::reused_is_a_copy),
     },
     Claim {
@@ -59,7 +58,7 @@ const CLAIMS: [Claim<PageCacheRow, PageCacheResult>; 12] = [
             // A mapping clears no pages and copies nothing.
             rows: Pick::Largest([WARM_READ, (State::Warm, Reader::Mmap, Parse::None)]),
             relation: Relation::LONGER,
-            words: "{size0}: read {time0}, mmap {time1} with every byte added up, {times}",
+            words: "{size0}: read {time0}, mmap {time1} with every byte summed, {times}",
             also: &[memory::MINOR_FAULTS],
         }),
     },
@@ -76,20 +75,20 @@ const CLAIMS: [Claim<PageCacheRow, PageCacheResult>; 12] = [
         by: By::Rows(residency::all_is_cached),
     },
     Claim {
-        text: "RWF_DONTCACHE leaves nothing of the file in the cache",
+        text: "RWF_DONTCACHE leaves none of the file in the cache",
         by: By::Rows(residency::dontcache_leaves_nothing),
     },
     Claim {
-        text: "what is called cold came from the device, what is called warm did not",
+        text: "cold reads came from the device, warm reads did not",
         by: By::Rows(residency::cold_is_from_the_device),
     },
     Claim {
-        text: "for a program that parses JSON the cache hardly matters",
+        text: "for a program that parses JSON, the cache hardly matters",
         // Faster when cold: the cache does not help either.
         by: By::Rows(|target| parse::matters(target, Parse::Json, Relation::SameOrLess)),
     },
     Claim {
-        text: "for a program that only adds the bytes up the cache matters",
+        text: "for a program that only sums the bytes, the cache matters",
         // The other end: work as cheap as can be.
         by: By::Rows(|target| {
             parse::matters(target, Parse::Checksum, Relation::Above(judge::SAME_WITHIN))
@@ -146,7 +145,7 @@ mod tests {
             assert_eq!(answer.verdict, crate::Verdict::Inconclusive);
             assert_eq!(
                 answer.because,
-                "row 2 was to be cold and is warm: mapped by process 7"
+                "row 2 should be cold but is warm: mapped by process 7"
             );
         }
     }

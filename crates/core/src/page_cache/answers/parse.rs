@@ -8,7 +8,7 @@ use crate::page_cache::{MATTERS_SHARE, Parse, ParseLine, State, parse_lines};
 
 const _: () = assert!(
     (SAME_WITHIN - 1.0 - MATTERS_SHARE).abs() < 1e-9,
-    "the cache matters when it is not the same"
+    "the cache matters when the times differ"
 );
 
 /// The cold and the warm row of a parser on its smallest file.
@@ -40,7 +40,7 @@ pub(super) fn matters(
     let pair = [cold.row.clone(), warm.row.clone()];
     let line = parse_lines(&pair).into_iter().next().ok_or_else(|| {
         Missing::Evidence(format!(
-            "rows {} and {} do not tell reading from parsing",
+            "rows {} and {} do not separate reading from parsing",
             cold.number, warm.number
         ))
     })?;
@@ -70,7 +70,7 @@ fn figures(line: &ParseLine, times: &str) -> String {
     );
     if let Some(break_even) = line.break_even_bytes_per_s {
         let rate = number(break_even / MEBIBYTE);
-        text = format!("{text}, and the cache saves 10 % or more from {rate} MiB/s on");
+        text = format!("{text}, and the cache saves 10 % or more from {rate} MiB/s up");
     }
     text
 }
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!((found.verdict, found.rows), (Verdict::Refuted, vec![1, 2]));
         assert!(
             found.because.contains("reading is 26.2 % and 5.00 % of it")
-                && found.because.contains("from 31.3 MiB/s on"),
+                && found.because.contains("from 31.3 MiB/s up"),
             "{}",
             found.because
         );
@@ -133,7 +133,7 @@ mod tests {
             (&WIDE, &SLOW_TOO, 1.0, Verdict::Inconclusive),
         ] {
             let made = case(Parse::Checksum, cold, warm, parsing);
-            let found = judge("adds the bytes", made).unwrap();
+            let found = judge("sums the bytes", made).unwrap();
             assert_eq!(found.verdict, due, "{}", found.because);
         }
     }

@@ -1,4 +1,4 @@
-//! What a reader asks of reads.
+//! Questions about reads.
 
 use super::{TargetRows, WARM_READ, again, memory, parse, residency, sizes, targets};
 use crate::answer::Verdict;
@@ -139,7 +139,7 @@ fn second_read(target: &TargetRows<'_>) -> Result<Said, Missing> {
     Ok(by_verdict(
         found.verdict,
         Said::fact(
-            format!("Yes: {compared}; the first left it in the cache."),
+            format!("Yes: {compared}; the first read cached it."),
             rows.clone(),
         )
         .because(format!("{size}: {first_s}, then {second_s}.")),

@@ -19,7 +19,7 @@ fn after<'a>(target: &TargetRows<'a>, state: State) -> Result<Vec<(Numbered<'a>,
         .collect();
     if known.is_empty() {
         return Err(Missing::Evidence(format!(
-            "how much of the file stayed resident is not known on {}",
+            "residency after the read is unknown on {}",
             target.name
         )));
     }
@@ -88,7 +88,7 @@ pub(super) fn cold_is_from_the_device(target: &TargetRows<'_>) -> Result<Finding
     let known = |rows: &[Numbered<'_>]| -> Result<Vec<(usize, u64, u64)>, Missing> {
         let bytes = rows.iter().map(|row| {
             let fetched = fetched(row.row).ok_or_else(|| {
-                let why = format!("what row {} read from the device is not known", row.number);
+                let why = format!("the device reads of row {} are unknown", row.number);
                 Missing::Evidence(why)
             });
             Ok((row.number, row.row.read_bytes, fetched?))
@@ -116,7 +116,7 @@ pub(super) fn cold_is_from_the_device(target: &TargetRows<'_>) -> Result<Finding
     let mut rows: Vec<usize> = cold.iter().chain(&warm).map(|(row, ..)| *row).collect();
     if let Some((number, read, fetched)) = wrong.next() {
         because = format!(
-            "row {number} read {} and the device gave {}; {because}",
+            "row {number} read {}, of which {} came from the device; {because}",
             short(*read),
             short(*fetched)
         );
@@ -179,17 +179,17 @@ mod tests {
                 made(State::Warm, Reader::Read, MIB).fetching(warm_bytes),
             ]
         };
-        let found = judge("called cold", rows(MIB, 0)).unwrap();
+        let found = judge("cold reads came", rows(MIB, 0)).unwrap();
         assert_eq!((found.verdict, found.rows), (Verdict::Holds, vec![1, 2]));
         for (cold_bytes, warm_bytes, wrong) in [(0, 0, 1), (MIB / 2, 0, 1), (MIB, 4096, 2)] {
-            let found = judge("called cold", rows(cold_bytes, warm_bytes)).unwrap();
+            let found = judge("cold reads came", rows(cold_bytes, warm_bytes)).unwrap();
             assert_eq!((found.verdict, found.rows), (Verdict::Refuted, vec![wrong]));
         }
-        assert!(judge("called cold", vec![cold(Reader::Read)]).is_err());
+        assert!(judge("cold reads came", vec![cold(Reader::Read)]).is_err());
         let lossy = vec![cold(Reader::Read).fetching(MIB).losing(3)];
         assert_eq!(
-            judge("called cold", lossy).unwrap_err().into_why(),
-            "3 events were lost in row 1"
+            judge("cold reads came", lossy).unwrap_err().into_why(),
+            "3 events lost in row 1"
         );
     }
 
@@ -202,7 +202,7 @@ mod tests {
                 .fetching(4096)
                 .charged(0),
         ];
-        let found = judge("called cold", made).unwrap();
+        let found = judge("cold reads came", made).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);
     }
 }

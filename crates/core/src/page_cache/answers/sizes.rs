@@ -58,15 +58,15 @@ pub(super) fn stops_mattering(target: &TargetRows<'_>) -> Result<Finding, Missin
     let (verdict, end) = match (from, largest.time.is(Relation::Same)) {
         (Some(pair), _) => (
             Verdict::Holds,
-            format!("from {} on both take the same", pair.rows[0].size()),
+            format!("from {} up both take the same time", pair.rows[0].size()),
         ),
         (None, Verdict::Refuted) => (
             Verdict::Refuted,
-            "it matters up to the largest size measured".to_owned(),
+            "it matters up to the largest measured size".to_owned(),
         ),
         (None, _) => (
             Verdict::Inconclusive,
-            "the noise leaves open whether both are within 10 %".to_owned(),
+            "noise hides whether both are within 10 %".to_owned(),
         ),
     };
     Ok(Finding {
@@ -129,10 +129,12 @@ mod tests {
             pair(GIB, &SLOW, &SLOW_TOO),
         ]
         .concat();
-        let found = judge("no longer matters", made).unwrap();
+        let found = judge("does not matter", made).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);
         assert!(
-            found.because.contains("from 512 MiB on both take the same")
+            found
+                .because
+                .contains("from 512 MiB up both take the same time")
                 && found.because.contains("saves most at 1 KiB: 60.0 times"),
             "{}",
             found.because
@@ -144,13 +146,13 @@ mod tests {
             (&WIDE, &SLOW, Verdict::Inconclusive),
         ] {
             let made = [pair(KIB, &SLOW, &FAST), pair(GIB, cold, warm)].concat();
-            assert_eq!(judge("no longer matters", made).unwrap().verdict, due);
+            assert_eq!(judge("does not matter", made).unwrap().verdict, due);
         }
     }
 
     #[test]
     fn one_size_shows_no_trend() {
-        let said = judge("no longer matters", pair(KIB, &SLOW, &FAST));
+        let said = judge("does not matter", pair(KIB, &SLOW, &FAST));
         assert_eq!(said, Err(Missing::Rows));
     }
 }

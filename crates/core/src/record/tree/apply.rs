@@ -138,7 +138,7 @@ impl Tree {
             .get(&id)
             .is_some_and(|node| node.kind != FileKind::Regular)
         {
-            self.misfit(operation, "writes to what is no regular file");
+            self.misfit(operation, "writes to something other than a regular file");
         }
         let node = self.nodes.get_mut(&id)?;
         node.attributes.modified = None;
@@ -152,7 +152,7 @@ impl Tree {
     fn known(&mut self, operation: u64, id: FileId, kind: FileKind) {
         if let Entry::Vacant(vacant) = self.nodes.entry(id) {
             vacant.insert(Node::empty(kind, None));
-            self.misfit(operation, "is on a node that was not found before");
+            self.misfit(operation, "refers to a node that was not listed before");
         }
     }
 
@@ -204,7 +204,7 @@ impl Tree {
     /// A node begins its life. If it had names already, something was missed meanwhile.
     fn begin(&mut self, operation: u64, id: FileId, node: Node) -> Result<(), String> {
         if self.has_place(id) {
-            self.misfit(operation, "makes a node that is there");
+            self.misfit(operation, "creates a node that already exists");
         }
         self.lose_place(id);
         let links = self.nodes.get(&id).map_or(0, |before| before.links);
@@ -252,7 +252,7 @@ impl Tree {
     /// More of a node that was found.
     fn before(&mut self, operation: u64, id: FileId, was: &Was) -> Result<(), String> {
         let Some(node) = self.nodes.get_mut(&id) else {
-            self.misfit(operation, "is on a node that was not found before");
+            self.misfit(operation, "refers to a node that was not listed before");
             return Ok(());
         };
         match (was, &mut node.body) {
@@ -272,14 +272,14 @@ impl Tree {
                 *device_number = *number;
             }
             (Was::Listed, Body::Directory(_)) => {}
-            _ => self.misfit(operation, "tells of a node what only another kind has"),
+            _ => self.misfit(operation, "gives a node a property of another kind"),
         }
         Ok(())
     }
 
     fn attribute(&mut self, operation: u64, id: FileId, attribute: &Attribute) {
         let Some(node) = self.nodes.get_mut(&id) else {
-            return self.misfit(operation, "is on a node that was not found before");
+            return self.misfit(operation, "refers to a node that was not listed before");
         };
         let own = &mut node.attributes;
         match attribute {
@@ -315,7 +315,7 @@ impl Tree {
             let had = if does == "makes" {
                 "is there"
             } else {
-                "is not there"
+                "does not exist"
             };
             self.misfit(operation, &format!("{does} the name {name:?}, which {had}"));
         }

@@ -1,9 +1,9 @@
 //! The tree that a log's operations make, held in memory: small, and exact.
 //!
-//! Applied to what was found, operations give nodes with their names, lengths, attributes
-//! and contents, these as [`Contents`] that refer to the log. A log is input from a
-//! stranger: what no file system could have is refused ([`Impossible`]), and what does not
-//! fit to what was before is counted.
+//! Applied to what was found, operations give nodes with their names, lengths, attributes and
+//! contents, these as [`Contents`] that refer to the log. A log is untrusted input: what no file
+//! system could have is refused ([`Impossible`]), and what does not fit to what was before is
+//! counted.
 
 mod apply;
 mod memory;

@@ -21,7 +21,7 @@ impl Tree {
         self.lose_place(node);
         let parent = self.directory(name.parent);
         let Body::Directory(names) = &mut parent.body else {
-            return Err("a name would be in what is no directory".to_owned());
+            return Err("a name would be in a node that is not a directory".to_owned());
         };
         let before = names.insert(name.name.clone(), node);
         if before == Some(node) {

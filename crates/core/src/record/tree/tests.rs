@@ -1,4 +1,4 @@
-//! What operations make of a tree, and what strangers try.
+//! The effect of operations on a tree, and malicious logs.
 
 use std::borrow::Cow;
 
@@ -287,9 +287,9 @@ fn what_does_not_fit_is_counted() {
     assert_eq!(
         told,
         [
-            "operation 1 removes the name \"never\", which is not there",
+            "operation 1 removes the name \"never\", which does not exist",
             "operation 3 makes the name \"a\", which is there",
-            "operation 4 is on a node that was not found before",
+            "operation 4 refers to a node that was not listed before",
         ]
     );
 }
@@ -316,7 +316,7 @@ fn what_no_file_system_could_have_done_is_refused_by_its_number() {
     deep.extend((2..5_000).map(|inode| made(inode, FileKind::Directory, inode - 1, "d")));
     assert!(refused(deep).contains("within more than 4096 directories"));
     let through_file = refused(vec![root(), created(2, 1, "a"), created(3, 2, "b")]);
-    assert!(through_file.contains("no directory"), "{through_file}");
+    assert!(through_file.contains("not a directory"), "{through_file}");
 }
 
 #[test]

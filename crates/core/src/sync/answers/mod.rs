@@ -31,7 +31,7 @@ const REQUESTS: Also<SyncRow, SyncResult> = Also::Each("; {0} against {1}", |row
 /// The claims, in the order they are printed.
 const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
     Claim {
-        text: "one small append and its fsync make about five device requests",
+        text: "one small append and its fsync cause about five device requests",
         by: By::Rows(requests::about_five),
     },
     Claim {
@@ -69,15 +69,15 @@ const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
         by: By::Rows(|target| fdatasync_is_cheaper(target, Write::Overwrite)),
     },
     Claim {
-        text: "O_DSYNC asks the device for what a write and fdatasync ask",
+        text: "O_DSYNC makes the same device requests as write and fdatasync",
         by: By::Rows(|target| requests::equal(target, Call::ODsync, Call::Fdatasync)),
     },
     Claim {
-        text: "O_SYNC asks the device for what a write and fsync ask",
+        text: "O_SYNC makes the same device requests as write and fsync",
         by: By::Rows(|target| requests::equal(target, Call::OSync, Call::Fsync)),
     },
     Claim {
-        text: "sync and syncfs make the device do more than fsync does",
+        text: "sync and syncfs cause more device requests than fsync",
         by: By::Rows(requests::sync_asks_for_more),
     },
     Claim {

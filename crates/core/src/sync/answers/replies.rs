@@ -1,4 +1,4 @@
-//! What a reader asks of syncs.
+//! Questions about syncs.
 
 use super::{APPEND, Numbered, TargetRows, projected, rate, requests, targets};
 use crate::answer::Verdict;
@@ -63,8 +63,8 @@ const QUESTIONS: [Question<SyncRow, SyncResult>; 11] = [
             let found = requests::sync_asks_for_more(target)?;
             Ok(judged(
                 found,
-                "Yes, than fsync.",
-                "No, they do what fsync does.",
+                "Yes, more than fsync.",
+                "No, the same as fsync.",
             ))
         },
     },

@@ -137,7 +137,7 @@ pub(super) fn shared(lone: &Numbered<'_>, many: &Numbered<'_>) -> Result<Shared,
     let (each, shared) = (alone.by(cause), together.by(cause));
     if each <= 0.0 {
         return Err(Missing::Evidence(format!(
-            "a lone writer's sync makes no {cause} (row {})",
+            "a single writer's sync causes no {cause} (row {})",
             lone.number
         )));
     }
@@ -203,10 +203,10 @@ mod tests {
         let among = |others| vec![append(Call::Fsync).asking(EXT4).among(others)];
         assert!(judge("about five", among(50)).is_ok());
         let why = judge("about five", among(51)).unwrap_err().into_why();
-        assert!(why.starts_with("others made 51 requests"), "{why}");
+        assert!(why.starts_with("other programs made 51 requests"), "{why}");
         let lossy = vec![append(Call::Fsync).asking(EXT4).losing(3)];
         let why = judge("about five", lossy).unwrap_err().into_why();
-        assert!(why.starts_with("3 events were lost"), "{why}");
+        assert!(why.starts_with("3 events lost"), "{why}");
     }
 
     #[test]
@@ -219,17 +219,17 @@ mod tests {
                 made(Call::ODsync, Write::Overwrite).asking(dsync),
             ]
         };
-        let found = judge("O_DSYNC asks", made([1, 0, 0, 0, 1])).unwrap();
+        let found = judge("O_DSYNC makes", made([1, 0, 0, 0, 1])).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);
         assert_eq!(found.rows, [2, 1, 4, 3]);
-        let found = judge("O_DSYNC asks", made([1, 1, 1, 0, 2])).unwrap();
+        let found = judge("O_DSYNC makes", made([1, 1, 1, 0, 2])).unwrap();
         assert_eq!(found.verdict, Verdict::Refuted);
         assert!(
             found.because.contains("overwrite: o_dsync"),
             "{}",
             found.because
         );
-        let none = judge("O_SYNC asks", made([1, 0, 0, 0, 1]));
+        let none = judge("O_SYNC makes the same", made([1, 0, 0, 0, 1]));
         assert_eq!(none, Err(Missing::Rows));
     }
 

@@ -60,8 +60,8 @@ pub const DEVICES: [Device; 8] = [
                  consumer SSD (percona.com/blog/2018/07/18/\
                  why-consumer-ssd-reviews-are-useless-for-database-performance-use-case)",
         assumption: Some(
-            "that drive is a Samsung 960 PRO (NVMe): a SATA drive is taken to flush no faster; \
-             the write is that of sata-ssd-plp",
+            "that drive is a Samsung 960 PRO (NVMe): a SATA drive is assumed to flush no faster; \
+             the write latency is that of sata-ssd-plp",
         ),
     },
     Device {
@@ -73,7 +73,7 @@ pub const DEVICES: [Device; 8] = [
         source: "Intel SSD DC S4500/S4600 product specification: typical latency of random writes \
                  52 µs, of sequential writes 36 µs; enhanced power-loss data protection \
                  (manualzz.com/doc/48879893)",
-        assumption: Some("a flush, which has nothing to do, takes as long as the shortest command"),
+        assumption: Some("a flush has nothing to do and takes as long as the shortest command"),
     },
     Device {
         name: "nvme-consumer",
@@ -91,21 +91,21 @@ pub const DEVICES: [Device; 8] = [
         write_us: 20.0,
         flush_us: 0.0,
         iops: None,
-        source: "Lenovo product guide of the Intel P4500: latency of random writes 20 µs; T. Poder \
-                 (see nvme-consumer): a Micron 7400 tells the kernel `write through`, so it is sent \
-                 no flush",
+        source: "Lenovo product guide of the Intel P4500: latency of random writes 20 µs; T. \
+                 Poder (see nvme-consumer): a Micron 7400 reports `write through`, so the kernel \
+                 sends no flush",
         assumption: None,
     },
     Device {
         name: "gp3",
-        class: "Amazon EBS gp3, as it comes",
+        class: "Amazon EBS gp3, default settings",
         write_us: 1000.0,
         flush_us: 0.0,
         iops: Some(3000.0),
         source: "Amazon EBS User Guide, General Purpose SSD volumes: single-digit millisecond \
                  latency, 3,000 IOPS included \
                  (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html)",
-        assumption: Some("1 ms, the lower end; no flush is sent, as to a disk without a cache"),
+        assumption: Some("1 ms, the lower end; no flush is sent, as for a disk without a cache"),
     },
     Device {
         name: "io2",
@@ -116,7 +116,7 @@ pub const DEVICES: [Device; 8] = [
         source: "Amazon EBS User Guide, EBS optimization: average latency under 500 µs for 16 KiB \
                  (docs.aws.amazon.com/ebs/latest/userguide/ebs-optimization.html)",
         assumption: Some(
-            "500 µs, the upper end; 64,000 IOPS provisioned; no flush is sent, as to a disk \
+            "500 µs, the upper end; 64,000 IOPS provisioned; no flush is sent, as for a disk \
              without a cache",
         ),
     },
@@ -128,7 +128,7 @@ pub const DEVICES: [Device; 8] = [
         iops: None,
         source: "Google Cloud, Configure disks to meet performance requirements: designed for \
                  single-digit millisecond latencies (cloud.google.com/compute/docs/disks/performance)",
-        assumption: Some("1 ms, the lower end; no flush is sent, as to a disk without a cache"),
+        assumption: Some("1 ms, the lower end; no flush is sent, as for a disk without a cache"),
     },
 ];
 

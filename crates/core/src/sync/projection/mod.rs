@@ -1,5 +1,5 @@
-//! What other devices would give: a projection from the requests that one sync makes
-//! here and the latencies of a device.
+//! Rates on other devices: a projection from the requests that one sync makes here and the
+//! latencies of a device.
 //!
 //! The model is the simplest that the flushes of a file system demand: requests of one
 //! cause are sent together and waited for once, causes come one after the other, and
@@ -113,7 +113,8 @@ pub fn calibrated(target: &str, write_s: f64, synced_s: f64, samples: u64) -> Ca
     }
 }
 
-/// By how much the check of a projection may miss: what misses by more is not told of other devices.
+/// By how much the check of a projection may miss: what misses by more is not projected to other
+/// devices.
 const LIMIT: f64 = 0.3;
 
 /// By how much the projection of a row's own device misses, where that is more than 30 %: then

@@ -1,13 +1,13 @@
-//! A device as it is typed: a name of the table, or its figures.
+//! A device as typed: a name of the table, or its figures.
 
 use super::{DEVICES, Figures};
 
-/// Why a text is no device.
+/// Why a text is unknown device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// Neither a name nor figures.
     #[error(
-        "no device {name:?} is known; give one of {}, or figures such as write_us=20,flush_us=800",
+        "unknown device {name:?}; give one of {}, or figures such as write_us=20,flush_us=800",
         known()
     )]
     Unknown {
@@ -15,7 +15,7 @@ pub enum DeviceError {
         name: String,
     },
     /// A figure that a device does not have.
-    #[error("a device has no {key:?}; its figures are iops, write_us and flush_us")]
+    #[error("unknown key {key:?}; a device has iops, write_us and flush_us")]
     Key {
         /// What was typed before `=`.
         key: String,
@@ -119,7 +119,7 @@ mod tests {
     fn nonsense_is_told_with_a_remedy() {
         for (text, word) in [
             ("ramdisk", "hdd-7200, sata-ssd"),
-            ("", "no device"),
+            ("", "unknown device"),
             ("speed=3", "iops, write_us and flush_us"),
             ("write_us=1,write_us=2,flush_us=0", "twice"),
             ("write_us=fast,flush_us=0", "positive number"),
@@ -130,7 +130,7 @@ mod tests {
             ("write_us=1", "flush_us is missing"),
             ("flush_us=1", "write_us is missing"),
             ("write_us=1,flush_us", "not a finite number"),
-            ("write_us=1,flush_us=1,", "has no"),
+            ("write_us=1,flush_us=1,", "unknown key"),
         ] {
             let error = parse_device(text).unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");

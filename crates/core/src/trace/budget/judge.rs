@@ -3,6 +3,7 @@
 use super::{Amount, Budget, Measure, Of};
 use crate::environment::Backend;
 use crate::evidence::{DeviceCounts, RequestCount};
+use crate::noun::counted;
 use crate::trace::{CallGroup, CallRow, TraceResult};
 
 /// A budget and what the run used of it.
@@ -91,8 +92,8 @@ fn outcome(
         );
     }
     Outcome::Unknown(format!(
-        "{} events were lost, and with them it may be exceeded",
-        result.lost_events
+        "{} lost, and with them it may be exceeded",
+        counted(result.lost_events, "event")
     ))
 }
 
@@ -208,7 +209,7 @@ fn not_seen(result: &TraceResult, what: &str) -> String {
         Backend::Ebpf => "`iostrata doctor` says why",
         Backend::Ptrace | Backend::None => "it takes eBPF; run it as root",
     };
-    format!("{what} were not seen: {remedy}")
+    format!("{what} were not observed: {remedy}")
 }
 
 #[cfg(test)]
@@ -289,7 +290,7 @@ mod tests {
         let mut result = run();
         result.evidence.device = None;
         result.backend = Backend::Ptrace;
-        let why = "device requests were not seen: it takes eBPF; run it as root";
+        let why = "device requests were not observed: it takes eBPF; run it as root";
         let unknown = Outcome::Unknown(why.to_owned());
         assert_eq!(outcome_of(&result, "flushes<=9"), (None, unknown));
         result.syscalls.clear();

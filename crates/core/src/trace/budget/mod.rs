@@ -49,7 +49,7 @@ pub enum Of {
 }
 
 impl Of {
-    /// Everything but the calls, with the name as it is typed.
+    /// Everything but the calls, with the name as typed.
     pub const NAMED: [(&'static str, Self); 9] = [
         ("reads", Self::Reads),
         ("writes", Self::Writes),
@@ -102,7 +102,7 @@ impl Measure {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Calls, Self::Bytes, Self::Time, Self::Errors];
 
-    /// As it is typed after the dot.
+    /// As typed after the dot.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Calls => "calls",
@@ -135,7 +135,7 @@ impl fmt::Display for Amount {
 }
 
 impl fmt::Display for Budget {
-    /// As it is typed, with the measure where it is not the usual one: `fsync.time <= 100 ms`.
+    /// As typed, with the measure where it is not the usual one: `fsync.time <= 100 ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.of.name())?;
         if self.of.measures().first() != Some(&self.measure) {

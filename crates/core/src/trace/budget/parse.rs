@@ -1,4 +1,4 @@
-//! Budgets as they are typed.
+//! Budgets as typed.
 
 use thiserror::Error;
 

@@ -1,8 +1,8 @@
 //! Every call by which a program can reach files: what it does to them, and how it is seen.
 //!
-//! One table, [`GROUPS`], has each system call and each operation of io_uring and libaio once.
-//! What a call is for ([`super::direction()`], [`super::CallGroup`], [`super::timeline::Purpose`])
-//! and what a run leaves unfollowed ([`unfollowed`]) come from it.
+//! One table, [`GROUPS`], has each system call and each io_uring operation and libaio once. What a
+//! call is for ([`super::direction()`], [`super::CallGroup`], [`super::timeline::Purpose`]) and
+//! what a run leaves unfollowed ([`unfollowed`]) come from it.
 
 mod table;
 

@@ -5,7 +5,7 @@ use Following::{Both, HistoryOnly, Neither, NotNeeded};
 
 use super::{Counted, Effect, Following, Group};
 
-const RING_BUFFERS: &str = "what operations of io_uring write from several buffers is not recorded";
+const RING_BUFFERS: &str = "what io_uring operations write from several buffers is not recorded";
 const AIO_PAYLOAD: &str = "what operations of libaio write is not recorded";
 
 const fn group(
@@ -58,7 +58,7 @@ pub const GROUPS: &[Group] = &[
     group(
         Effect::Copies,
         AtFile,
-        HistoryOnly("what an operation of io_uring moves without a buffer is not recorded"),
+        HistoryOnly("what an io_uring operation moves without a buffer is not recorded"),
         "io_uring.splice",
     ),
     // Files hold the same as before: only where it lies on the disk is shared.

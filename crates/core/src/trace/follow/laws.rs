@@ -79,7 +79,7 @@ fn followed_in(events: &[Event]) -> Followed {
     follower.finish()
 }
 
-/// Of a kind that lost one of its first moments, the fourth is not known any more.
+/// If a kind loses one of its first moments, its fourth is unknown.
 fn without_moments(mut followed: Followed) -> Followed {
     for history in followed.files.values_mut() {
         history.syncs_of_nothing.first_ns.clear();

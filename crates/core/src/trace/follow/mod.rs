@@ -1,4 +1,4 @@
-//! Follows the history event by event, and keeps per file what decides about durability.
+//! Follows the history event by event, and keeps the facts about durability for each file.
 //!
 //! Events come nearly in order: one that follows from another comes after it, those of
 //! different threads that overlap in time come in any order, and a run of writes comes when
@@ -125,14 +125,14 @@ pub struct Follower {
     not_found: HashMap<Path, u64>,
     mappings: Mappings,
     reports: Reports,
-    /// Of each file system, the latest change that is in its journal for certain, nanoseconds.
+    /// The latest change that is certainly in the journal, for each file system, nanoseconds.
     journalled: HashMap<u32, u64>,
     events: u64,
     left_out: LeftOut,
 }
 
 impl Follower {
-    /// A file got its name: it was used for the first time.
+    /// A file was linked there: it was used for the first time.
     pub fn named(&mut self, file: &NamedFile) {
         let is_kept = matches!(file.kind, FileKind::Regular | FileKind::Directory);
         if !is_kept || self.known.contains_key(&file.file) {

@@ -1,4 +1,4 @@
-//! What processes tell the outside, and which files they had changed by then.
+//! What processes report to the outside, and which files they had changed by then.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What the syncs of one file were good for.
+//! What the syncs of one file achieved.
 //!
 //! A run of writes is reported when it ends, so a sync by another thread may come first. The
 //! latest syncs are kept, and judged anew when a change turns out to belong before them.
@@ -40,7 +40,7 @@ enum Verdict {
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     span: Span,
-    /// When the sync began after whose start changes count; 0 for none.
+    /// Start of the sync after which changes count; 0 for none.
     since_ns: u64,
     data_only: bool,
     verdict: Verdict,

@@ -1,4 +1,4 @@
-//! Whose the requests are that belong to no file: journal, commits, metadata, flushes.
+//! Which requests without a file belong to the run: journal, commits, metadata, flushes.
 //!
 //! A journal commits for all who changed something, and a device flushes for all at once. So
 //! such a request is the run's for certain when one of its tasks submitted it, or when nobody

@@ -141,8 +141,8 @@ impl Tally {
             .insert(thread, Thread::new(thread, process, parent, started_ns));
     }
 
-    /// A thread goes on under another number: it executed a program while it was not the
-    /// first of its process, and took the number of the first.
+    /// A thread continues under another ID: it executed a program while it was not the first of its
+    /// process, and took the number of the first.
     pub fn renumber(&mut self, from: u32, to: u32, ended_ns: u64) {
         let Some(mut thread) = self.threads.remove(&from) else {
             return;
@@ -188,8 +188,8 @@ impl Tally {
         self.follow(ended);
     }
 
-    /// An operation that another call handed over has ended: it is counted, but it is no call of
-    /// its thread, and in no run of writes.
+    /// An operation that another call submitted has ended: it is counted, but it is no call of its
+    /// thread, and in no run of writes.
     pub fn operation(&mut self, ended: Ended) {
         let file = ended.file.and_then(|file| self.names.get(&file));
         self.moments.call(&ended, file);

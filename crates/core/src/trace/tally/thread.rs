@@ -1,4 +1,4 @@
-//! What is remembered of a thread: where its transfers ended, and its run of writes.
+//! The state kept for a thread: where its transfers ended, and its run of writes.
 
 use super::Ended;
 use crate::op::{Call, FileId};

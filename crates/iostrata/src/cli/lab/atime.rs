@@ -11,18 +11,18 @@ use crate::cli::choices::{names, one_of};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of atime")]
 pub(crate) struct AtimeOptions {
-    /// What is done to a file; several, separated by commas; without the loops unless --loop
-    /// is given as well [default: all]
+    /// Operations on a file, separated by commas; without the loops unless --loop is also given
+    /// [default: all]
     #[arg(long, value_name = "OPERATION", value_delimiter = ',', value_parser = operations())]
     pub(crate) operation: Vec<Operation>,
 
-    /// What is read in a loop and timed; without the operations unless --operation is given
-    /// as well [default: both]
+    /// Files read in a timed loop; without the operations unless --operation is also given
+    /// [default: both]
     #[arg(long = "loop", value_name = "LOOP", value_delimiter = ',', value_parser = loops())]
     pub(crate) files: Vec<Loop>,
 
-    /// Mount options of the file systems made for the run; several, separated by commas; of
-    /// another file system only the option it has [default: all]
+    /// Mount options of the file systems created for the run, separated by commas; other file
+    /// systems keep theirs [default: all]
     #[arg(long, value_name = "OPTION", value_delimiter = ',', value_parser = mounts())]
     pub(crate) mount: Vec<Mount>,
 }

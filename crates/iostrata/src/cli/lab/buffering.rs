@@ -13,11 +13,11 @@ use crate::cli::choices::{names, one_of};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of buffering")]
 pub(crate) struct BufferingOptions {
-    /// Write strategy; several, separated by commas [default: all]
+    /// Write strategies, separated by commas [default: all]
     #[arg(long, value_name = "MODE", value_delimiter = ',', value_parser = modes())]
     pub(crate) mode: Vec<Mode>,
 
-    /// Records per run [default: by size, fewer of large ones]
+    /// Records per run [default: depends on the size]
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub(crate) count: Option<u64>,
 }
@@ -50,7 +50,7 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
 
 fn meaning(mode: Mode) -> &'static str {
     match mode {
-        Mode::Buffered => "into a user-space buffer of 8 KiB, written when full and at the end",
+        Mode::Buffered => "an 8 KiB user-space buffer, written when full and at the end",
         Mode::Flush => "one write(2) for each record",
         Mode::Fsync => "write and fsync each",
         Mode::Fdatasync => "write and fdatasync each",
@@ -63,8 +63,8 @@ fn meaning(mode: Mode) -> &'static str {
     }
 }
 
-/// A number of records; whether it can be measured is the experiment's to say.
+/// A number of records; the experiment checks whether it can be measured.
 fn count(text: &str) -> Result<u64, &'static str> {
     let number = text.parse().ok();
-    number.ok_or("it is not a whole number of records, 1 or more")
+    number.ok_or("expected a whole number of records, 1 or more")
 }

@@ -14,25 +14,25 @@ use crate::cli::choices::{names, one_of};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of copy")]
 pub(crate) struct CopyOptions {
-    /// How the bytes are moved; several, separated by commas [default: all]
+    /// Copy methods, separated by commas [default: all]
     #[arg(long, value_name = "METHOD", value_delimiter = ',', value_parser = methods())]
     pub(crate) method: Vec<Method>,
 
-    /// Whether the source is in the page cache; one or both [default: warm, and cold for some]
+    /// Cache state of the source; one or both [default: warm, and cold for some]
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = sources())]
     pub(crate) source: Vec<Source>,
 
-    /// Buffers of the methods that have one: bytes, or 64KiB, or whole for one that takes the
-    /// file [default: 1MiB, and several sizes from 64 on for read and write]
+    /// Buffer sizes of the methods that use one: bytes, 64KiB, or whole for the whole file
+    /// [default: 1MiB, and several sizes from 64 for read and write]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = buffer,
         allow_negative_numbers = true)]
     pub(crate) buffer: Vec<Buffer>,
 
-    /// What the copy is written to [default: fresh]
+    /// Destination of the copy [default: fresh]
     #[arg(long, value_name = "WHAT", value_parser = destinations())]
     pub(crate) target: Option<Destination>,
 
-    /// End every copy with an fsync, and time it [default: for some]
+    /// End every copy with a timed fsync [default: for some]
     #[arg(long)]
     pub(crate) durable: bool,
 }
@@ -72,18 +72,18 @@ fn methods() -> impl TypedValueParser<Value = Method> {
 
 fn meaning(method: Method) -> &'static str {
     match method {
-        Method::FgetcFputc => "C stdio, one call for each byte",
-        Method::GetcUnlocked => "the same without a lock for each byte",
+        Method::FgetcFputc => "C stdio, one call per byte",
+        Method::GetcUnlocked => "the same without a lock per byte",
         Method::ReadWrite => "read(2) and write(2)",
         Method::ReadvWritev => "readv(2) and writev(2), the buffer in 8 pieces",
         Method::MmapMemcpy => "both files mapped, memcpy between them",
-        Method::MmapWrite => "the source mapped and handed to write(2)",
+        Method::MmapWrite => "source mapped, written with write(2)",
         Method::Sendfile => "sendfile(2)",
         Method::Splice => "splice(2) through a pipe",
         Method::CopyFileRange => "copy_file_range(2)",
-        Method::Reflink => "shared blocks, FICLONE; where the file system can",
-        Method::IoUring => "reads and writes under way together",
-        Method::Direct => "past the page cache, O_DIRECT on both sides",
+        Method::Reflink => "shared blocks, FICLONE; where supported",
+        Method::IoUring => "io_uring, reads and writes in flight together",
+        Method::Direct => "bypassing the page cache, O_DIRECT on both files",
         Method::Cp => "the program cp",
     }
 }
@@ -93,8 +93,8 @@ fn sources() -> impl TypedValueParser<Value = Source> {
         Source::ALL,
         Source::as_str,
         Some(|source| match source {
-            Source::Warm => "all of it is in the page cache",
-            Source::Cold => "none of it is, and that is verified",
+            Source::Warm => "fully cached",
+            Source::Cold => "evicted, verified",
         }),
     )
 }
@@ -105,7 +105,7 @@ fn destinations() -> impl TypedValueParser<Value = Destination> {
         Destination::as_str,
         Some(|destination| match destination {
             Destination::Fresh => "a new file",
-            Destination::Existing => "a file of the same size, with other contents",
+            Destination::Existing => "an existing file of the same size with other contents",
         }),
     )
 }

@@ -26,20 +26,20 @@ use super::{Html, Markdown};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
-    /// When do written bytes leave the program, and when are they safe?
+    /// When do written bytes leave the program, and when are they durable?
     Buffering,
     /// What does the page cache save, and where does the time of a read go?
     PageCache,
-    /// What does one sync cost, and what does it make the device do?
+    /// What does one sync cost, and what does the device do for it?
     Sync,
-    /// Which operations move a file's access time, what does that cost, and does noatime help?
+    /// Which operations update a file's access time, what does that cost, and does noatime help?
     Atime,
     /// Which system calls copy a file fastest, and why?
     Copy,
 }
 
 impl ExperimentName {
-    /// As it is typed.
+    /// As typed.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Buffering => "buffering",
@@ -73,17 +73,17 @@ pub(crate) struct Lab {
     #[arg(value_enum, value_name = "EXPERIMENT")]
     pub(crate) names: Vec<ExperimentName>,
 
-    /// Sizes of records or files: bytes, or 4KiB, 1MiB, 100kB [default: each experiment's own]
+    /// Sizes of records or files: bytes, or 4KiB, 1MiB, 100kB [default: depends on the experiment]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = bytes::parse,
         allow_negative_numbers = true)]
     pub(crate) size: Vec<u64>,
 
-    /// File systems; several, separated by commas [default: host, and as root the images
-    /// that the experiment is about]
+    /// File systems, separated by commas [default: host, and as root the images of the experiment]
     #[arg(long, value_name = "FS", value_delimiter = ',', value_parser = file_systems())]
     pub(crate) fs: Vec<TargetName>,
 
-    /// Directory to measure; a scratch directory is made in it and removed [default: this one]
+    /// Directory to measure; a scratch directory is created in it and removed [default: current
+    /// directory]
     #[arg(
         long,
         value_name = "DIR",
@@ -100,15 +100,15 @@ pub(crate) struct Lab {
     #[arg(long)]
     pub(crate) thorough: bool,
 
-    /// Print all of the result, with every row of every file system
+    /// Print the whole result, with every row of every file system
     #[arg(long)]
     pub(crate) all_rows: bool,
 
-    /// Also write the result as JSON (iostrata.lab/1); to standard output, and no text, with -
+    /// Also write the result as JSON (iostrata.lab/1); - for standard output, without text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Do not keep the result for iostrata report, which keeps the last 20
+    /// Do not save the result for iostrata report, which keeps the last 20
     #[arg(long)]
     pub(crate) no_save: bool,
 
@@ -146,7 +146,8 @@ impl Lab {
         }
     }
 
-    /// An experiment with its cases chosen; what makes no sense is refused before anything is made.
+    /// An experiment with its cases chosen; invalid combinations are refused before anything is
+    /// created.
     pub(crate) fn experiment(
         &self,
         name: ExperimentName,
@@ -162,12 +163,11 @@ impl Lab {
     }
 }
 
-const EXAMPLES: &str = "\
-Examples:
+const EXAMPLES: &str = "Examples:
   iostrata lab buffering                        all modes, 1 B and 100 kB
   iostrata lab buffering --fs host --mode fsync,fdatasync --size 1KiB --count 5000
   iostrata lab page-cache --state cold,direct --reader read --size 1MiB --sleep 1
-  iostrata lab sync --device nvme-consumer      syncs a second, here and on another device
+  iostrata lab sync --device nvme-consumer      syncs per second, here and on another device
   iostrata lab copy --method read_write,mmap_memcpy,cp --buffer 64KiB,whole --size 100MB
   sudo iostrata lab --fs ext4,ext4-nojournal,xfs,btrfs --json result.json";
 
@@ -185,7 +185,7 @@ pub(crate) enum TargetName {
 fn file_systems() -> impl TypedValueParser<Value = TargetName> {
     let host = PossibleValue::new("host").help("the file system of --dir");
     let images = ImageKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(content(kind)));
-    let tmpfs = PossibleValue::new(TMPFS).help("in memory, mounted for the run, as root");
+    let tmpfs = PossibleValue::new(TMPFS).help("in memory, mounted for the run (root)");
     let values = iter::once(host).chain(images).chain([tmpfs]);
     PossibleValuesParser::new(values).try_map(|name| match name.as_str() {
         "host" => Ok(TargetName::Host),
@@ -199,11 +199,11 @@ fn file_systems() -> impl TypedValueParser<Value = TargetName> {
 
 fn content(kind: ImageKind) -> &'static str {
     match kind {
-        ImageKind::Ext4 => "an image made for the run, as root, like those that follow: journal",
+        ImageKind::Ext4 => "an image made for the run (root), like the following: journal",
         ImageKind::Ext4NoJournal => "without journal",
         ImageKind::Ext4FastCommit => "journal with fast commits",
-        ImageKind::Ext4DataJournal => "journal that takes file contents too",
-        ImageKind::Xfs => "with its log",
+        ImageKind::Ext4DataJournal => "journal that also holds file contents",
+        ImageKind::Xfs => "with a log",
         ImageKind::Btrfs => "copy on write",
     }
 }

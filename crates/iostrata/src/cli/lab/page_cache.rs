@@ -15,19 +15,19 @@ use crate::cli::choices::{names, one_of};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of page-cache")]
 pub(crate) struct PageCacheOptions {
-    /// Cache state before reading; several, separated by commas [default: all]
+    /// Cache states before reading, separated by commas [default: all]
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = states())]
     pub(crate) state: Vec<State>,
 
-    /// How the file is read; several, separated by commas [default: all]
+    /// Readers, separated by commas [default: all]
     #[arg(long, value_name = "READER", value_delimiter = ',', value_parser = readers())]
     pub(crate) reader: Vec<Reader>,
 
-    /// What is done with the bytes; several, separated by commas [default: all on 145 KiB]
+    /// Parsers for the bytes read, separated by commas [default: all on 145 KiB]
     #[arg(long, value_name = "PARSER", value_delimiter = ',', value_parser = parsers())]
     pub(crate) parse: Vec<Parse>,
 
-    /// Pause between reads, and show each as it is done
+    /// Pause between reads, and show each read
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) sleep: Option<Duration>,
 }
@@ -63,11 +63,11 @@ fn states() -> impl TypedValueParser<Value = State> {
         State::ALL,
         State::as_str,
         Some(|state| match state {
-            State::Cold => "evicted, which is verified",
-            State::Warm => "all of it in the cache, which is verified",
+            State::Cold => "evicted, verified",
+            State::Warm => "fully cached, verified",
             State::Direct => "evicted, then read with O_DIRECT",
             State::Dontcache => "evicted, then read with RWF_DONTCACHE",
-            State::Partial => "found, not made",
+            State::Partial => "as found",
         }),
     )
 }
@@ -77,9 +77,9 @@ fn readers() -> impl TypedValueParser<Value = Reader> {
         Reader::ALL,
         Reader::as_str,
         Some(|reader| match reader {
-            Reader::Read => "the whole file into a new buffer each time",
-            Reader::ReadReused => "the whole file into a buffer used before",
-            Reader::Mmap => "mapped, and every byte added up",
+            Reader::Read => "the whole file, into a new buffer each time",
+            Reader::ReadReused => "the whole file, into a reused buffer",
+            Reader::Mmap => "mapped, every byte summed",
             Reader::PreadRandom => "4 KiB reads in random order",
             Reader::IoUring => "the whole file, eight requests in flight",
         }),
@@ -92,10 +92,10 @@ fn parsers() -> impl TypedValueParser<Value = Parse> {
         Parse::as_str,
         Some(|parse| match parse {
             Parse::None => "nothing",
-            Parse::Json => "JSON to a tree of values",
-            Parse::JsonTyped => "JSON to the structures it describes",
-            Parse::Lines => "lines are counted",
-            Parse::Checksum => "64-bit words are added up",
+            Parse::Json => "JSON into a tree of values",
+            Parse::JsonTyped => "JSON into typed structures",
+            Parse::Lines => "line count",
+            Parse::Checksum => "sum of 64-bit words",
         }),
     )
 }
@@ -103,5 +103,5 @@ fn parsers() -> impl TypedValueParser<Value = Parse> {
 fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds = text.parse().ok();
     let pause = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    pause.ok_or("it is not a number of seconds, 0 or more")
+    pause.ok_or("expected a number of seconds, 0 or more")
 }

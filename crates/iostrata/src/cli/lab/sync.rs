@@ -13,17 +13,15 @@ use crate::cli::choices::{names, one_of};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of sync")]
 pub(crate) struct SyncOptions {
-    /// How durability is asked for; several, separated by commas [default: all; fsync
-    /// where --write or --writers is given]
+    /// Sync calls, separated by commas [default: all; fsync if --write or --writers is given]
     #[arg(long, value_name = "CALL", value_delimiter = ',', value_parser = calls())]
     pub(crate) call: Vec<Call>,
 
-    /// Write pattern [default: each; append where --call or --writers is given]
+    /// Write pattern [default: each; append if --call or --writers is given]
     #[arg(long, value_name = "WRITE", value_delimiter = ',', value_parser = writes())]
     pub(crate) write: Vec<Write>,
 
-    /// Threads that write and sync at the same time, each its own file [default: 1, and
-    /// 2,4,8 for fsync append]
+    /// Concurrent writer threads, each with its own file [default: 1, and 2,4,8 for fsync append]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = writers,
         allow_negative_numbers = true)]
     pub(crate) writers: Vec<u64>,
@@ -71,7 +69,7 @@ fn calls() -> impl TypedValueParser<Value = Call> {
             Call::Fdatasync => "write and fdatasync each",
             Call::ODsync => "one write each, file opened with O_DSYNC",
             Call::OSync => "one write each, file opened with O_SYNC",
-            Call::Sync => "write and sync(2) each: every file system of the machine",
+            Call::Sync => "write and sync(2) each: all file systems",
             Call::Syncfs => "write and syncfs each: the whole file system",
         }),
     )
@@ -83,14 +81,14 @@ fn writes() -> impl TypedValueParser<Value = Write> {
         Write::as_str,
         Some(|write| match write {
             Write::Append => "the file grows",
-            Write::Overwrite => "blocks that were written before, and synced",
-            Write::Preallocated => "blocks that were allocated and never written",
+            Write::Overwrite => "blocks written and synced before",
+            Write::Preallocated => "blocks allocated but never written",
         }),
     )
 }
 
-/// A number of writers; whether it can be measured is the experiment's to say.
+/// A number of writers; the experiment checks whether it can be measured.
 fn writers(text: &str) -> Result<u64, &'static str> {
     let number = text.parse().ok();
-    number.ok_or("it is not a whole number of writers, 1 or more")
+    number.ok_or("expected a whole number of writers, 1 or more")
 }

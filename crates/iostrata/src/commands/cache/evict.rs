@@ -1,4 +1,4 @@
-//! Letting files go, and finding out why one stays.
+//! Evicting files, and finding out why one stays.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -85,7 +85,7 @@ fn once(entry: &mut Entry, sync: bool, systems: &mut FileSystems) {
         Ok(())
     };
     if let Err(error) = written.and_then(|()| let_go(&regular.file)) {
-        let why = format!("it cannot be written and evicted: {error}");
+        let why = format!("it cannot be written back and evicted: {error}");
         entry.row.reasons = vec![Hold::new(HoldKind::Unreadable, why)];
     }
     entry.count_again(&regular, RANGES_AT_MOST);

@@ -61,8 +61,8 @@ impl Entry {
             Ok(LookedAt::Regular(regular)) if regular.identity == self.identity => {
                 return Some(regular);
             }
-            Ok(_) => "its path names another file by now".to_owned(),
-            Err(error) => format!("it is not there any more: {error}"),
+            Ok(_) => "its path now names another file".to_owned(),
+            Err(error) => format!("it no longer exists: {error}"),
         };
         self.row.outcome = Outcome::Unknown;
         self.row.reasons = vec![Hold::new(HoldKind::Changed, why)];

@@ -64,7 +64,7 @@ pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
         ))
     })?;
     if let Err(by) = interrupt.check() {
-        ui::say(&format!("{by}: the result has the files that were done"));
+        ui::say(&format!("{by}: the result holds the finished files"));
         let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
         return Ok(ExitCode::from(code));
     }
@@ -107,7 +107,7 @@ fn result(
     })
 }
 
-/// Of the first path that is there; where none is, of the root directory.
+/// For the first existing path, or else for the root directory.
 fn environment(options: &CacheFiles) -> Result<Environment, Failure> {
     let named = options.paths.iter().map(PathBuf::as_path);
     let mut there = named.filter_map(|path| machine::environment(path, Backend::None).ok());

@@ -1,4 +1,4 @@
-//! Finding the files under the paths that were named.
+//! Finding the files under the given paths.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -87,7 +87,8 @@ impl Survey {
             }
             Ok(LookedAt::Special | LookedAt::SymbolicLink) => self.miss(
                 path,
-                "it is no regular file and no directory; FIFOs, sockets and devices are not opened",
+                "it is neither a regular file nor a directory; FIFOs, sockets and devices are not \
+                 opened",
             ),
             found => {
                 self.is_there |= found.is_ok();

@@ -63,7 +63,7 @@ fn check_memory(needed_bytes: u64) -> Result<(), Failure> {
     match available_memory_bytes() {
         Some(available) if available < needed_bytes => Err(Failure::Cannot(format!(
             "not enough memory: the files need {} more in the page cache, and {} are available; \
-             what comes in would push out other files, and itself; name fewer files, or add \
+             reading them would evict other files, and then themselves; name fewer files, or add \
              --anyway",
             short(needed_bytes),
             short(available)

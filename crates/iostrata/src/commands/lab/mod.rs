@@ -115,8 +115,8 @@ fn guard(dir: &Path) -> Option<Guard> {
     // That the directory cannot be used is said by who uses it.
     if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
         ui::say(&format!(
-            "warning: no process watches over the scratch directory ({error}); if this run is killed, \
-             the next one in the same place removes it"
+            "warning: no process watches over the scratch directory ({error}); if this run is \
+             killed, the next run in the same directory removes it"
         ));
     }
     None
@@ -161,12 +161,12 @@ fn plan(options: &Lab, effort: Effort) -> Result<Vec<Planned>, Failure> {
     if let Some(name) = with_options.iter().find(|name| !wanted.contains(name)) {
         let (name, given) = (name.as_str(), options.options_of(*name).join(" and "));
         return Err(Failure::Usage(format!(
-            "{given} is for {name}, which is not among the experiments; name it too, or leave {given} out"
+            "{given} is for {name}, which was not selected; name it too, or leave {given} out"
         )));
     }
     if wanted == [ExperimentName::Atime] && !options.size.is_empty() {
-        let why = "--size is for the other experiments; atime reads files whose sizes are its own: \
-                   leave --size out";
+        let why = "--size does not apply to atime, which reads files of fixed sizes; leave --size \
+                   out";
         return Err(Failure::Usage(why.to_owned()));
     }
     let wanted = all.iter().filter(|name| wanted.contains(name));

@@ -1,4 +1,4 @@
-//! Which file systems a lab run measures, and making those that are made for it.
+//! Which file systems a lab run measures, and creating those made for it.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(crate) struct Choice {
     kinds: Vec<ImageKind>,
     tmpfs: bool,
     effort: Effort,
-    /// Whether the images were not asked for by name, so that the run can do without.
+    /// Whether the images were not requested explicitly, so that the run can do without them.
     usual: bool,
     left_out: Vec<LeftOut>,
     mounts: Option<PrivateMounts>,
@@ -137,7 +137,7 @@ impl Choice {
         self.left_out.iter().filter_map(gap).collect()
     }
 
-    /// Makes the scratch directory and the images. Images that were not asked for by name and
+    /// Makes the scratch directory and the images. Images that were not requested explicitly and
     /// cannot be had are left out.
     pub(crate) fn prepare(
         &mut self,

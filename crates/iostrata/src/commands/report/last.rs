@@ -1,4 +1,4 @@
-//! Results that were kept unasked: which one is meant, and the list of them.
+//! Automatically saved results: which one is meant, and their list.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub(super) fn find(options: &Report, names: &[&str]) -> Result<PathBuf, Failure>
             (None, _) => "a run of lab or trace".to_owned(),
         };
         Failure::Usage(format!(
-            "no result of {what} is kept; run it first, or name a file saved with --json"
+            "no saved result of {what}; run it first, or name a file saved with --json"
         ))
     })
 }
@@ -52,7 +52,7 @@ fn has_all(kept: &Kept, names: &[&str]) -> bool {
 fn all() -> Result<Vec<Kept>, Failure> {
     results::all().map_err(|error| {
         Failure::Cannot(format!(
-            "cannot read the results that were kept: {error}; name a file saved with --json"
+            "cannot read the saved results: {error}; name a file saved with --json"
         ))
     })
 }
@@ -61,7 +61,7 @@ fn all() -> Result<Vec<Kept>, Failure> {
 pub(super) fn list() -> Result<(), Failure> {
     let all = all()?;
     if all.is_empty() {
-        return ui::print("No result is kept: run iostrata lab or iostrata trace first.\n");
+        return ui::print("No saved results: run iostrata lab or iostrata trace first.\n");
     }
     let now_ms = results::now_ms();
     let mut lines = String::new();

@@ -197,7 +197,7 @@ impl Reading {
         {
             let Gap { why, .. } = record::cut_off();
             self.failure = Some(format!(
-                "the operation log is cut off: {why}; what is before that was exported"
+                "the operation log is truncated: {why}; everything before that was exported"
             ));
         }
     }

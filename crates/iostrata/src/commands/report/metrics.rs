@@ -17,13 +17,13 @@ pub(super) fn write(path: &Path, sources: &[Source<'_>]) -> Result<(), Failure> 
     let saved = written.and_then(|()| To::open(path)?.write(&text));
     saved.map_err(|error| {
         Failure::Cannot(format!(
-            "cannot write the metrics to {}: {error}; name a file that you may write",
+            "cannot write the metrics to {}: {error}; name a writable file",
             path.display()
         ))
     })
 }
 
-/// Metrics are told apart by the names of the results.
+/// Metrics are distinguished by the names of the results.
 fn check(sources: &[Source<'_>]) -> Result<(), Failure> {
     if sources.is_empty() {
         return Err(Failure::Usage(
@@ -39,7 +39,7 @@ fn check(sources: &[Source<'_>]) -> Result<(), Failure> {
         .find(|name| !names.insert(name.clone()));
     twice.map_or(Ok(()), |name| {
         Err(Failure::Usage(format!(
-            "{name} is given twice, and its metrics could not be told apart; give it once"
+            "{name} is given twice, and its metrics would be ambiguous; give it once"
         )))
     })
 }

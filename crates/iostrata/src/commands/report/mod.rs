@@ -90,19 +90,19 @@ fn check_options(options: &Report, names: &[&str], results: &[Saved]) -> Result<
     let has = |wanted: fn(&Saved) -> bool| results.iter().any(wanted);
     if options.all_rows && !has(|saved| matches!(saved, Saved::Lab(_) | Saved::Cache(_))) {
         return Err(Failure::Usage(
-            "--all-rows is for results of lab and cache, and none of the files is one; leave it out"
+            "--all-rows is for lab and cache results, and none of the files is one; leave it out"
                 .to_owned(),
         ));
     }
     if options.shown.is_given() && !has(|saved| matches!(saved, Saved::Trace(_))) {
         return Err(Failure::Usage(format!(
-            "{SHOWN} are for results of trace, and none of the files is one; leave them out"
+            "{SHOWN} are for trace results, and none of the files is one; leave them out"
         )));
     }
     let is_lab = |saved: &Saved| matches!(saved, Saved::Lab(_));
     if options.parts.is_given() && !has(is_lab) {
         return Err(Failure::Usage(
-            "--rows, --notes, --method and --all are for results of lab, and none of the files is \
+            "--rows, --notes, --method and --all are for lab results, and none of the files is \
              one; leave them out"
                 .to_owned(),
         ));
@@ -110,8 +110,8 @@ fn check_options(options: &Report, names: &[&str], results: &[Saved]) -> Result<
     match names {
         [] => Ok(()),
         [first, ..] if !has(is_lab) => Err(Failure::Usage(format!(
-            "{first} is an experiment of lab, and none of the files is a result of it; leave it out, \
-             or write ./{first} for a file of this name"
+            "{first} is a lab experiment, and none of the files is a lab result; leave it out, or \
+             write ./{first} for a file of this name"
         ))),
         names => {
             let has = |name: &str| results.iter().any(|saved| has_experiment(saved, name));

@@ -13,14 +13,14 @@ use crate::error::Failure;
 pub(super) fn write(options: &Report, names: &[&str], results: &[Saved]) -> Result<(), Failure> {
     if options.all_rows || options.shown.is_given() {
         return Err(Failure::Usage(format!(
-            "--all-rows, {SHOWN} choose what the text holds, and --html writes a page that holds \
-             all of it; leave them out"
+            "--all-rows, {SHOWN} select parts of the text, and --html writes a page with all of \
+             it; leave them out"
         )));
     }
     if options.parts.is_given() || !names.is_empty() {
         return Err(Failure::Usage(
-            "experiments, --rows, --notes, --method and --all choose what the text holds, and \
-             --html writes a page that holds all of it; leave them out"
+            "experiments, --rows, --notes, --method and --all select parts of the text, and \
+             --html writes a page with all of it; leave them out"
                 .to_owned(),
         ));
     }

@@ -1,4 +1,4 @@
-//! Saved results, and all that can be wrong with a file.
+//! Saved results, and everything that can be wrong with a file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -74,7 +74,7 @@ pub(in crate::commands) fn saved(path: &Path) -> Result<Saved, Failure> {
     };
     let bytes = bytes.map_err(|error| {
         Failure::Input(format!(
-            "cannot read {name}: {error}; name a file that lab, trace, doctor or cache has saved"
+            "cannot read {name}: {error}; name a file saved by lab, trace, doctor or cache"
         ))
     })?;
     parse(&bytes).map_err(|problem| Failure::Input(format!("{name} {problem}")))
@@ -107,7 +107,7 @@ fn contents(mut from: impl Read) -> io::Result<Vec<u8>> {
 fn check_size(size_bytes: u64) -> io::Result<()> {
     if size_bytes > LARGEST {
         return Err(io::Error::other(format!(
-            "it is larger than {LARGEST} bytes, which no result is"
+            "it is larger than {LARGEST} bytes, the limit for a result"
         )));
     }
     Ok(())
@@ -119,12 +119,12 @@ fn parse(bytes: &[u8]) -> Result<Saved, String> {
         return Err("holds an operation log, which is read from a file only; name it".to_owned());
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err("is empty: nothing was saved in it; run the command again".to_owned());
+        return Err("is empty: nothing was saved to it; run the command again".to_owned());
     }
     let kind: Kind = serde_json::from_slice(bytes).map_err(|error| broken(&error))?;
     let Some(serde_json::Value::String(schema)) = kind.schema else {
         return Err(
-            "is no result of iostrata: it has no \"schema\"; name a file saved with --json"
+            "is not a result of iostrata: it has no \"schema\"; name a file saved with --json"
                 .to_owned(),
         );
     };
@@ -151,15 +151,15 @@ fn read<T: Json>(bytes: &[u8]) -> Result<Box<T>, String> {
 fn broken(error: &serde_json::Error) -> String {
     match error.classify() {
         Category::Eof => format!(
-            "ends too early, at line {}: it was not saved whole; run the command again",
+            "ends too early, at line {}: it was not saved completely; run the command again",
             error.line()
         ),
         Category::Syntax | Category::Io => {
             format!("is not JSON: {error}; name a file saved with --json")
         }
         Category::Data => format!(
-            "does not hold what its schema says: {error}; it was changed or damaged, or saved by \
-             another version than {}",
+            "does not match its schema: {error}; it was changed or damaged, or saved by a version \
+             other than {}",
             env!("CARGO_PKG_VERSION")
         ),
     }
@@ -170,7 +170,7 @@ fn unknown(schema: &str) -> String {
     let known = [lab::SCHEMA, trace::SCHEMA, doctor::SCHEMA, cache::SCHEMA].join(", ");
     let version = env!("CARGO_PKG_VERSION");
     format!(
-        "holds {schema}, which iostrata {version} cannot draw: it draws {known}; use the version \
+        "holds {schema}, which iostrata {version} cannot show: it reads {known}; use the version \
          that saved it"
     )
 }
@@ -199,9 +199,9 @@ mod tests {
             ("\0\0", "is not JSON"),
             (
                 "{\"a\": 1}",
-                "is no result of iostrata: it has no \"schema\"",
+                "is not a result of iostrata: it has no \"schema\"",
             ),
-            ("{\"schema\": 7}", "is no result of iostrata"),
+            ("{\"schema\": 7}", "is not a result of iostrata"),
             ("[]", "does not hold what its schema says: invalid length 0"),
             (
                 "{\"schema\": \"iostrata.trace/2\"}",

@@ -36,7 +36,7 @@ impl Directory {
     pub(super) fn open(path: &Path, format: Format) -> Result<Self, Failure> {
         let refused = |error: io::Error| {
             Failure::Cannot(format!(
-                "cannot make the directory {}: {error}; name one that you may write",
+                "cannot make the directory {}: {error}; name a writable one",
                 path.display()
             ))
         };
@@ -56,8 +56,8 @@ impl Directory {
             }
             check_that_it_is_an_export(path, &place, format).map_err(|other| match other {
                 Other::Entry(name) => Failure::Cannot(format!(
-                    "{} holds {}, which is no table of an earlier export, and the directory would \
-                     be replaced; name one that is empty or not there",
+                    "{} holds {}, which is not a table of an earlier export, and the directory \
+                     would be replaced; name an empty or new directory",
                     path.display(),
                     Path::new(&name).display()
                 )),
@@ -159,7 +159,7 @@ impl Directory {
 fn without_name(path: &Path) -> Failure {
     Failure::Cannot(format!(
         "{} cannot be replaced in one step: it is the working directory, the root or a mount \
-         point; name a directory in it",
+         point; name a subdirectory",
         path.display()
     ))
 }

@@ -1,5 +1,6 @@
-//! What a run is failed for: findings, and budgets that were not kept.
+//! Conditions that fail a run: findings, and exceeded budgets.
 
+use iostrata_core::noun::counted;
 use std::process::ExitCode;
 
 use iostrata_core::environment::Backend;
@@ -43,7 +44,7 @@ pub(super) fn judge(
         Ok(ExitCode::FAILURE)
     } else if unknown {
         Err(Failure::Program {
-            message: "a budget could not be judged: the table above says why".to_owned(),
+            message: "a budget could not be judged; the table above shows the reason".to_owned(),
             code: 125,
         })
     } else {
@@ -59,10 +60,8 @@ fn found(result: &TraceResult, checks: &Checks) -> bool {
     let found = result.findings.iter();
     let count = found.filter(|finding| finding.severity >= least).count();
     if count > 0 {
-        let plural = if count == 1 { "" } else { "s" };
-        ui::say(&format!(
-            "--fail-on: {count} finding{plural} of that severity or worse"
-        ));
+        let findings = counted(count as u64, "finding");
+        ui::say(&format!("--fail-on: {findings} of that severity or worse"));
     }
     count > 0
 }

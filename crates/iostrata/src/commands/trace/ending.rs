@@ -1,5 +1,6 @@
 //! What signals mean while a program is observed.
 
+use iostrata_core::noun::counted;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -42,7 +43,7 @@ impl Ending {
         Self::install(pid)
     }
 
-    /// For a process that goes on when the observation ends.
+    /// For a process that is still running when the observation ends.
     pub(super) fn of_adopted() -> io::Result<Self> {
         Self::install(0)
     }
@@ -140,7 +141,9 @@ pub(super) fn wait_for_others<E>(
         waited += 1;
         if waited == 100 {
             ui::say(&format!(
-                "the program has ended, {alive} threads that it started go on; Ctrl-C ends the observation"
+                "the program has ended; still running: {} that it started; \
+                 Ctrl-C ends the observation",
+                counted(alive, "thread")
             ));
         }
         thread::sleep(PAUSE);
@@ -177,17 +180,16 @@ pub(super) fn check_adoptable(pid: u32) -> Result<(), Failure> {
     }
     match std::fs::read_to_string(format!("/proc/{pid}/status")) {
         Err(_) => refuse(format!(
-            "there is no process {pid}; look for the right number with ps -e or pgrep"
+            "no process {pid}; find the PID with ps -e or pgrep"
         )),
         Ok(status) => {
             let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
             match group.map(str::trim) {
                 Some(group) if group != pid.to_string() => refuse(format!(
-                    "{pid} is a thread of process {group}; give that number with -p"
+                    "{pid} is a thread of process {group}; pass {group} to -p"
                 )),
                 _ if is_zombie(&status) => refuse(format!(
-                    "process {pid} has ended, and only waits for its parent to ask how; name one that \
-                     runs"
+                    "process {pid} has exited and is a zombie; name a running process"
                 )),
                 _ => check_permitted(pid),
             }
@@ -201,8 +203,9 @@ fn check_permitted(pid: u32) -> Result<(), Failure> {
     match caller::may_trace(pid) {
         Err(error) if error.kind() == PermissionDenied => Err(Failure::Program {
             message: format!(
-                "this user may not observe process {pid}: the kernel permits no tracing of it \
-                 ({error}); observe a process of your own, or run as root, in a container with CAP_SYS_PTRACE"
+                "this user may not observe process {pid}: the kernel does not permit tracing it \
+                 ({error}); observe a process of your own, or run as root, in a container with \
+                 CAP_SYS_PTRACE"
             ),
             code: 125,
         }),

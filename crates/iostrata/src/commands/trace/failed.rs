@@ -1,6 +1,7 @@
 //! Parts of iostrata that failed while a program ran.
 //!
-//! The program goes on, what was seen is saved with what is missing, and the run fails.
+//! The program keeps running, the partial result is saved with a list of what is missing, and the
+//! run fails.
 
 use std::any::Any;
 use std::fmt::Display;
@@ -28,8 +29,8 @@ pub(super) fn told(failed: &[Gap]) -> Result<(), Failure> {
         return Ok(());
     };
     Err(itself(&format!(
-        "the result is incomplete: {} is missing ({}); the program was not touched by that. \
-         Run it again, and please report this",
+        "the result is incomplete: {} is missing ({}); the program was not affected. Run it \
+         again, and please report this",
         first.what, first.why
     )))
 }
@@ -37,8 +38,8 @@ pub(super) fn told(failed: &[Gap]) -> Result<(), Failure> {
 /// After a panic that left nothing to save.
 pub(super) fn nothing_saved(panic: &(dyn Any + Send)) -> Failure {
     itself(&format!(
-        "there is no result ({}); the program was not touched by that. Run it again, and please \
-         report this with the lines above",
+        "there is no result ({}); the program was not affected. Run it again, and please report \
+         this with the lines above",
         words(panic)
     ))
 }
@@ -46,8 +47,8 @@ pub(super) fn nothing_saved(panic: &(dyn Any + Send)) -> Failure {
 /// The process that traced was killed, and with it the program.
 pub(super) fn killed_behind(signal: i32) -> Failure {
     itself(&format!(
-        "there is no result: signal {signal} ended the process of iostrata that traced the \
-         program, and the kernel ended the program with it, which cannot make its calls alone. \
-         Run it again; with --every-call it would have gone on"
+        "there is no result: signal {signal} ended iostrata's tracer process, and the kernel \
+         ended the program with it, because the program cannot make system calls without its \
+         tracer. Run it again; with --every-call it would have kept running"
     ))
 }

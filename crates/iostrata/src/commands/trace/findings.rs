@@ -1,4 +1,4 @@
-//! What is wrong, and what the better way would save.
+//! Findings, and what the improvement would save.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

@@ -21,10 +21,10 @@ use crate::cli::Trace;
 use crate::error::Failure;
 
 /// What is missing when nothing tells of the program.
-const NOTHING_SEEN: &str = "all that the program did";
+const NOTHING_SEEN: &str = "everything the program did";
 
 /// What is missing when waiting for the end of something has failed.
-const LATER: &str = "what came after the observation had failed";
+const LATER: &str = "everything after the observation failed";
 
 /// Starts the program and observes it to its end, and that of all it started.
 pub(super) fn start(
@@ -79,7 +79,7 @@ fn was_executed(observer: &EbpfObserver) -> Result<(), ObserveError> {
     }
     Err(ObserveError {
         doing: "observe the program".to_owned(),
-        cause: "the kernel did not tell of its exec, the first thing that it does".to_owned(),
+        cause: "the kernel did not report its exec, its first action".to_owned(),
     })
 }
 
@@ -139,10 +139,12 @@ fn finish(
     mut failed: Vec<Gap>,
 ) -> Run {
     ending.program_has_ended();
-    or_missing("the program's end among requests", &mut failed, || {
-        observer.program_ended()
-    });
-    let seen = or_missing("all that was seen", &mut failed, || {
+    or_missing(
+        "the position of the program's end among the requests",
+        &mut failed,
+        || observer.program_ended(),
+    );
+    let seen = or_missing("everything observed", &mut failed, || {
         failure::stage("main.stop");
         observer.stop()
     });

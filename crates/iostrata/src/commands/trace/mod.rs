@@ -51,7 +51,7 @@ struct Run {
     ways: Vec<Way>,
     /// The lower strata from outside, where their events were not seen.
     lower: Option<Lower>,
-    /// `None` when the program goes on.
+    /// `None` if the program is still running.
     status: Option<ExitStatus>,
     started_ns: u64,
     ended_ns: u64,
@@ -185,7 +185,7 @@ fn is_read_as_it_is(result: &TraceResult) -> Result<(), Failure> {
     if !cfg!(debug_assertions) || read_back::<TraceResult>(&json(result)?)? == *result {
         return Ok(());
     }
-    Err(itself(&"the result that is read back is another one"))
+    Err(itself(&"the result differs when read back"))
 }
 
 /// What a program that iostrata starts does without, when iostrata has its own privileges from its
@@ -195,9 +195,9 @@ fn held_back(options: &Trace, backend: Backend) -> Option<Gap> {
     (is_started && caller::must_hold_back()).then(|| {
         Gap::new(
             "the privileges of set-user-ID programs",
-            "iostrata has its own from its file (setcap), and this user may not watch more than \
-             its own programs: what it starts gains none by set-user-ID or file capabilities, and \
-             may do other things than in a run without iostrata",
+            "iostrata has file capabilities (setcap), and this user may only observe its own \
+             programs: programs it starts gain no privileges through set-user-ID or file \
+             capabilities, and may behave differently than without iostrata",
         )
     })
 }
@@ -216,7 +216,7 @@ fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut
             );
         });
     } else {
-        failed.push(Gap::new("findings", "the run was not seen whole"));
+        failed.push(Gap::new("findings", "the run was not fully observed"));
     }
     if !failed.is_empty() {
         // What was not seen for that is not counted, and is at least one event. The program is
@@ -257,9 +257,9 @@ fn check_filter(watcher: &Watcher) -> Result<(), Failure> {
         .as_ref()
         .map(|gap| format!("; eBPF instead: {}", gap.why));
     Err(itself(&format!(
-        "a filter of system calls (seccomp) ends every process that calls {call}, as tracing by stops \
-         has to; give a systemd unit SystemCallFilter=@debug kcmp seccomp, or a container \
-         --security-opt seccomp=unconfined{}",
+        "a seccomp filter kills every process that calls {call}, which ptrace needs; give a \
+         systemd unit SystemCallFilter=@debug kcmp seccomp, or a container --security-opt \
+         seccomp=unconfined{}",
         instead.unwrap_or_default()
     )))
 }

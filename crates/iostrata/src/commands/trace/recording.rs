@@ -1,5 +1,6 @@
 //! The operation log of a traced program.
 
+use iostrata_core::noun::counted;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use iostrata_core::op::Gap;
@@ -69,12 +70,12 @@ pub(super) fn told(
     let Some(path) = &options.record else {
         return Ok(());
     };
-    let cut_off = || format!("the operation log {} was cut off", path.display());
+    let cut_off = || format!("the operation log {} was truncated", path.display());
     let recorded = recorded
         .ok_or_else(cut_off)
         .and_then(|recorded| recorded.finish().map_err(|error| error.to_string()));
     let recorded = recorded.map_err(|error| {
-        let missing = Gap::new("a whole operation log", error.clone());
+        let missing = Gap::new("a complete operation log", error.clone());
         result.missing.push(missing);
         itself(&error)
     })?;
@@ -92,11 +93,11 @@ pub(super) fn told(
         format!("incomplete: {}", because.join("; "))
     };
     ui::say(&format!(
-        "recorded {} operations in {} ({} B, {} stops), {}; {state}",
-        recorded.operations,
+        "recorded {} in {} ({} B, {}), {}; {state}",
+        counted(recorded.operations, "operation"),
         path.display(),
         recorded.log_bytes,
-        recorded.stops,
+        counted(recorded.stops, "stop"),
         checked(&recorded.check),
     ));
     result.recording = Some(RecordingRow {
@@ -121,7 +122,10 @@ fn checked(check: &Check) -> String {
                 0 => String::new(),
                 skipped => format!(", {skipped} could not be"),
             };
-            format!("{nodes} files compared with it, {differing} differ{skipped}")
+            format!(
+                "compared with {}: {differing} different{skipped}",
+                counted(*nodes, "file")
+            )
         }
         Check::Skipped { because } => format!("not checked: {because}"),
     }

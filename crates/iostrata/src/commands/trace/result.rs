@@ -25,7 +25,7 @@ pub(super) fn assemble(
     let raw = run.observation.raw;
     let mut seen = run.observation.seen.unwrap_or_default();
     let cache = raw.cache.as_deref().unwrap_or(&[]);
-    let asked = survive("what is in the page cache at the end", failed, || {
+    let asked = survive("the contents of the page cache at the end", failed, || {
         failure::stage("main.aftermath");
         aftermath::name_mapped(&mut seen, cache);
         // First of all: the kernel writes it back meanwhile.
@@ -50,7 +50,7 @@ pub(super) fn assemble(
         lower: run.lower,
         missing: Vec::new(),
     };
-    let joined = survive("all that was seen", failed, || {
+    let joined = survive("everything observed", failed, || {
         failure::stage("main.assemble");
         join(raw, seen, facts.clone())
     });

@@ -21,7 +21,7 @@ use crate::error::Failure;
 use crate::ui;
 
 /// What is missing when waiting for the end of something has failed.
-const LATER: &str = "what came after the observation had failed";
+const LATER: &str = "everything after the observation failed";
 
 /// Starts the program and observes it to its end, and that of all it started.
 pub(super) fn start(
@@ -110,7 +110,8 @@ fn finish(
     let mut run = run_of(outcome, ending, started_ns, stopped_ns);
     if !rest.is_empty() {
         ui::say(
-            "the observation has ended; iostrata stays until the program ends, which could not make its calls without it",
+            "the observation has ended; iostrata stays until the program ends, because the \
+             program cannot make system calls without its tracer",
         );
         let failed = &mut run.observation.failed;
         or_missing("the program's end", failed, || rest.wait());

@@ -1,4 +1,4 @@
-//! Users and kernels that are not told: never a figure that is not true.
+//! Files and kernels whose residency is unknown: never a false figure.
 
 use std::fs;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _, chown};
@@ -85,7 +85,7 @@ fn of_anothers_file_nothing_is_known_rather_than_all_or_nothing() {
         );
         let why = hidden["reasons"][0]["why"].as_str().unwrap();
         assert!(
-            why.contains("mincore would say") && why.contains("run as"),
+            why.contains("mincore reports") && why.contains("run as"),
             "{why}"
         );
         let resident = &row(&result, "own")["before"]["resident_bytes"];
@@ -96,7 +96,7 @@ fn of_anothers_file_nothing_is_known_rather_than_all_or_nothing() {
     let text = run(with_path(unfiltered(), "show", place.dir())).expect(3);
     assert!(text.stdout.contains("n/a"), "{}", text.stdout);
     assert!(
-        text.stdout.contains("residency not known of 1 file"),
+        text.stdout.contains("residency unknown for 1 file"),
         "{}",
         text.stdout
     );

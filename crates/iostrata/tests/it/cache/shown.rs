@@ -231,7 +231,7 @@ fn what_is_not_there_is_named_and_the_rest_is_shown() {
         for said in [
             "cache show · 1 file",
             "none       it cannot be opened: No such file or directory",
-            "/dev/zero  it is no regular file and no directory",
+            "/dev/zero  it is neither a regular file nor a directory",
         ] {
             assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
         }
@@ -294,7 +294,7 @@ fn a_saved_result_has_its_page_of_html() {
         page.contains("<h1>cache show</h1>") || page.contains(">cache show<"),
         "{page}"
     );
-    for said in ["part", "whole", "holed", "What is cached of each file"] {
+    for said in ["part", "whole", "holed", "Cached parts of each file"] {
         assert!(page.contains(said), "{said}");
     }
     assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");

@@ -85,9 +85,9 @@ fn an_end_in_the_middle_lists_what_was_done() {
     until("nothing is read", || (fincore(&long) > 0).then_some(()));
     running.signal(Signal::INT);
     let outcome = running.finish().expect(130);
-    outcome.says(&["interrupted by SIGINT: the result has the files that were done"]);
+    outcome.says(&["interrupted by SIGINT: the result holds the finished files"]);
     assert!(
-        outcome.stdout.contains("interrupted: only the files"),
+        outcome.stdout.contains("interrupted: only finished files"),
         "{}",
         outcome.stdout
     );

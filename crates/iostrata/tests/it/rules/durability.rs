@@ -149,7 +149,7 @@ fn mount_image(image: &Path, feature: &str, directory: &Path) {
     run(attach).expect(0);
 }
 
-/// A program that asks for no durability is not told that it lacks it.
+/// A program that asks for no durability gets no finding about it.
 #[test]
 fn an_ordinary_copy_has_no_fault() {
     if !is_root("observing a program in the kernel") {

@@ -106,8 +106,8 @@ fn small_writes() {
     assert_told_apart("small-writes", false);
 }
 
-/// Ten logs in turn, by one thread: more than either back end remembers. What is not known must
-/// not look like what is not there.
+/// Ten logs in turn, by one thread: more than either back end remembers. What is not known must not
+/// look like what does not exist.
 #[test]
 fn an_order_that_is_not_known_is_said() {
     if !is_root("observing a program in the kernel") {

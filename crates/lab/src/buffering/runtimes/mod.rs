@@ -3,6 +3,7 @@
 
 mod language;
 
+use iostrata_core::noun::counted;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -34,7 +35,7 @@ pub(super) fn fill(
             .step(&format!("looking at the buffers of {}", language.name));
         let rows = if session.run.effort == Effort::Quick && language.is_slow() {
             Err(Trouble::Unusable(
-                "takes seconds to build and start; left out of a quick run".into(),
+                "takes seconds to build and start; skipped in a quick run".into(),
             ))
         } else {
             rows(session, language)
@@ -122,7 +123,8 @@ fn row(
     if lost > 0 {
         let said = row.note.map(|note| format!("; {note}")).unwrap_or_default();
         row.note = Some(format!(
-            "{lost} events were lost, so calls may be missing{said}"
+            "{} lost, so calls may be missing{said}",
+            counted(lost, "event")
         ));
     }
     Ok(row)
@@ -155,7 +157,7 @@ fn calls(
         Ok((status, observed_file(file.path())))
     });
     let ((status, identity), observation) = watched.map_err(trouble)?;
-    let failed = |why: String| Trouble::Unusable(format!("its program failed: {why}"));
+    let failed = |why: String| Trouble::Unusable(format!("its test program failed: {why}"));
     if !status.success() {
         let said = fs::read(&stderr).unwrap_or_default();
         let said = first_line(&String::from_utf8_lossy(&said));
@@ -164,7 +166,7 @@ fn calls(
     let identity = identity.map_err(|error| failed(error.to_string()))?;
     file.remove().map_err(trouble)?;
     let observation =
-        observation.ok_or_else(|| Trouble::Unusable("nothing observed it".to_owned()))?;
+        observation.ok_or_else(|| Trouble::Unusable("it was not observed".to_owned()))?;
     if observation.raw.syscalls.is_none() {
         return Err(Trouble::Unusable(
             "system calls could not be observed".to_owned(),

@@ -48,7 +48,7 @@ impl Failure {
         };
         let remedy = match kind {
             FailureKind::NoSpace => {
-                "; free space there, choose another directory, or ask for fewer or smaller records"
+                "; free space there, choose another directory, or use fewer or smaller records"
             }
             FailureKind::Denied => "; choose a directory that this user may write to",
             FailureKind::Unsupported => {
@@ -66,15 +66,13 @@ impl Failure {
     /// A record that does not fit into memory.
     pub(crate) fn memory(bytes: u64, error: Option<&TryReserveError>) -> Self {
         let cause = error.map_or_else(
-            || "this machine has no address space for it".to_owned(),
+            || "it exceeds this machine's address space".to_owned(),
             ToString::to_string,
         );
         Self {
             kind: FailureKind::Memory,
             errno: None,
-            message: format!(
-                "cannot make a record of {bytes} bytes: {cause}; ask for smaller records"
-            ),
+            message: format!("cannot make a record of {bytes} bytes: {cause}; use smaller records"),
         }
     }
 
@@ -110,7 +108,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// It was killed.
-    #[error("the workload process was killed by {} when it was to {doing}{}", signal_name(*.signal), kill_hint(*.signal))]
+    #[error("the workload process was killed by {} before it could {doing}{}", signal_name(*.signal), kill_hint(*.signal))]
     Killed {
         /// Signal number.
         signal: i32,
@@ -118,7 +116,7 @@ pub enum EngineError {
         doing: &'static str,
     },
     /// It ended without an answer.
-    #[error("the workload process ended with exit code {code} when it was to {doing}")]
+    #[error("the workload process ended with exit code {code} before it could {doing}")]
     Ended {
         /// Exit code.
         code: i32,
@@ -129,10 +127,10 @@ pub enum EngineError {
     #[error(transparent)]
     Failed(#[from] Failure),
     /// It said something that is not part of the protocol.
-    #[error("the workload process gave an answer that was not expected: {0}")]
+    #[error("unexpected reply from the workload process: {0}")]
     Protocol(String),
     /// The pipe to it failed.
-    #[error("cannot talk to the workload process: {0}")]
+    #[error("lost contact with the workload process: {0}")]
     Pipe(#[from] io::Error),
     /// The user interrupted.
     #[error("interrupted")]

@@ -148,7 +148,7 @@ impl<J: Job> Workload<J> {
         line.push(b'\n');
         let Some(stdin) = self.stdin.as_mut() else {
             return Err(EngineError::Protocol(
-                "it has already been told to end".to_owned(),
+                "it has already been asked to end".to_owned(),
             ));
         };
         match stdin.write_all(&line) {

@@ -62,7 +62,7 @@ impl Frame {
 /// All stacks of a trace in one tree; `None` where none was taken.
 pub(super) fn frames(result: &TraceResult) -> Option<Frame> {
     let mut root = Frame {
-        name: "all calls whose sites were looked for".to_owned(),
+        name: "all calls with a recorded call site".to_owned(),
         ..Frame::default()
     };
     for call in result.files.iter().flat_map(|file| &file.calls) {
@@ -84,8 +84,8 @@ pub(super) fn frames(result: &TraceResult) -> Option<Frame> {
 /// What the chart says in words: the call sites that take most.
 pub(super) fn words(root: &Frame) -> String {
     format!(
-        "Each box is a function, as wide as the system calls below it took of {}; callers stand \
-         above what they call, and the calls at the end.",
+        "Each box is a function; its width is the share of {} spent in the system calls below it. \
+         Callers are above their callees, system calls at the end.",
         time(root.time_s)
     )
 }

@@ -1,4 +1,4 @@
-//! Bytes from stratum to stratum: widths as the bytes, what they became on the way.
+//! Bytes at each stratum: widths as the bytes, what they became on the way.
 
 use std::fmt::Write as _;
 
@@ -240,7 +240,7 @@ fn draw_stratum(
     );
     let Some(parts) = &stratum.parts else {
         let area = Area::at((x, middle - TALLEST / 4.0), (BAR, TALLEST / 2.0));
-        svg.mark(&format!("{}: not seen", stratum.name), |svg| {
+        svg.mark(&format!("{}: not measured", stratum.name), |svg| {
             svg.rect("unseen", area);
             svg.text("value middle", (x + BAR / 2.0, middle + 5.0), "?");
         });
@@ -324,7 +324,7 @@ mod tests {
     fn what_was_not_seen_has_no_height() {
         let text = draw(&[way(None)], "wide", 500.0).unwrap().finish();
         assert!(
-            text.contains("device: not seen") && text.contains(">n/a</text>"),
+            text.contains("device: not measured") && text.contains(">n/a</text>"),
             "{text}"
         );
         assert!(!text.contains("ribbon"));

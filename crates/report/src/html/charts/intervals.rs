@@ -43,7 +43,7 @@ pub(super) struct Point {
     pub(super) value: f64,
     /// Its interval.
     pub(super) interval: (f64, f64),
-    /// The median as it is printed.
+    /// The printed median.
     pub(super) text: String,
     /// In words.
     pub(super) words: String,

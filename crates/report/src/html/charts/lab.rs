@@ -104,7 +104,7 @@ pub(super) fn copy(result: &CopyResult) -> Intervals {
         let shared = row.figures.is_shared == Some(true);
         let mut point = point(number, usize::from(shared), &label, &row.row)?;
         if shared {
-            point.words.push_str(" · blocks are shared, not copied");
+            point.words.push_str(" · blocks shared, not copied");
         }
         let limit = row.figures.limit.map(|limit| Limit {
             value: limit.time_s,
@@ -131,7 +131,7 @@ pub(super) fn copy(result: &CopyResult) -> Intervals {
     };
     let limit = entries.iter().any(|entry| entry.limit.is_some());
     Intervals {
-        limit: limit.then_some("limit: the slowest step, done alone"),
+        limit: limit.then_some("limit: the slowest step, measured alone"),
         ..times(series, entries)
     }
 }

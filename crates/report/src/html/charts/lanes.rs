@@ -31,7 +31,7 @@ pub(super) struct Lane {
     pub(super) label: String,
     /// Colours: one of the classes of the style sheet.
     pub(super) class: String,
-    /// One value a bucket; `None` where it was not seen.
+    /// One value a bucket; `None` where it was not measured.
     pub(super) values: Vec<Option<f64>>,
 }
 
@@ -174,7 +174,7 @@ fn draw_lane(svg: &mut Svg, lane: &Lane, (area, buckets): (Area, usize), full: f
         svg.text(
             "tick middle",
             (area.x + area.width / 2.0, middle),
-            "not seen",
+            "not measured",
         );
         return;
     }
@@ -286,7 +286,7 @@ mod tests {
         };
         let text = lanes.draw("wide", 700.0).unwrap().finish();
         assert!(
-            text.contains(">not seen</text>") && text.contains(">none</text>"),
+            text.contains(">not measured</text>") && text.contains(">none</text>"),
             "{text}"
         );
         assert!(!text.contains("<path"));

@@ -150,8 +150,7 @@ fn latencies(
 ) -> Option<Chart> {
     let first = drawing.lanes.first().map(distribution::Lane::words);
     let first = first.unwrap_or_default();
-    let summary =
-        format!("How many took how long, on a logarithmic axis, percentiles marked. {first}");
+    let summary = format!("Distribution of times on a logarithmic axis, with percentiles. {first}");
     let draw = |class: &str, width| drawing.draw(class, width);
     let chart = Chart::new("latencies", after, (title, summary), draw)?;
     Some(chart.with_table(drawing.table()))
@@ -160,7 +159,7 @@ fn latencies(
 fn heat_map(after: Place, times: &distribution::Distributions) -> Option<Chart> {
     let first = times.lanes.first().map(distribution::Lane::words);
     let first = first.unwrap_or_default();
-    let summary = format!("The darker a cell, the more calls took that long. {first}");
+    let summary = format!("Darker cells: more calls took that long. {first}");
     let draw = |class: &str, width| heat::draw(times, class, width);
     let chart = Chart::new("latencies", after, ("Times of calls", summary), draw)?;
     Some(chart.with_table(times.table()))
@@ -170,7 +169,7 @@ fn second_by_second(after: Place, seconds: &lab::Seconds) -> Option<Chart> {
     let steady = seconds.steady.as_ref().map(|words| format!(": {words}"));
     let steady = steady.unwrap_or_default();
     let summary = format!("Row {}, {}{steady}.", seconds.number, seconds.name);
-    let title = "Syncs against device requests, second by second";
+    let title = "Syncs and device requests per second";
     let id = format!("seconds-{}", seconds.number);
     over_time(&id, after, (title, summary), &seconds.lanes)
 }
@@ -184,8 +183,8 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     let ways = trace::ways(result);
     let words: Vec<String> = ways.iter().map(flow::Way::words).collect();
     let summary = format!(
-        "In each row bars are as high as their bytes; × is what is printed there over what the \
-         row begins with. {}",
+        "In each row, bar heights are proportional to bytes; × is relative to the first figure of \
+         the row. {}",
         words.join(" ")
     );
     let mut charts = Vec::new();
@@ -193,7 +192,7 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
         Chart::new(
             "strata",
             place("bytes"),
-            ("Bytes from stratum to stratum", summary),
+            ("Bytes at each stratum", summary),
             |class, width| flow::draw(&ways, class, width),
         )
         .map(|chart| chart.with_table(flow::table(&ways))),
@@ -203,7 +202,7 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     charts.extend(result.timeline.as_ref().and_then(|timeline| {
         let lanes = trace::over_time(timeline);
         let summary = format!(
-            "How many in each {}; calls where they ended, requests where they were issued.",
+            "Count per {}; calls at their end, requests when issued.",
             iostrata_core::duration(lanes.bucket_s)
         );
         let title = "System calls and device requests over time";
@@ -220,13 +219,13 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
         place("processes"),
         (
             "Processes over time",
-            "Each from its start to its end.".to_owned(),
+            "From start to end of each process.".to_owned(),
         ),
         |class, width| tracks::draw(&tracks, class, width),
     ));
     charts.extend(residency(
         place("files"),
-        ("Files in the page cache", "as their pages were at the end"),
+        ("Files in the page cache", "as at the end"),
         &trace::residency(result),
     ));
     charts
@@ -243,14 +242,14 @@ fn residency(after: Place, (title, when): (&str, &str), all: &[Strip]) -> Option
     let same = match same {
         0 => String::new(),
         some => format!(
-            " {} all through, from the first byte to the last: not drawn.",
+            " {} throughout, from the first byte to the last: not shown.",
             match some {
                 1 => "1 file is the same".to_owned(),
                 some => format!("{some} files are the same"),
             }
         ),
     };
-    let summary = format!("From each file's first byte to its last, {when}.{same}");
+    let summary = format!("Each file from first to last byte, {when}.{same}");
     let draw = |class: &str, width| strips::draw(&strips, class, width);
     let chart = Chart::new("residency", after, (title, summary), draw)?;
     Some(chart.with_table(strips::table(&strips)))
@@ -273,7 +272,7 @@ pub(super) fn of_cache(result: &CacheResult) -> Vec<Chart> {
         part: "files",
     };
     let when = "of the files with most cached bytes";
-    let words = ("What is cached of each file", when);
+    let words = ("Cached parts of each file", when);
     residency(place, words, &strips).into_iter().collect()
 }
 

@@ -1,4 +1,4 @@
-//! Axes: where a value stands, and the values that are named beside it.
+//! Axes: positions of values, and their labels.
 
 /// A logarithmic axis.
 #[derive(Debug, Clone, Copy, PartialEq)]

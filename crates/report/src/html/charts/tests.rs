@@ -223,7 +223,8 @@ fn strata_that_were_not_seen_are_unknown() {
     assert!(way.arrows.iter().all(|arrow| arrow.times == Times::Unknown));
     assert_eq!(
         way.words(),
-        "Written, bytes go down: application 31.0\u{a0}KiB, page cache n/a, device n/a."
+        "Written: bytes from program to device: application 31.0\u{a0}KiB, page cache n/a, device \
+         n/a."
     );
 }
 

@@ -2,6 +2,7 @@
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::{Cause, DeviceCounts, DeviceRange};
+use iostrata_core::noun;
 use iostrata_core::trace::timeline::{Purpose, Timeline};
 use iostrata_core::trace::{CallRow, TraceResult};
 
@@ -9,7 +10,7 @@ use super::distribution::{self, Distributions};
 use super::flow::{Arrow, Part, Stratum, Times, Way};
 use super::lanes::{Lane, Lanes};
 use super::strips::Strip;
-use crate::format::{between, counted, size};
+use crate::format::{between, size};
 use crate::view::cell::Cell;
 use crate::view::trace::{device_read, device_written, of_calls};
 
@@ -51,7 +52,7 @@ fn written(result: &TraceResult) -> Way {
     };
     let to_device = device_written(bytes);
     Way {
-        title: "Written, bytes go down".to_owned(),
+        title: "Written: bytes from program to device".to_owned(),
         strata: vec![
             Stratum {
                 words: of_calls(result, bytes.written_bytes).into(),
@@ -105,7 +106,7 @@ fn read(result: &TraceResult) -> Way {
             .collect()
     });
     Way {
-        title: "Read, bytes come up".to_owned(),
+        title: "Read: bytes from device to program".to_owned(),
         strata: vec![
             device,
             Stratum {
@@ -142,7 +143,7 @@ fn read(result: &TraceResult) -> Way {
 }
 
 fn counted_pages(pages: u64) -> String {
-    counted(usize::try_from(pages).unwrap_or(usize::MAX), "page")
+    noun::counted(pages, "page")
 }
 
 /// Bytes of a page: the kernels that iostrata knows have no other.
@@ -196,14 +197,14 @@ fn causes(device: &DeviceRange) -> Vec<Part> {
             name: "perhaps",
             class: "perhaps",
             bytes: perhaps,
-            words: format!("{} perhaps of other programs", size(perhaps)),
+            words: format!("{} possibly of other programs", size(perhaps)),
         });
     }
     parts
 }
 
 fn requests_of(least: u64, most: u64) -> String {
-    let noun = if most == 1 { "request" } else { "requests" };
+    let noun = noun::noun_of(most, "request");
     format!("{} {noun}", between(least, most, grouped))
 }
 
@@ -274,7 +275,7 @@ pub(super) fn over_time(timeline: &Timeline) -> Lanes {
     }
     if let Some(first) = lanes.get_mut(before) {
         first.title = Some(if timeline.shared {
-            "device requests (journal, metadata and flushes: other programs' too)"
+            "device requests (journal, metadata and flushes include those of other programs)"
         } else {
             "device requests"
         });

@@ -57,7 +57,8 @@ pub(super) fn result(action: Action, files: Vec<CacheFile>) -> CacheResult {
     }
 }
 
-/// A file that is there in part, one that is there, an empty one, and one that is not told.
+/// A file that is there in part, one that is there, an empty one, and one whose residency is
+/// unknown.
 pub(super) fn shown() -> CacheResult {
     let mut partly = file("/data/big.db", 64 << 20, Some(cached(40 << 20, 1 << 20)));
     let mut resident = vec![1 << 20; 40];
@@ -123,7 +124,7 @@ pub(super) fn evicted() -> CacheResult {
         },
         Hold {
             kind: HoldKind::LargeFolio,
-            why: "in the same large folios as mapped pages: the kernel lets a folio go as a whole"
+            why: "in the same large folios as mapped pages: the kernel evicts whole folios only"
                 .to_owned(),
             bytes: Some(61_440),
             processes: Vec::new(),

@@ -1,7 +1,8 @@
-//! The answer in a line or two, and what was left alone.
+//! The answer in a line or two, and what was skipped.
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::cache::{Action, CacheResult, Cached, Totals};
+use iostrata_core::noun::counted;
 
 use crate::format::{number, size};
 use crate::view::page::{Page, SEPARATOR, Tone};
@@ -13,7 +14,7 @@ pub(super) fn draw(page: &mut Page, result: &CacheResult) {
     let facts = vec![files(totals.files), size(totals.size_bytes)];
     page.title("cache", &name, facts);
     if result.interrupted_by.is_some() {
-        let text = "interrupted: only the files that were done are listed";
+        let text = "interrupted: only finished files are listed";
         page.styled(0, text, Tone::Warning);
     }
     for line in answer(result.action, totals) {
@@ -44,12 +45,12 @@ fn answer(action: Action, totals: &Totals) -> Vec<String> {
     }
     if totals.unknown_files > 0 {
         lines.push(format!(
-            "residency not known of {}; no sum includes them",
+            "residency unknown for {}; totals do not include them",
             files(totals.unknown_files)
         ));
     }
     if totals.failed_files > 0 {
-        lines.push(format!("not as asked: {}", files(totals.failed_files)));
+        lines.push(format!("not as requested: {}", files(totals.failed_files)));
     }
     lines
 }
@@ -64,15 +65,14 @@ fn share(part: u64, whole: u64) -> String {
 
 fn unwritten(cached: &Cached) -> String {
     let part = |bytes: Option<u64>, what: &str| match bytes {
-        None => format!("{SEPARATOR}{what} not told"),
+        None => format!("{SEPARATOR}{what} unknown"),
         Some(bytes) => format!("{SEPARATOR}{what} {}", size(bytes)),
     };
     part(cached.dirty_bytes, "dirty") + &part(cached.writeback_bytes, "being written")
 }
 
 fn files(count: u64) -> String {
-    let noun = if count == 1 { "file" } else { "files" };
-    format!("{} {noun}", grouped(count))
+    counted(count, "file")
 }
 
 /// What was found beside regular files.
@@ -86,8 +86,8 @@ pub(super) fn skipped(page: &mut Page, result: &CacheResult) {
         ),
         (
             skipped.hard_links,
-            "further name of a file listed already",
-            "further names of files listed already",
+            "additional hard link to a listed file",
+            "additional hard links to listed files",
         ),
         (
             skipped.special_files,
@@ -112,6 +112,6 @@ pub(super) fn skipped(page: &mut Page, result: &CacheResult) {
         .collect();
     if !parts.is_empty() {
         page.blank();
-        page.paragraph(0, &format!("left alone: {}", parts.join(SEPARATOR)));
+        page.paragraph(0, &format!("skipped: {}", parts.join(SEPARATOR)));
     }
 }

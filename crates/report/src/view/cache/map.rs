@@ -5,8 +5,8 @@ use iostrata_core::cache::{CacheResult, MapRange, ResidencyMap};
 use crate::format::{ending, size};
 use crate::view::page::{Page, Tone};
 
-const LEGEND: &str = "█ all of a range is resident, ▁ to ▇ a part of it, · nothing; \
-    d some of it is dirty, w some is being written";
+const LEGEND: &str = "█ the whole range is resident, ▁ to ▇ part of it, · none; d some of it is \
+    dirty, w some is under write-back";
 
 /// Characters of a line at most: a power of two, so that lines begin at round places.
 const LONGEST: usize = 64;
@@ -27,7 +27,7 @@ pub(super) fn draw(page: &mut Page, result: &CacheResult, most: usize) {
     page.heading("maps", "where in the files");
     page.styled(2, LEGEND, Tone::Quiet);
     for (path, map) in maps.iter().take(most) {
-        let place = format!("; a character is {}", size(map.range_bytes));
+        let place = format!("; one character is {}", size(map.range_bytes));
         let room = page.width().saturating_sub(place.chars().count() + 2);
         page.paragraph(2, &format!("{}{place}", ending(path, room)));
         strip(page, map);

@@ -1,4 +1,4 @@
-//! Why files are not as asked, or not known.
+//! Why files are not in the requested state, or unknown.
 
 use iostrata_core::cache::{CacheFile, CacheResult, Hold};
 
@@ -24,7 +24,7 @@ pub(super) fn draw(page: &mut Page, result: &CacheResult, most: usize) {
     let column = paths.iter().map(|path| path.chars().count()).max();
     let column = column.unwrap_or(0) + 4;
     for ((position, file), path) in files.iter().take(most).enumerate().zip(&paths) {
-        // One reason for several is told once, beside the last of them.
+        // A reason shared by several is shown once, next to the last of them.
         let next = files.get(position + 1).filter(|_| position + 1 < most);
         if next.is_some_and(|next| next.reasons == file.reasons) {
             page.entry(&format!("  {path}"), Tone::Bad, column, "");

@@ -1,10 +1,11 @@
-//! The storage under a path, and what can be seen of it.
+//! The storage under a path, and what can be observed of it.
 
 use iostrata_core::Environment;
 use iostrata_core::bytes::short;
 use iostrata_core::doctor::{
     Ability, AbilityKind, DoctorResult, Layer, LayerKind, Queue, Setting, Stack,
 };
+use iostrata_core::noun::counted;
 
 use super::page::{GLUE, Page, SEPARATOR, Tone};
 
@@ -28,11 +29,11 @@ pub(crate) fn show(page: &mut Page, result: &DoctorResult) {
         );
     }
     if !result.settings.is_empty() {
-        page.heading("settings", "settings, and what they mean");
+        page.heading("settings", "settings and their meaning");
         settings(page, &result.settings);
     }
     if !result.warnings.is_empty() {
-        page.heading("caveats", "keep in mind");
+        page.heading("caveats", "caveats");
         for warning in &result.warnings {
             page.bullet(2, warning);
         }
@@ -79,7 +80,7 @@ fn below(stack: &Stack) -> Option<String> {
     Some(if last.is_empty() || first == last {
         first_text
     } else {
-        format!("{first_text}, in the end on {}", last.join(" and "))
+        format!("{first_text}, ultimately on {}", last.join(" and "))
     })
 }
 
@@ -101,7 +102,7 @@ fn file_system(layer: &Layer) -> String {
 fn machine(environment: &Environment) -> String {
     let mut words = vec![
         format!("kernel {}", environment.kernel),
-        format!("{} CPUs", environment.cpus),
+        counted(u64::from(environment.cpus), "CPU"),
         format!("{} memory", short(environment.memory_bytes)),
     ];
     words.extend(environment.virtualization.clone());
@@ -192,7 +193,7 @@ fn queue(queue: &Queue) -> String {
     let blocks = queue.logical_block_bytes.zip(queue.physical_block_bytes);
     let words = [
         blocks.map(|(logical, physical)| {
-            format!("blocks of {logical}{GLUE}B, {physical}{GLUE}B inside")
+            format!("{logical}{GLUE}B logical, {physical}{GLUE}B physical blocks")
         }),
         queue
             .rotational
@@ -251,7 +252,7 @@ fn abilities(page: &mut Page, abilities: &[Ability]) {
             }
             let label = if position == 0 { label } else { "" };
             let label = format!("{label:LABEL$}");
-            // One reason for several is told once, beside the last of them.
+            // A reason shared by several is shown once, next to the last of them.
             let told_below = group.get(position + 1).is_some_and(|next| {
                 !available && (&next.why, &next.remedy) == (&ability.why, &ability.remedy)
             });

@@ -35,7 +35,7 @@ fn stack() -> Stack {
         present: Some(true),
         data_mode: Some("ordered".to_owned()),
         barrier: Some(true),
-        explanation: "journal of metadata".to_owned(),
+        explanation: "metadata journal".to_owned(),
         ..Journal::default()
     };
     let none = Journal {
@@ -121,13 +121,15 @@ fn result() -> DoctorResult {
         },
         stack,
         settings: vec![
-            setting("vm.dirty_ratio", "20 %", "a program that writes is made to wait above this share of the available memory"),
-            setting("loop0 fua", "no", "the kernel turns a forced-unit-access write into write, then flush"),
+            setting("vm.dirty_ratio", "20 %", "above this the kernel throttles writing programs \
+                                               share of the available memory"),
+            setting("loop0 fua", "no", "the kernel turns a forced-unit-access write into a write \
+                                        and a flush"),
         ],
         abilities: vec![
-            ability(AbilityKind::See, "system calls", "its programs load", None),
+            ability(AbilityKind::See, "system calls", "available", None),
             ability(AbilityKind::See, "page cache", "tp_btf/mm_filemap_get_pages: not in this kernel", Some("needs Linux 6.12")),
-            ability(AbilityKind::Use, "io_uring", "the kernel takes it", None),
+            ability(AbilityKind::Use, "io_uring", "available", None),
         ],
         warnings: vec!["nvme0n1: write-back cache without FUA, so every durable write is paid with a flush of the whole cache".to_owned()],
     }
@@ -136,42 +138,42 @@ fn result() -> DoctorResult {
 #[test]
 fn eighty_columns() {
     insta::assert_snapshot!(draw(&result(), 80), @r"
-    /mnt/x: ext4 with a journal (data=ordered) on loop0, in the end on nvme0n1
+    /mnt/x: ext4 with a journal (data=ordered) on loop0, ultimately on nvme0n1
     kernel 6.18.0 · 2 CPUs · 24.0 GiB memory · virtual machine (KVM)
 
     storage, from the file system to the device
-      ext4             its directory /sub mounted at /mnt/x · rw,relatime · journal
-                       of metadata · fsync flushes the device's cache
+      ext4             its directory /sub mounted at /mnt/x · rw,relatime · metadata
+                       journal · fsync flushes the device's cache
         loop0          image /srv/a\nb.img, opened with O_DIRECT · 64.0 MiB ·
                        requests are counted here
           ext4         mounted at / · rw,relatime · no journal
             nvme0n1p2  partition
-              nvme0n1  Fast 9000, nvme disk · blocks of 512 B, 4096 B inside ·
-                       rotational=0 · no discard
+              nvme0n1  Fast 9000, nvme disk · 512 B logical, 4096 B physical
+                       blocks · rotational=0 · no discard
 
-    settings, and what they mean
-      vm.dirty_ratio  20 %  a program that writes is made to wait above this share
+    settings and their meaning
+      vm.dirty_ratio  20 %  above this the kernel throttles writing programs share
                             of the available memory
-      loop0 fua       no    the kernel turns a forced-unit-access write into write,
-                            then flush
+      loop0 fua       no    the kernel turns a forced-unit-access write into a write
+                            and a flush
 
-    keep in mind
+    caveats
       - nvme0n1: write-back cache without FUA, so every durable write is paid with a
         flush of the whole cache
 
-    can see     system calls  its programs load
+    can see     system calls  available
 
     cannot see  page cache    tp_btf/mm_filemap_get_pages: not in this kernel
                               → needs Linux 6.12
 
-    can use     io_uring      the kernel takes it
+    can use     io_uring      available
     ");
 }
 
 #[test]
 fn no_device_is_the_answer() {
     let mut result = result();
-    let note = Some("no block device: its contents live in memory".to_owned());
+    let note = Some("no block device: its contents are in memory".to_owned());
     let mount = Some(mount("/dev/shm", "/", Journal::default()));
     result.stack = Stack {
         layers: vec![Layer {
@@ -183,7 +185,7 @@ fn no_device_is_the_answer() {
     let text = draw(&result, 100);
     assert_eq!(
         text.lines().next(),
-        Some("/mnt/x: tmpfs; no block device: its contents live in memory")
+        Some("/mnt/x: tmpfs; no block device: its contents are in memory")
     );
 }
 

@@ -4,6 +4,7 @@
 use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
 use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget};
+use iostrata_core::noun;
 use iostrata_core::reply::{Overview, Reply, Standing, overview};
 use iostrata_core::{Environment, Gap};
 
@@ -129,7 +130,7 @@ fn several_of(page: &mut Page, experiments: &[&Experiment], room: usize) {
         let heading = format!("{} ({})", shared.about.to_uppercase(), shared.id);
         page.heading(shared.id, &heading);
         if answers.is_empty() {
-            page.paragraph(0, "No question has the rows that it needs.");
+            page.paragraph(0, "No question has the rows it needs.");
         }
         for one in answers {
             page.answered(one);
@@ -148,7 +149,7 @@ fn answers(page: &mut Page, replies: &[Reply], room: usize) {
     }
     shorten(page, all.iter_mut().collect(), room);
     if all.is_empty() {
-        page.paragraph(0, "No question has the rows that it needs.");
+        page.paragraph(0, "No question has the rows it needs.");
     }
     for one in all {
         page.answered(one);
@@ -317,8 +318,11 @@ fn doubts(seen: &Overview, backend: Backend) -> Vec<String> {
         doubts.push(format!("interrupted after {} rows", of(done, planned)));
     }
     if seen.lost.0 > 0 {
-        let (events, rows) = (grouped(seen.lost.0), counted(seen.lost.1, "row"));
-        doubts.push(format!("{events} events lost in {rows}"));
+        let (events, rows) = (
+            noun::counted(seen.lost.0, "event"),
+            counted(seen.lost.1, "row"),
+        );
+        doubts.push(format!("{events} lost in {rows}"));
     }
     if backend == Backend::None {
         doubts.push("device and cache not observed (run as root)".to_owned());
@@ -348,7 +352,8 @@ fn caveat(seen: &Overview) -> Option<&'static str> {
         return Some(text);
     }
     seen.has_images.then_some(
-        "Caveat: file systems made for the run are files on loop devices; their times include the host's.",
+        "Caveat: file systems created for the run are on loop devices; their times include the \
+         host's.",
     )
 }
 
@@ -360,7 +365,7 @@ fn more(experiments: &[&Experiment], kept: Kept<'_>) -> Option<String> {
     Some(match kept {
         Kept::Elsewhere => return None,
         Kept::Nowhere => {
-            "More: this result was not saved; --json FILE keeps it for iostrata report.".to_owned()
+            "More: this result was not saved; --json FILE saves it for iostrata report.".to_owned()
         }
         Kept::Last => format!(
             "More: iostrata report {example} | --rows | --notes | --method | --all | --html r.html"

@@ -1,4 +1,4 @@
-//! What has to hold of every experiment's page in a terminal.
+//! What must hold for every experiment's page in a terminal.
 
 use iostrata_core::lab::LabResult;
 use textwrap::core::display_width;

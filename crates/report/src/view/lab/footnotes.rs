@@ -1,4 +1,4 @@
-//! What must be known about single rows: their notes, and what disturbed them.
+//! Notes on rows: their own, and what disturbed them.
 
 use iostrata_core::lab::Interference;
 
@@ -98,18 +98,18 @@ type Disturbance = (fn(&Interference) -> Option<f64>, &'static str, &'static str
 const DISTURBANCES: [Disturbance; 3] = [
     (
         |seen| seen.steal_s,
-        "the hypervisor stole",
-        "s of CPU while the row was timed",
+        "CPU steal:",
+        "s while the row was timed",
     ),
     (
         |seen| seen.other_cpu_s,
-        "other processes, including kernel threads, used",
-        "s of CPU while the row was timed",
+        "CPU time of other processes, including kernel threads:",
+        "s while the row was timed",
     ),
     (
         |seen| seen.other_requests.map(|count| count as f64),
-        "the same disk had",
-        "requests for other files while the row was observed",
+        "other files on the same disk:",
+        "requests while the row was observed",
     ),
 ];
 

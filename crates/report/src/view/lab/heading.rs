@@ -2,6 +2,7 @@
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::lab::{LabResult, MeasuredTarget};
+use iostrata_core::noun::counted;
 
 use crate::format;
 use crate::lab::{Facts, Whole};
@@ -66,8 +67,8 @@ fn losses(page: &mut Page, rows: &[Facts<'_>]) {
     if lost > 0 {
         let numbers: Vec<usize> = lossy().map(|row| row.number).collect();
         let text = format!(
-            "{} events lost: counts of {} may be too low",
-            grouped(lost),
+            "{} lost: counts of {} may be too low",
+            counted(lost, "event"),
             format::rows(&numbers)
         );
         page.styled(0, &text, Tone::Warning);

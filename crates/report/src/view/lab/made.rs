@@ -1,8 +1,8 @@
-//! How the figures were made, what is missing among them, and what limits them.
+//! How the figures were measured, what is missing, and what limits them.
 
-use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
 use iostrata_core::lab::LabResult;
+use iostrata_core::noun;
 
 use super::view::{Unshown, distinct};
 use crate::format::{self, counted};
@@ -21,7 +21,7 @@ pub(super) struct Made<'a> {
 }
 
 pub(super) fn draw(page: &mut Page, result: &LabResult, made: &Made<'_>) {
-    page.part("method", "how the figures were made");
+    page.part("method", "method");
     page.blank();
     let mut words = vec![timing(made)];
     if !made.rows.is_empty() {
@@ -74,11 +74,11 @@ fn timing(made: &Made<'_>) -> String {
 fn evidence(result: &LabResult, made: &Made<'_>) -> String {
     let mut environments = result.environments();
     if environments.all(|(_, environment)| environment.backend == Backend::None) {
-        return "no evidence from the kernel: nothing could observe the runs".to_owned();
+        return "no kernel evidence: the runs could not be observed".to_owned();
     }
     let lost = made.rows.iter().map(|row| row.evidence.lost_events);
-    let lost = grouped(lost.fold(0, u64::saturating_add));
-    format!("evidence from a separate observed run, {lost} events lost")
+    let lost = noun::counted(lost.fold(0, u64::saturating_add), "event");
+    format!("evidence from a separate observed run, {lost} lost")
 }
 
 fn left_out(page: &mut Page, made: &Made<'_>) {
@@ -150,7 +150,7 @@ fn unknown(made: &Made<'_>) -> Vec<Unseen> {
     let mut all = Vec::new();
     for (what, why, rows) in [
         ("times", "no timing run finished", untimed),
-        ("CPU time of others", "not measured", unwatched),
+        ("CPU time of other processes", "not measured", unwatched),
     ] {
         if !rows.is_empty() {
             all.push(Unseen {

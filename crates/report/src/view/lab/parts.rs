@@ -1,4 +1,4 @@
-//! Parts of experiments: answers, tables, notes, and how the figures were made.
+//! Parts of experiments: answers, tables, notes, and method.
 
 use iostrata_core::lab::{Experiment, LabResult};
 

@@ -27,7 +27,7 @@ pub(crate) fn show(page: &mut Page, judged: &[Judged<'_>]) {
     let outcomes = failed.iter().map(|judged| match &judged.outcome {
         Outcome::Kept => String::new(),
         Outcome::Exceeded => "exceeded".to_owned(),
-        Outcome::Unknown(why) => format!("not known: {why}"),
+        Outcome::Unknown(why) => format!("unknown: {why}"),
     });
     let columns = vec![
         Column::label("budget", budgets),

@@ -18,7 +18,7 @@ pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
     if calls.is_empty() {
         let seen = view.result.evidence.syscalls.is_some();
         let none = if view.selection.is_filter() {
-            "none of those asked for"
+            "none match"
         } else {
             "none"
         };
@@ -47,7 +47,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     page.heading("calls", &heading("calls", listed, calls.len()));
     let calls: Vec<&CallRow> = calls.iter().take(listed).collect();
     let named = match &view.selection.path {
-        Some(_) => "every call, over the files that match",
+        Some(_) => "every call, over matching files",
         None => "every call, over all files",
     };
     let mut left_out = vec![table("call", 0, &calls).named(named).draw(page)];

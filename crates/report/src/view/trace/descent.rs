@@ -1,7 +1,8 @@
-//! Bytes from stratum to stratum, and what was left to write-back.
+//! Bytes at each stratum, and what was left to write-back.
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::{DeviceCounts, DeviceRange};
+use iostrata_core::noun::noun_of;
 use iostrata_core::trace::{Bounds, Descent, TraceResult};
 
 use super::View;
@@ -22,7 +23,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
         page.entry("  read", Tone::Plain, COLUMN, &read(view));
     }
     if nothing_written && nothing_read {
-        let text = "nothing was read from files or written to them";
+        let text = "no file reads or writes";
         page.entry("  bytes", Tone::Plain, COLUMN, text);
     }
     page.entry("  at exit", Tone::Plain, COLUMN, &at_exit(view));
@@ -39,7 +40,7 @@ fn others(result: &TraceResult) -> Option<String> {
         format!("{} of other programs", counted(count, "request"))
     });
     if result.evidence.device_shared.is_none() {
-        return requests.map(|requests| format!("{requests} on the same disks, in no figure here"));
+        return requests.map(|requests| format!("{requests} on the same disks, not included here"));
     }
     let requests = requests.unwrap_or_else(|| "other programs".to_owned());
     let verb = if result.other_requests.is_some_and(|count| count > 0) {
@@ -48,12 +49,12 @@ fn others(result: &TraceResult) -> Option<String> {
         " used the same disk:"
     };
     Some(format!(
-        "{requests}{verb} a journal commit or a flush serves everyone, so \"x to y\" is the least \
-         and the most that was this run's"
+        "{requests}{verb} a journal commit or flush serves all programs, so \"x to y\" is the \
+         range that may be due to this run"
     ))
 }
 
-/// Bytes that a device moved: exactly, between two figures, or not seen.
+/// Bytes that a device moved: exactly, between two figures, or not measured.
 #[derive(Clone, Copy)]
 pub(crate) struct Device {
     exact: Option<u64>,
@@ -155,8 +156,9 @@ fn read(view: &View<'_>) -> String {
     let pages = if pages.iter().all(|(count, _)| count.is_none()) {
         "page cache n/a".to_owned()
     } else {
+        let noun = noun_of(cache.missed_pages.unwrap_or_default(), "page");
         let pages = pages.map(|(count, what)| format!("{} {what}", Cell::seen(count, grouped)));
-        format!("page cache {} pages", pages.join(" / "))
+        format!("page cache {} {noun}", pages.join(" / "))
     };
     format!(
         "device {} → {pages} → application {}",
@@ -182,5 +184,5 @@ fn at_exit(view: &View<'_>) -> String {
     };
     let requests = usize::try_from(later.count).unwrap_or(usize::MAX);
     let (bytes, requests) = (size(later.bytes), counted(requests, "request"));
-    format!("{dirty}; {bytes} written later in {requests}")
+    format!("{dirty}; {bytes} written back later in {requests}")
 }

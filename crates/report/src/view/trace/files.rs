@@ -1,6 +1,7 @@
 //! Files: those that took most time, or all of them.
 
 use iostrata_core::bytes::grouped;
+use iostrata_core::noun::counted;
 use iostrata_core::trace::{FileGroup, FileRow, NotFound, Sort, TraceResult};
 
 use super::View;
@@ -30,7 +31,7 @@ pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
     let most = view.selection.top.unwrap_or(most);
     if files.is_empty() {
         let none = if view.selection.is_filter() {
-            "files: none of those asked for"
+            "files: none match"
         } else {
             "files: none"
         };
@@ -88,11 +89,11 @@ pub(super) fn several(name: String, files: u64) -> String {
 
 /// Calls that no file can be named for.
 fn others(page: &mut Page, result: &TraceResult) {
-    let calls = grouped(result.other_calls);
+    let calls = counted(result.other_calls, "call");
     let text = match (result.other_calls, result.summed_files) {
         (0, _) => return,
-        (_, 0) => format!("other: {calls} calls on files that found no room in the tables"),
-        (_, files) => format!("{} more files, summed: {calls} calls", grouped(files)),
+        (_, 0) => format!("other: {calls} on files that did not fit in the tables"),
+        (_, files) => format!("{}, summed: {calls}", counted(files, "more file")),
     };
     page.paragraph(0, &text);
 }
@@ -150,10 +151,7 @@ fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileGroup<'_>>) -> Vec<L
     let mut left_out = vec![Table::new(0, columns).draw(page)];
     let files: Vec<&FileGroup<'_>> = files.into_iter().filter(|file| moved(&file.row)).collect();
     if !files.is_empty() {
-        page.heading(
-            "below",
-            "below the calls: pages of the cache, bytes of the device",
-        );
+        page.heading("below", "below the calls: cache pages and device bytes");
         let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
         let mut columns = vec![paths(view, &files, room)];
         columns.extend(file().columns(&[Group::Below, Group::BelowInFull], &rows));
@@ -191,13 +189,13 @@ fn not_found_table(page: &mut Page, view: &View<'_>, missed: &[&NotFound]) -> Op
         return None;
     }
     let missed = &missed[..view.selection.limit(missed.len())];
-    page.part("not-found", "paths that were not found");
+    page.part("not-found", "paths not found");
     page.blank();
     let paths = missed.iter().map(|path| view.path(&path.path).to_owned());
     let columns = vec![
         Column::number("times", missed.iter().map(|path| grouped(path.count))),
-        Column::paths("looked for and not found", usize::MAX, paths),
+        Column::paths("failed lookups", usize::MAX, paths),
     ];
-    let table = Table::new(0, columns).named("paths that were looked for and not found");
+    let table = Table::new(0, columns).named("paths that were failed lookups");
     Some(table.draw(page))
 }

@@ -1,4 +1,4 @@
-//! What is wrong: in the summary one entry for each rule, in full one for each finding.
+//! Findings: one entry per rule in the summary, one per finding in full.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,7 +25,7 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
     page.blank();
     if groups.is_empty() {
         let text = match not_given(view) {
-            Some(why) => format!("findings: not given, {why}"),
+            Some(why) => format!("findings: none, {why}"),
             None => "findings: none".to_owned(),
         };
         page.paragraph(0, &text);
@@ -64,7 +64,7 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
 /// Every finding with what it rests on.
 pub(super) fn all(page: &mut Page, view: &View<'_>) {
     let count = match not_given(view) {
-        Some(why) => format!("not given, {why}"),
+        Some(why) => format!("none, {why}"),
         None => bytes::grouped(view.result.findings.len() as u64),
     };
     page.heading("findings", &format!("all findings: {count}"));

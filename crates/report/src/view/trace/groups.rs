@@ -1,4 +1,4 @@
-//! Files drawn together by directory or by the end of their names.
+//! Files grouped by directory or extension.
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::trace::{FileGroup, FileRow, Together};

@@ -1,11 +1,11 @@
 //! What ran, how it ended, and what observed it.
 
-use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
+use iostrata_core::noun::counted;
 use iostrata_core::trace::TraceResult;
 
 use super::View;
-use crate::format::{self, beginning, counted};
+use crate::format::{self, beginning};
 use crate::view::page::{Page, SEPARATOR};
 use crate::view::place::{below, file_system, machine, observed};
 
@@ -70,8 +70,8 @@ fn end(result: &TraceResult) -> String {
             None => format!("ended by signal {signal}"),
         },
         (Some(code), None) => format!("exit {code}"),
-        (None, None) if result.adopted.is_some() => "goes on".to_owned(),
-        (None, None) => "end not seen".to_owned(),
+        (None, None) if result.adopted.is_some() => "still running".to_owned(),
+        (None, None) => "end not observed".to_owned(),
     }
 }
 
@@ -81,10 +81,8 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 }
 
 fn who(result: &TraceResult) -> String {
-    let plural = if result.processes == 1 { "" } else { "es" };
-    let processes = format!("{} process{plural}", grouped(result.processes));
-    let threads = usize::try_from(result.threads).unwrap_or(usize::MAX);
-    format!("{processes}, {}", counted(threads, "thread"))
+    let processes = counted(result.processes, "process");
+    format!("{processes}, {}", counted(result.threads, "thread"))
 }
 
 fn seen(result: &TraceResult) -> String {
@@ -92,7 +90,7 @@ fn seen(result: &TraceResult) -> String {
     match result.backend {
         Backend::None => by.to_owned(),
         Backend::Ebpf | Backend::Ptrace => {
-            format!("{by}, {} events lost", grouped(result.lost_events))
+            format!("{by}, {} lost", counted(result.lost_events, "event"))
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The sentence that a run comes down to, and what makes a reader distrust it.
+//! The first sentence of a run, and the reasons to distrust it.
 
-use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
+use iostrata_core::noun;
 use iostrata_core::rules;
 use iostrata_core::trace::{
     Confidence, Costs, Finding, Headline, Part, Saving, Selection, Split, TraceResult, headline,
@@ -17,10 +17,10 @@ const PATH: usize = 48;
 
 /// What a run comes down to.
 pub(crate) struct Summed {
-    /// What was lost or not seen whole, before all else.
+    /// What was lost or not measured whole, before all else.
     pub(crate) warnings: Vec<String>,
-    /// One sentence, such as `76 % of 1.89 s was 1,200 fdatasync calls on orders.db; let several
-    /// records share one sync: saves about 1.40 s.`
+    /// One sentence, such as `76 % of 1.89 s was 1,200 fdatasync calls on orders.db; batch several
+    /// records per sync: saves about 1.40 s.`
     pub(crate) sentence: String,
 }
 
@@ -100,14 +100,13 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
 fn warnings(result: &TraceResult) -> Vec<String> {
     let mut warnings = Vec::new();
     if result.lost_events > 0 {
-        let plural = if result.lost_events == 1 { "" } else { "s" };
         warnings.push(format!(
-            "{} event{plural} lost: counts may be too low by as many",
-            grouped(result.lost_events)
+            "{} lost: counts may be too low by as many",
+            noun::counted(result.lost_events, "event")
         ));
     }
     let gaps = result.missing.iter().filter(|gap| gap.what == "findings");
-    warnings.extend(gaps.map(|gap| format!("incomplete: {}; no findings are given", gap.why)));
+    warnings.extend(gaps.map(|gap| format!("incomplete: {}; no findings", gap.why)));
     warnings
 }
 
@@ -117,8 +116,8 @@ fn costs(view: &View<'_>, found: &Costs<'_>) -> String {
     let file = finding.file.as_ref().map(|file| short(view, file));
     let subject = match (&found.calls, &file) {
         (Some((name, count)), Some(file)) => {
-            let plural = if *count == 1 { "" } else { "s" };
-            format!("{} {name} call{plural} on {file}", grouped(*count))
+            let calls = noun::counted(*count, &format!("{name} call"));
+            format!("{calls} on {file}")
         }
         (_, Some(file)) => format!("{file} ({})", finding.title),
         (_, None) => finding.title.clone(),
@@ -135,10 +134,10 @@ fn costs(view: &View<'_>, found: &Costs<'_>) -> String {
     };
     let cost = match (found.share, found.syncs) {
         (_, Some(all)) => format!(
-            "{} of {wall} was {} syncs of {}, {} of it {subject}",
+            "{} of {wall} was {} of {}, {} of it {subject}",
             percent(all.share),
-            grouped(all.count),
-            counted(usize::try_from(all.files).unwrap_or(usize::MAX), "file"),
+            noun::counted(all.count, "sync"),
+            noun::counted(all.files, "file"),
             time(found.cost_s),
         ),
         (Some(share), None) => format!("{} of {wall}{verb} {subject}", percent(share)),
@@ -308,8 +307,8 @@ mod tests {
         let mut result = syncing();
         assert_eq!(
             said(&result),
-            "69 % of 4.20 s was 903 fsync calls on data/orders.db-journal; let several records \
-             share one sync (SQLite: many statements in one transaction): saves about 2.50 s."
+            "69 % of 4.20 s was 903 fsync calls on data/orders.db-journal; batch several records \
+             per sync (SQLite: many statements in one transaction): saves about 2.50 s."
         );
         result.findings[0].saving_basis = Some(Basis::Computed);
         result.findings[0].confidence = Confidence::Likely;
@@ -321,7 +320,7 @@ mod tests {
         };
         assert!(said(&result).starts_with(
             "81 % of 4.20 s was 1,000 syncs of 2 files, 2.90 s of it 903 fsync calls on \
-             data/orders.db-journal; let"
+             data/orders.db-journal; batch"
         ));
         assert!(said(&result).ends_with(": saves at most 2.50 s of that (likely)."));
         result.files[2].syncs = Synced::default();
@@ -329,10 +328,10 @@ mod tests {
         result.findings[0].evidence[0].call = Some("write".to_owned());
         result.findings[0].cost_s = Some(2.1);
         assert!(said(&result).starts_with(
-            "50 % of 4.20 s went to data/orders.db-journal (903 fsyncs, one for each write); let"
+            "50 % of 4.20 s went to data/orders.db-journal (903 fsyncs, one for each write); batch"
         ));
         result.findings[0].file = None;
-        assert!(said(&result).starts_with("50 % of 4.20 s: 903 fsyncs, one for each write; let"));
+        assert!(said(&result).starts_with("50 % of 4.20 s: 903 fsyncs, one for each write; batch"));
         result.findings[0].saving_s = Some(4.3);
         assert!(
             !said(&result).contains("saves"),
@@ -345,8 +344,8 @@ mod tests {
         assert_eq!(
             said(&full()),
             "In a run of 4.20 s, all threads together spent 2.90 s on data/orders.db-journal (903 \
-             fsyncs, one for each write); let several records share one sync (SQLite: many \
-             statements in one transaction): saves about 2.50 s."
+             fsyncs, one for each write); batch several records per sync (SQLite: many statements \
+             in one transaction): saves about 2.50 s."
         );
     }
 
@@ -412,8 +411,8 @@ mod tests {
         result.findings = vec![little];
         assert_eq!(
             said(&result),
-            "90 % of 2.10 s was file I/O; the best advice (small-reads: read through a buffer of 64 \
-             KiB) saves 100 ms."
+            "90 % of 2.10 s was file I/O; the best advice (small-reads: read through a 64 KiB \
+             buffer) saves 100 ms."
         );
         // The same read, of a pipe.
         result.findings.clear();
@@ -437,12 +436,12 @@ mod tests {
     fn losses_and_parts_of_runs_are_warnings() {
         let mut result = full();
         result.lost_events = 1;
-        result.missing = vec![Gap::new("findings", "the run was not seen whole")];
+        result.missing = vec![Gap::new("findings", "the run was not fully observed")];
         assert_eq!(
             summed(&result).warnings,
             [
                 "1 event lost: counts may be too low by as many",
-                "incomplete: the run was not seen whole; no findings are given"
+                "incomplete: the run was not fully observed; no findings"
             ]
         );
         result.evidence.syscalls = None;
@@ -450,7 +449,7 @@ mod tests {
         result.findings.clear();
         assert_eq!(
             summed(&result).sentence.replace('\u{a0}', " "),
-            "Its calls were not seen in 4.20 s: nothing can be said about its file I/O."
+            "Its calls were not observed in 4.20 s: its file I/O is unknown."
         );
     }
 

@@ -121,7 +121,7 @@ fn no_room(page: &mut Page, left_out: Vec<LeftOut>) {
     }
 }
 
-/// A result as it is drawn.
+/// A result as drawn.
 struct View<'a> {
     result: &'a TraceResult,
     selection: &'a Selection,
@@ -137,7 +137,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A path as it is shown: from the working directory on, when it is below it.
+    /// A path as shown: relative to the working directory if it is below it.
     fn path<'p>(&self, path: &'p str) -> &'p str {
         self.result.below(path)
     }

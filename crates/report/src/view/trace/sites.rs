@@ -1,4 +1,4 @@
-//! Where in the program the calls came from.
+//! Call sites of the program.
 
 use iostrata_core::trace::{Site, call_sites};
 
@@ -20,7 +20,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     }
     page.heading(
         "sites",
-        "call sites: share of the time, and functions, the innermost first",
+        "call sites: share of time, and functions, innermost first",
     );
     for group in all {
         let words = [
@@ -42,6 +42,6 @@ fn stack(site: &Site) -> String {
         words.push(site.stack.join(" ← "));
     }
     let why_not = site.why_not.as_ref();
-    words.extend(why_not.map(|why| format!("not whole: {why}")));
+    words.extend(why_not.map(|why| format!("incomplete: {why}")));
     words.join(SEPARATOR)
 }

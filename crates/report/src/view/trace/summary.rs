@@ -93,7 +93,7 @@ fn chosen(page: &mut Page, view: &View<'_>) {
     if !words.is_empty() {
         page.blank();
         let text = format!(
-            "below, only files that {}; what stands above is of the whole run",
+            "below, only files that {}; the part above covers the whole run",
             words.join(" and that ")
         );
         page.styled(0, &text, Tone::Quiet);
@@ -115,6 +115,9 @@ pub(super) fn missing(page: &mut Page, view: &View<'_>, reasons: bool) {
     }
     page.blank();
     let names: Vec<&str> = missing.iter().map(|gap| gap.what.as_str()).collect();
-    let text = format!("not seen: {}; the saved result says why", names.join(", "));
+    let text = format!(
+        "not measured: {}; the saved result gives the reasons",
+        names.join(", ")
+    );
     page.paragraph(0, &text);
 }

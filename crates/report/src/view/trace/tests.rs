@@ -53,12 +53,12 @@ fn a_summary_of_100_columns() {
 fn findings_that_are_not_given_are_not_none() {
     let mut result = empty();
     assert!(summary(&result, 100).contains("findings: none"));
-    let gap = Gap::new("findings", "the run was not seen whole");
+    let gap = Gap::new("findings", "the run was not fully observed");
     result.missing.push(gap);
-    let says = "findings: not given, the run was not seen whole";
+    let says = "findings: none, the run was not fully observed";
     assert!(summary(&result, 100).contains(says));
     let all = draw(&result, 100, &ALL);
-    assert!(all.contains("all findings: not given, the run"), "{all}");
+    assert!(all.contains("all findings: none, the run"), "{all}");
 }
 
 #[test]
@@ -208,10 +208,10 @@ fn call_sites_name_their_functions() {
     let text = draw(&result, 80, &calls);
     let start = text.find("call sites").unwrap();
     insta::assert_snapshot!(&text[start..], @r"
-    call sites: share of the time, and functions, the innermost first
+    call sites: share of time, and functions, innermost first
       fsync · 2.90 s · data/orders.db-journal
         93.8 % fsync (libc.so.6) ← commit (app) ← main (app)
-        6.25 % not whole: the program was built without frame pointers
+        6.25 % incomplete: the program was built without frame pointers
     ");
 }
 
@@ -293,9 +293,9 @@ fn every_end_is_told() {
     assert!(end(None, Some(-1), None).contains(" · ended by signal -1 · "));
     assert!(
         end(None, None, Some(42))
-            .starts_with("process 42 (./app --fast 'two words') · 4.20 s · goes on")
+            .starts_with("process 42 (./app --fast 'two words') · 4.20 s · still running")
     );
-    assert!(end(None, None, None).contains(" · end not seen · "));
+    assert!(end(None, None, None).contains(" · end not observed · "));
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn ten_thousand_files_are_all_there() {
         assert!(text.contains(&name), "{name}");
     }
     assert!(text.contains("all files: 10,000\n"));
-    assert!(text.contains("other: 77 calls on files that found no room"));
+    assert!(text.contains("other: 77 calls on files that did not fit"));
 }
 
 #[test]
@@ -396,8 +396,8 @@ fn budgets_that_failed_are_listed() {
     let budgets = [budget::parse("device.reads<=0", known).unwrap()];
     insta::assert_snapshot!(draw_budgets(&budget::judge(&by_ptrace(), &budgets, &all_seen()), 80), @r"
     budget
-    device.reads <= 0  not known: device requests were not seen: it takes eBPF; run
-                       it as root
+    device.reads <= 0  unknown: device requests were not observed: it takes eBPF;
+                       run it as root
     ");
     let budgets = [budget::parse("wall<=1min", known).unwrap()];
     assert_eq!(

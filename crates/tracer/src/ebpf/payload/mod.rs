@@ -223,12 +223,14 @@ impl Payloads {
             (
                 self.unsure,
                 "buffers",
-                "several threads of a process wrote at once, or by io_uring more than can be taken at once, and it may have changed them before they were read",
+                "several threads of a process wrote at the same time, or wrote more through \
+                 io_uring than can be captured at once, and the process may have changed the data \
+                 before it was read",
             ),
             (
                 u64::from(!self.stopping.goes_on()),
-                "guard of stopped processes",
-                "it was ended and could not be started again, and nobody was stopped any more",
+                "watchdog for stopped processes",
+                "it was killed and could not be restarted, so no process was stopped any more",
             ),
             (
                 self.unstoppable,

@@ -1,4 +1,4 @@
-//! What a call needs to have for itself, from its number and its arguments.
+//! What a call needs exclusively, from its number and its arguments.
 
 use iostrata_core::op::FileId;
 use iostrata_core::trace::calls::{Effect, effect};

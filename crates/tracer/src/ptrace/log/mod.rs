@@ -1,4 +1,4 @@
-//! The operation log: from calls at their entry and their exit to what it is written from.
+//! The operation log: from the entry and exit of calls to its input.
 
 mod claims;
 pub(super) mod landing;
@@ -84,17 +84,19 @@ impl Log {
             (
                 self.cut_off,
                 "calls",
-                "their threads were killed in them, and the kernel did not tell what came of them",
+                "their threads were killed during the call, and the kernel did not report the \
+                 result",
             ),
             (
                 self.changed,
                 "buffers",
-                "they changed while they were written, and the file does not tell what was written",
+                "they changed while they were being written, and the file does not show what was \
+                 written",
             ),
             (
                 self.overlaps,
                 "places in the order",
-                "a call went on for long, and others that change the same file, or names, were not kept waiting",
+                "a call took long, and others that change the same file or names were not delayed",
             ),
         ];
         let own = own.map(|(count, what, why)| counted(count, what, why));

@@ -1,4 +1,4 @@
-//! What a write was given: its buffers, in the memory of a stopped thread.
+//! The buffers of a write, in the memory of a stopped thread.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;

@@ -212,7 +212,7 @@ impl Log {
         counted(
             count,
             "reads by libaio",
-            "by ptrace the log has none of them; by eBPF it has",
+            "the log has them only with eBPF, not with ptrace",
         )
     }
 }
@@ -221,7 +221,7 @@ impl Log {
 pub(super) fn faults() -> Gap {
     Gap::new(
         "pages of mapped files that were read",
-        "ptrace sees mappings, and not the faults by which a program comes to their pages; eBPF does",
+        "ptrace sees mappings but not the page faults in them; eBPF does",
     )
 }
 

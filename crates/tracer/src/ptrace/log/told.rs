@@ -1,4 +1,4 @@
-//! Which calls the log tells of, and what else they were given.
+//! Which calls the log records, and their further arguments.
 
 use iostrata_core::trace::FileKind;
 use iostrata_core::trace::calls::{Effect, effect};

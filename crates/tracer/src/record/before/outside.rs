@@ -65,18 +65,20 @@ impl Outside {
 
     pub(in crate::record) fn gaps(&self) -> impl Iterator<Item = Gap> {
         let changed = self.changed.gap(
-            "what was before in files that were changed",
-            "before: not kept, as they are in none of the directories that were asked for; name theirs with --record-before too",
+            "earlier contents of files that were changed",
+            "before: not stored, as they are in none of the requested directories; also name \
+             their directory with --record-before",
         );
         let perhaps = self.perhaps.gap(
-            "what was before at names that a rename gave",
-            "before: not kept, and whether there was a file is not known; name the directory with --record-before too",
+            "earlier files at the targets of renames",
+            "before: not stored, and it is unknown whether a file existed; also name the \
+             directory with --record-before",
         );
         changed.into_iter().chain(perhaps)
     }
 }
 
-/// The file of which something is not there any more.
+/// The file of which something does not exist any more.
 fn loses(change: &Change) -> Option<FileId> {
     match change {
         Change::Wrote { node, .. }

@@ -247,7 +247,7 @@ impl<'a, W: Write> Walk<'a, W> {
             let Some(payload) = contents::store(file, range, self.log)? else {
                 self.unreadable(
                     &at.path,
-                    &"it has fewer bytes than its length, or cannot be read",
+                    &"it is shorter than its length, or cannot be read",
                 );
                 return Ok(None);
             };
@@ -383,17 +383,19 @@ impl<'a, W: Write> Walk<'a, W> {
             changed,
         } = self.missing;
         let over = format!(
-            "the limit of {limit_bytes} bytes for all was reached, and these have {too_much_bytes}; give a larger --record-before-limit"
+            "the total limit of {limit_bytes} bytes was reached, and these have {too_much_bytes}; \
+             give a larger --record-before-limit"
         );
         let gaps = [
-            too_much.gap("what was before in files", &over),
+            too_much.gap("earlier contents of files", &over),
             unreadable.gap(
                 "what was before",
-                "it cannot be read; record as a user who may",
+                "it cannot be read; record as a user who may read it",
             ),
             changed.gap(
                 "what was before",
-                "it was changed by others while it was read; record while nobody else changes it",
+                "it was changed by another process while it was read; record while no other \
+                 process changes it",
             ),
         ];
         gaps.into_iter().flatten().collect()

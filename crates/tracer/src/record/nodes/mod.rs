@@ -32,14 +32,14 @@ pub(in crate::record) struct Nodes {
     /// Directories that were known by their name before the kernel side told who they are.
     also: HashMap<FileId, FileId>,
     told: HashSet<FileId>,
-    /// Files that were seen, and that the log has not told of.
+    /// Files that were seen, and that the log does not mention yet.
     seen: HashMap<FileId, NamedFile>,
     without_contents: HashSet<FileId>,
     named_only: u64,
     root: Option<FileId>,
     /// Nodes that were told of before the program began.
     kept: HashSet<FileId>,
-    /// Of these, the ones on overlayfs: when a file is changed there it gets another inode.
+    /// Those on overlayfs: a file that is changed there gets another inode.
     layered: HashSet<FileId>,
     /// Files whose contents were left out.
     left: HashSet<FileId>,

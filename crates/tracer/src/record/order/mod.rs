@@ -411,22 +411,25 @@ impl<W: Write> Order<W> {
             (
                 self.unknown_bytes,
                 "bytes of payload",
-                "they were not in memory, and the process ended or refused before they could be read",
+                "they were not in memory, and the process ended or refused access before they \
+                 could be read",
             ),
             (
                 self.begun.len() as u64,
                 "operations",
-                "their payload was cut off by the end of the recording",
+                "the recording ended before their payload was read",
             ),
             (
                 self.doubts.unsettled,
                 "offsets of writes",
-                "several writes went to one file at the same time, and neither their order nor what the file holds tells which is where",
+                "several writes went to one file at the same time, and neither their order nor \
+                 the contents of the file show which is where",
             ),
             (
                 self.unsettled_reads,
                 "offsets of reads",
-                "others moved the position of the open file at the same time, and nothing tells where each read began",
+                "other threads moved the position of the open file at the same time, so the start \
+                 of each read is unknown",
             ),
             (
                 self.queue.late,
@@ -436,12 +439,12 @@ impl<W: Write> Order<W> {
             (
                 self.mapped,
                 "writable shared mappings",
-                "stores are seen only as they are at msync and at the end, not in their order",
+                "stores are seen only in their state at msync and at the end, not in order",
             ),
             (
                 self.whiteouts,
                 "whiteouts",
-                "the node that a rename left behind is not seen",
+                "the node left behind by a rename is not seen",
             ),
         ]
         .into_iter()

@@ -21,7 +21,7 @@ pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown)
     }
     page.heading(
         "loops",
-        "what reading costs: open, read and close of files of 4 KiB in memory",
+        "cost of reading: open, read and close of cached 4 KiB files",
     );
     for (position, (files, reading)) in loops.into_iter().enumerate() {
         if position > 0 {
@@ -36,9 +36,10 @@ pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown)
     }
     page.paragraph(
         2,
-        "mean: with the standard deviation; saved: what noatime saves of the time before it, with \
-         its 95 % interval; none: the interval holds 0; + sync: median of the reading and the sync \
-         after it; sectors: of 512 bytes, written up to the end of the sync",
+        "mean: with the standard deviation; saved: share of the time to the left of it that \
+         noatime saves, with its 95 % interval; none: the interval includes 0; + sync: median of \
+         the reading and the following sync; sectors: 512-byte sectors written until the end of \
+         the sync",
     );
 }
 
@@ -47,10 +48,13 @@ fn title(files: Loop, reading: Reading, reads: u64) -> String {
     match (files, reading) {
         (Loop::OneFile, _) => format!("one_file: one file, {reads} times"),
         (Loop::ManyFiles, Reading::First) => {
-            format!("many_files, first reading: {reads} files, each once, access times due")
+            format!(
+                "many_files, first reading: {reads} files, each once, access times due for an \
+                     update"
+            )
         }
         (Loop::ManyFiles, Reading::Second) => {
-            "many_files, second reading: the same files once more".to_owned()
+            "many_files, second reading: the same files again".to_owned()
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whether each operation moves an access time, and relatime's rule.
+//! Whether each operation updates an access time, and relatime's rule.
 
 use iostrata_core::atime::{AtimeResult, Mount, Moved, Operation, Subject, TouchRow};
 
@@ -26,7 +26,7 @@ pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown)
     if lines.is_empty() {
         return;
     }
-    page.heading("operations", "does it move the access time?");
+    page.heading("operations", "does it update the access time?");
     let all = distinct(result.touches().map(|(_, row)| row.row.target.as_str())).len();
     let on = |line: &Line| {
         if all > 1 && line.filesystems.len() == all {
@@ -47,12 +47,12 @@ pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown)
         let cells = lines.iter().map(|line| line.cells[index].clone());
         columns.push(Column::text(mount.as_str(), cells));
     }
-    let table = Table::new(2, columns).named("access times moved, by operation and mount option");
+    let table = Table::new(2, columns).named("access time updates, by operation and mount option");
     unshown.draw(page, "the table of operations", table);
     page.paragraph(
         2,
-        "yes: each time; due: only when the access time is not newer than mtime and ctime (or a \
-         day old); no: never",
+        "yes: always; due: only if the access time is not newer than mtime and ctime (or is a day \
+         old); no: never",
     );
 }
 
@@ -164,7 +164,7 @@ pub(super) fn probes(page: &mut Page, result: &AtimeResult, unshown: &mut Unshow
     }
     page.heading(
         "relatime",
-        "relatime: does a read move an access time that is …",
+        "relatime: does a read update an access time that is …",
     );
     let which = |moved: bool| {
         states.iter().map(move |state| {
@@ -181,6 +181,6 @@ pub(super) fn probes(page: &mut Page, result: &AtimeResult, unshown: &mut Unshow
         Column::text("moved on", which(true)),
         Column::text("stayed on", which(false)),
     ];
-    let table = Table::new(2, columns).named("the rule of relatime, by state of the access time");
-    unshown.draw(page, "the table of relatime's rule", table);
+    let table = Table::new(2, columns).named("the relatime rule, by state of the access time");
+    unshown.draw(page, "the table of the relatime rule", table);
 }

@@ -1,4 +1,4 @@
-//! `lab atime`: the answers, then what moves an access time, then what reading costs.
+//! `lab atime`: the answers, then what updates an access time, then the cost of reading.
 
 mod costs;
 mod matrix;

@@ -93,7 +93,7 @@ fn result() -> LabResult {
             "rows": rows,
             "relatime": [probe("before_mtime", true), probe("day_old", true), probe("not_day_old", false)],
             "comparisons": [comparison("one_file", 0.5, [17, 18]), comparison("many_files", 40.0, [19, 20])],
-            "answers": [{"claim": "find reads metadata only", "verdict": "holds", "because": "not by find"}],
+            "answers": [{"claim": "find reads only metadata", "verdict": "holds", "because": "not by find"}],
             "caveats": ["no seeks"],
             "missing": [{"what": "git_status on ext4", "why": "not installed: no git in PATH"}],
             "method": {"timing_runs": [2, 2], "warm_up_runs": 4, "interrupted": false, "planned_rows": 20},
@@ -114,7 +114,7 @@ fn lines_fit_and_what_has_no_room_is_said() {
         for line in page.lines() {
             assert!(display_width(line) <= width, "{width}: {line:?}");
         }
-        assert_eq!(page.contains("no room at"), width < 120, "{width}: {page}");
+        assert_eq!(page.contains("hidden at"), width < 120, "{width}: {page}");
     }
 }
 

@@ -219,13 +219,13 @@ fn answers() -> Vec<Answer> {
     vec![
         answer(
             Verdict::Holds,
-            "an fsync after each record costs more than only writing it",
+            "an fsync after each record costs more than the write alone",
             "1 B: fsync 71.4 µs, buffered 0.11 µs per record, 649 times (95 %: 540–720)",
             &[1, 2],
         ),
         answer(
             Verdict::Refuted,
-            "what the program writes is what the device writes",
+            "the device writes as many bytes as the program",
             "the device wrote per record: 1 B and fsync 8,192 B (×8,192); on ext4 refuted: 1 B and \
              fsync 16,384 B (×16,384); buffered 1.23 B after the program's end",
             &[2, 5],

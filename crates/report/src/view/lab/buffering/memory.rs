@@ -78,11 +78,11 @@ fn table(rows: &[Numbered<'_>], head: &str) -> Table {
 /// writes its metadata there; xfs has buffers of its own (`fs/xfs/xfs_buf.c`), and
 /// btrfs the pages of an inode of its own (`btree_inode`, fs/btrfs/disk-io.c).
 fn legend(page: &mut Page) {
-    let text = "Cached is the page cache: contents of files, with reclaimable slab as in free\u{a0}-w. \
-                Buffers is what is left of the buffer cache: pages of block devices, where ext4 keeps \
-                its metadata (xfs and btrfs have caches of their own); device pages are those of the \
-                device measured in the row. Dirty bytes wait for the device, Writeback bytes are on \
-                their way";
+    let text = "Cached is the page cache: contents of files, with reclaimable slab as in \
+                free\u{a0}-w. Buffers is what is left of the buffer cache: pages of block \
+                devices, where ext4 keeps its metadata (xfs and btrfs have caches of their own); \
+                device pages are those of the device measured in the row. Dirty bytes wait for \
+                write-back, Writeback bytes are being written";
     page.blank();
     page.styled(0, text, Tone::Quiet);
 }

@@ -36,7 +36,7 @@ pub(super) fn draw<'a>(
     let mut view = View::of(&frame.whole, &result.rows, lab::buffering(), extent);
     frame.answers(page);
     let tables = Tables {
-        names: ["times and system calls", "what reached the device"],
+        names: ["times and system calls", "device I/O"],
         head: "per write",
         times: in_seconds,
     };
@@ -92,10 +92,10 @@ fn legend(page: &mut Page, view: &View<'_>, counted: bool) {
     }
     page.blank();
     if counted {
-        let text = "per write: pages made dirty in the page cache; then requests that write to \
-                    the device, by cause, and flushes of its cache; device B, the bytes those \
-                    requests carried, and bytes ×, how many times the record that is; unpaid B, \
-                    bytes written to the device only after the program had ended";
+        let text = "per write: pages dirtied in the page cache; then write requests to the \
+                    device, by cause, and flushes of its cache; device B: bytes of those \
+                    requests; bytes ×: those bytes relative to the record; unpaid B: bytes \
+                    written to the device only after the program had ended";
         page.styled(0, text, Tone::Quiet);
     }
     if view.has_ranges() {

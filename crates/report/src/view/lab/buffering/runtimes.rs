@@ -16,7 +16,7 @@ pub(super) fn draw(page: &mut Page, result: &BufferingResult, view: &mut View<'_
     }
     page.heading(
         "runtimes",
-        "what the runtimes here hand to the kernel, and when",
+        "what the installed runtimes pass to the kernel, and when",
     );
     let names = runtimes
         .iter()

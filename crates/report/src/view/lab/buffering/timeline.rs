@@ -64,7 +64,7 @@ fn groups<'a>(timelines: &[&'a Timeline]) -> Vec<Group<'a>> {
 }
 
 fn table(groups: &[Group<'_>], targets: usize) -> Table {
-    let lines = ["  handed over", "  visible to others", "  durable"];
+    let lines = ["  written", "  visible to others", "  durable"];
     let labels = groups.iter().flat_map(|_| lines.map(str::to_owned));
     let mut columns = vec![Column::label("after", labels)];
     for action in actions(groups) {

@@ -24,10 +24,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
         return;
     }
     if view.extent.compares() {
-        page.heading(
-            "system-calls",
-            "system calls of each copy, those that took longest",
-        );
+        page.heading("system-calls", "slowest system calls of each copy");
         brief(page, &rows);
     }
     if view.extent.all_rows() {
@@ -36,8 +33,8 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
             whole(page, &row);
         }
     }
-    let text = "times are from the observed run and hold what observing costs; --all-rows has \
-                every call";
+    let text = "times are from the observed run and include the overhead of observing; --all-rows \
+                shows every call";
     page.blank();
     page.styled(0, text, Tone::Quiet);
 }
@@ -52,11 +49,11 @@ fn by_time(calls: &BTreeMap<String, CallCount>) -> Vec<(&String, &CallCount)> {
 fn brief(page: &mut Page, rows: &[Numbered<'_>]) {
     let mut columns = names("method", rows);
     columns.push(Column::text(
-        "calls, and the milliseconds inside them",
+        "calls, and the milliseconds spent in them",
         rows.iter().map(line),
     ));
     Table::new(0, columns)
-        .named("system calls that took longest, by copy")
+        .named("slowest system calls, by copy")
         .draw(page);
 }
 

@@ -146,7 +146,7 @@ pub(super) fn result() -> LabResult {
     let target =
         |name: &str, image, filesystem: &str| fixture::measured(name, image, storage(filesystem));
     let answer = Answer {
-        claim: "a copy with mmap is 4 to 5 times as fast as one with read and write".to_owned(),
+        claim: "a copy with mmap is 4 to 5 times as fast as with read and write".to_owned(),
         verdict: Verdict::Refuted,
         because: "read_write whole file 70.0 ms, mmap_memcpy 90.0 ms, 0.78 times".to_owned(),
         rows: vec![2, 3],

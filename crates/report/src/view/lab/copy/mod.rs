@@ -31,7 +31,7 @@ pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a CopyResul
     notes(page, &view);
     page.blank();
     let verified = grouped(result.method.own.verified_copies);
-    let text = format!("{verified} copies made, each with the BLAKE3 hash of its source");
+    let text = format!("{verified} copies verified against the BLAKE3 hash of their source");
     page.styled(0, &text, Tone::Quiet);
     frame.made(page, &view);
 }

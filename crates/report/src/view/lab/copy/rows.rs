@@ -62,11 +62,12 @@ fn legend(page: &mut Page, view: &View<'_>) {
         return;
     }
     page.blank();
-    let text = "of limit: the time of the slowest step that such a copy needs, done alone, over \
-                the row's time: one copy in memory, or the device's reading or writing; — where \
-                nothing is copied, n/a where the step alone took longer than the row. faults: page faults; user ×: how many times each byte went \
-                into the program's memory or out of it; device MiB and unpaid MiB: written to \
-                the device while the program ran, and after";
+    let text = "of limit: time of the slowest step that such a copy needs (one copy in memory, or \
+                reading from or writing to the device), measured alone, relative to the row's \
+                time; — where nothing is copied, n/a where the step alone took longer than the \
+                row. faults: page faults; user ×: how many times each byte was copied into or out \
+                of the program's memory; device MiB and unpaid MiB: written to the device while \
+                the program ran, and afterwards";
     page.styled(0, text, Tone::Quiet);
     if view.has_ranges() {
         page.styled(0, RANGES, Tone::Quiet);

@@ -1,4 +1,4 @@
-//! What this machine does at best, beside which the rows are set.
+//! The limits of this machine, with which the rows are compared.
 
 use iostrata_core::bytes::exact;
 use iostrata_core::copy::{CopyResult, Yardstick};
@@ -45,6 +45,6 @@ pub(super) fn draw(page: &mut Page, result: &CopyResult) {
         columns.insert(1, machines);
     }
     Table::new(0, columns)
-        .named("what the machine does at best")
+        .named("the machine's limits")
         .draw(page);
 }

@@ -67,9 +67,9 @@ pub(super) fn draw(
     view.draw(page, "reading and parsing", table);
     page.blank();
     let text = format!(
-        "reading %: of the time left of it; saved %: what the cache saves of the warm time; \
-         its MiB/s: throughput of the parser; matters MiB/s: throughput from which on a parser of \
-         this file gains {} % or more from the cache",
+        "reading %: share of the time to the left of it; saved %: share of the warm time saved by \
+         the cache; its MiB/s: throughput of the parser; matters MiB/s: throughput above which a \
+         parser of this file gains {} % or more from the cache",
         rate(MATTERS_SHARE * 100.0)
     );
     page.styled(0, &text, Tone::Quiet);

@@ -31,8 +31,8 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>, targets: &[&str]) {
             let table = view.table(&size, &rows, times, &[Group::Times]);
             let table = table.named(format!("times, {size} on {target}"));
             view.draw(page, &format!("the rows of {target}"), table);
-            let name = format!("where the time went, {size} on {target}");
-            let spent = view.counts("of which µs", &rows).named(name);
+            let name = format!("time breakdown, {size} on {target}");
+            let spent = view.counts("breakdown, µs", &rows).named(name);
             view.draw_below(page, &format!("the times of {target}"), spent);
         }
         latencies(page, view, &of_target);
@@ -42,11 +42,11 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>, targets: &[&str]) {
 
 fn legend(page: &mut Page, view: &View<'_>) {
     page.blank();
-    let text = "cached %: pages of the file in the cache before and after (cachestat); device: requests \
-                that read, and their bytes; waited, ahead: pages that a read waited for, and \
-                pages that read-ahead brought; copy and faults are estimates: as many bytes \
-                copied in memory, and the row's minor faults at what one costs on a new buffer \
-                of this size; blocked and on CPU are of the observed run";
+    let text = "cached %: pages of the file in the cache before and after (cachestat); device: \
+                read requests and their bytes; waited, ahead: pages that a read waited for, and \
+                pages brought in by read-ahead; copy and faults are estimates: the time to copy \
+                as many bytes in memory, and the row's minor faults at the cost of one in a new \
+                buffer of this size; blocked and on CPU are from the observed run";
     page.styled(0, text, Tone::Quiet);
     if view.has_ranges() {
         page.styled(0, RANGES, Tone::Quiet);
@@ -61,7 +61,7 @@ fn latencies<'a>(page: &mut Page, view: &mut View<'a>, rows: &[Numbered<'a>]) {
     if rows.is_empty() {
         return;
     }
-    page.heading("random-reads", "random reads of 4 KiB, one by one");
+    page.heading("random-reads", "random 4 KiB reads, one at a time");
     let of = Column::label("of", rows.iter().map(Numbered::title));
     let table = view.table("µs", &rows, [of], &[Group::Latencies]);
     let table = table.named("latencies of random reads");

@@ -20,7 +20,7 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     }
     page.heading(
         "again",
-        "the same file read again and again, and nothing done between the reads",
+        "the same file read repeatedly, with nothing done between the reads",
     );
     let asked = |row: &Numbered<'_>| format!("{} {}", row.row.row.case.state.as_str(), row.title());
     let each = || reads.iter().map(|(_, read)| read);
@@ -43,6 +43,6 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
         Column::number("resident before MiB", before),
         Column::number("after MiB", after),
     ];
-    let table = Table::new(0, columns).named("the reads one by one");
-    view.draw(page, "the reads one by one", table);
+    let table = Table::new(0, columns).named("the individual reads");
+    view.draw(page, "the individual reads", table);
 }

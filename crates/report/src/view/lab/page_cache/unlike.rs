@@ -1,4 +1,4 @@
-//! Rows that are not in the state that was asked for: said before anything else.
+//! Rows that are not in the requested state: shown first.
 
 use super::View;
 use crate::format;

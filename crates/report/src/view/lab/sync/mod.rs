@@ -32,7 +32,7 @@ pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a SyncResul
     storage::draw(page, result);
     frame.answers(page);
     let tables = Tables {
-        names: ["rates and latencies", "what reached the device"],
+        names: ["rates and latencies", "device I/O"],
         head: "per sync",
         times: |view, head, rows| view.table(head, rows, [], &[Group::Times]),
     };
@@ -62,18 +62,18 @@ fn legend(page: &mut Page, view: &View<'_>) {
     page.blank();
     page.styled(
         0,
-        "latency: from one sync's end to the next one's, write included, in µs; a percentile \
-         stands where ten syncs or more lie beyond it; append: the file grows; overwrite: its \
-         blocks were written before; preallocated: they were allocated and never written; \
-         × 8: eight writers at the same time, each its own file",
+        "latency: from the end of one sync to the end of the next, including the write, in µs; a \
+         percentile is shown if at least ten syncs lie beyond it; append: the file grows; \
+         overwrite: its blocks were written before; preallocated: its blocks were allocated but \
+         never written; × 8: eight concurrent writers, each with its own file",
         Tone::Quiet,
     );
     let seen = |row: &Numbered<'_>| row.row.per_sync.flushes.is_some();
     if view.shown().iter().any(seen) {
         page.styled(
             0,
-            "per sync: requests that write to the device, by cause, flushes of its cache, and \
-             bytes of the writes",
+            "per sync: write requests to the device, by cause, flushes of its cache, and bytes \
+             written",
             Tone::Quiet,
         );
     }

@@ -1,4 +1,4 @@
-//! What other devices would give, beside how well the model meets this one.
+//! Projections for other devices, and how well the model fits this one.
 
 use iostrata_core::sync::{Figures, Projection, SyncResult, withheld};
 
@@ -19,15 +19,15 @@ pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
     if !others.is_empty() {
         page.heading(
             "projection",
-            "projection, not measured: syncs a second of one writer on other devices",
+            "projection, not measured: syncs per second of one writer on other devices",
         );
-        let table = devices(view, &others).named("projected syncs a second");
+        let table = devices(view, &others).named("projected syncs per second");
         view.draw(page, "the projections", table);
         page.styled(
             0,
-            "from the requests that one sync makes here: each cause of write and each flush is \
-             waited for; --json and `iostrata explain sync` have the sources of the latencies \
-             and what is assumed",
+            "from the requests of one sync here, each kind of write and each flush waited for in \
+             turn; --json and `iostrata explain sync` list the sources of the latencies and the \
+             assumptions",
             Tone::Quiet,
         );
     }
@@ -52,7 +52,7 @@ fn missed(all: &[Projection]) -> Option<String> {
         .collect();
     (!rows.is_empty()).then(|| {
         format!(
-            "not projected to other devices, because this check misses by more than 30 %: {}",
+            "not projected to other devices, because this check is off by more than 30 %: {}",
             rows.join(", ")
         )
     })

@@ -18,13 +18,13 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     if series.is_empty() {
         return;
     }
-    page.heading("seconds", "second by second, observed");
+    page.heading("seconds", "per second, observed");
     let first = series
         .iter()
         .position(|row| in_full.contains(&row.target()));
     for (position, row) in series.iter().enumerate() {
         if first == Some(position) || (view.extent.all_rows() && in_full.contains(&row.target())) {
-            let table = table(row).named(format!("second by second, {}", row.place()));
+            let table = table(row).named(format!("per second, {}", row.place()));
             view.draw(page, &format!("the seconds of row {}", row.number), table);
         }
     }
@@ -62,7 +62,8 @@ fn steadiness(row: &Numbered<'_>) -> Option<String> {
     Some(match (found.steady, found.warm_up_seconds) {
         (true, 0) => format!("{name}: steady from the first of {seconds} seconds: {figures}"),
         (true, warm_up) => format!(
-            "{name}: steady after {warm_up} of {seconds} seconds, which are left out as warm-up: {figures}"
+            "{name}: steady after {warm_up} of {seconds} seconds, which are excluded as warm-up: \
+             {figures}"
         ),
         (false, _) => format!("{name}: not steady in {seconds} seconds: {figures}"),
     })

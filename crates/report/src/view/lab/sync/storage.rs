@@ -1,5 +1,5 @@
-//! The disks under the measured file systems, and the settings that decide what a sync
-//! finds left to do.
+//! The disks under the measured file systems, and the settings that determine the work left for a
+//! sync.
 
 use iostrata_core::environment::Device;
 use iostrata_core::lab::machine_of;

@@ -10,16 +10,16 @@ use super::plain;
 #[test]
 fn a_hundred_columns() {
     insta::assert_snapshot!(plain(&result(), 100), @r#"
-    buffering · when do written bytes leave the program, and when are they safe?
+    buffering · when do written bytes leave the program, and when are they durable?
     interrupted: 5 of 6 rows
     kernel 6.18.0 · 2 CPUs · 24.0 GiB memory · virtual machine (KVM) · observed by eBPF
       host  ext4 (no journal) at /srv/data on vda
       ext4  ext4 (journal, data=ordered) made by iostrata on loop3 → vda
 
-      holds         an fsync after each record costs more than only writing it
+      holds         an fsync after each record costs more than the write alone
                     1 B: fsync 71.4 µs, buffered 0.11 µs per record, 649 times (95 %: 540–720)
                     [rows 1, 2]
-      refuted       what the program writes is what the device writes
+      refuted       the device writes as many bytes as the program
                     the device wrote per record: 1 B and fsync 8,192 B (×8,192); on ext4 refuted: 1 B
                     and fsync 16,384 B (×16,384); buffered 1.23 B after the program's end [rows 2, 5]
       inconclusive  fdatasync is cheaper than fsync for an append
@@ -51,19 +51,19 @@ fn a_hundred_columns() {
     bytes visible and durable after each write of 3 kB
       after                write 1  write 2  close
       buffered
-        handed over          3,000    6,000  6,000
+        written              3,000    6,000  6,000
         visible to others        0        0  6,000
         durable                  0        0      0
       fsync, fdatasync, on host
-        handed over          3,000    6,000  6,000
+        written              3,000    6,000  6,000
         visible to others    3,000    6,000  6,000
         durable              3,000    6,000  6,000
       fsync, on ext4
-        handed over          3,000    6,000  6,000
+        written              3,000    6,000  6,000
         visible to others    3,000    6,000  6,000
         durable                n/a      n/a    n/a
 
-    what the runtimes here hand to the kernel, and when
+    what the installed runtimes pass to the kernel, and when
     runtime      writes by                    buffer B  3 writes, flush       10 × 1 KiB, close
     Ruby 3.1.2   File.open(path, "wb").write     8,192  write 11              writev [7168, 1024],
                                                                               write 2048
@@ -79,18 +79,18 @@ fn a_hundred_columns() {
     Cached is the page cache: contents of files, with reclaimable slab as in free -w. Buffers is what is
     left of the buffer cache: pages of block devices, where ext4 keeps its metadata (xfs and btrfs have
     caches of their own); device pages are those of the device measured in the row. Dirty bytes wait for
-    the device, Writeback bytes are on their way
+    write-back, Writeback bytes are being written
 
     notes
       - noisy: after 4–5 runs the interval spans 12–33 % of the median [rows 1, 2]
-      - other processes, including kernel threads, used <0.01–0.14 s of CPU while the row was timed
+      - CPU time of other processes, including kernel threads: <0.01–0.14 s while the row was timed
         [rows 1–3, 5]
 
     timing 3–5 runs each, interleaved, no probes, after 6 warm-up runs · measurement overhead 4.13 ns
     per record · evidence from a separate observed run, 0 events lost
     not shown: 1 more row; --all-rows shows them
 
-    not seen
+    not measured
       Java             java is not in the search path
       kernel evidence  not permitted: run as root (row 3)
       columns          without any value in the memory: device pages
@@ -103,17 +103,17 @@ fn a_hundred_columns() {
 #[test]
 fn eighty_columns() {
     insta::assert_snapshot!(plain(&result(), 80), @r#"
-    buffering · when do written bytes leave the program, and when are they safe?
+    buffering · when do written bytes leave the program, and when are they durable?
     interrupted: 5 of 6 rows
     kernel 6.18.0 · 2 CPUs · 24.0 GiB memory · virtual machine (KVM) · observed by
     eBPF
       host  ext4 (no journal) at /srv/data on vda
       ext4  ext4 (journal, data=ordered) made by iostrata on loop3 → vda
 
-      holds         an fsync after each record costs more than only writing it
+      holds         an fsync after each record costs more than the write alone
                     1 B: fsync 71.4 µs, buffered 0.11 µs per record, 649 times
                     (95 %: 540–720) [rows 1, 2]
-      refuted       what the program writes is what the device writes
+      refuted       the device writes as many bytes as the program
                     the device wrote per record: 1 B and fsync 8,192 B (×8,192); on
                     ext4 refuted: 1 B and fsync 16,384 B (×16,384); buffered 1.23 B
                     after the program's end [rows 2, 5]
@@ -148,19 +148,19 @@ fn eighty_columns() {
     bytes visible and durable after each write of 3 kB
       after                write 1  write 2  close
       buffered
-        handed over          3,000    6,000  6,000
+        written              3,000    6,000  6,000
         visible to others        0        0  6,000
         durable                  0        0      0
       fsync, fdatasync, on host
-        handed over          3,000    6,000  6,000
+        written              3,000    6,000  6,000
         visible to others    3,000    6,000  6,000
         durable              3,000    6,000  6,000
       fsync, on ext4
-        handed over          3,000    6,000  6,000
+        written              3,000    6,000  6,000
         visible to others    3,000    6,000  6,000
         durable                n/a      n/a    n/a
 
-    what the runtimes here hand to the kernel, and when
+    what the installed runtimes pass to the kernel, and when
     runtime      writes by          buffer B  3 writes, flush   10 × 1 KiB, close
     Ruby 3.1.2   File.open(path,       8,192  write 11          writev [7168, 1024],
                  "wb").write                                    write 2048
@@ -177,22 +177,22 @@ fn eighty_columns() {
     Cached is the page cache: contents of files, with reclaimable slab as in
     free -w. Buffers is what is left of the buffer cache: pages of block devices,
     where ext4 keeps its metadata (xfs and btrfs have caches of their own); device
-    pages are those of the device measured in the row. Dirty bytes wait for the
-    device, Writeback bytes are on their way
+    pages are those of the device measured in the row. Dirty bytes wait for
+    write-back, Writeback bytes are being written
 
     notes
       - noisy: after 4–5 runs the interval spans 12–33 % of the median [rows 1, 2]
-      - other processes, including kernel threads, used <0.01–0.14 s of CPU while
+      - CPU time of other processes, including kernel threads: <0.01–0.14 s while
         the row was timed [rows 1–3, 5]
 
     timing 3–5 runs each, interleaved, no probes, after 6 warm-up runs · measurement
     overhead 4.13 ns per record · evidence from a separate observed run, 0 events
     lost
     not shown: 1 more row; --all-rows shows them
-    no room at 80 columns for: B/call, writes/s, device B; a wider terminal or
-    --json shows them
+    hidden at 80 columns: B/call, writes/s, device B; a wider terminal or --json
+    shows them
 
-    not seen
+    not measured
       Java             java is not in the search path
       kernel evidence  not permitted: run as root (row 3)
       columns          without any value in the memory: device pages
@@ -218,15 +218,15 @@ fn columns_without_a_value_are_named_and_never_zero() {
     }
     let text = plain(&result, 100);
     insta::assert_snapshot!(text, @r#"
-    buffering · when do written bytes leave the program, and when are they safe?
+    buffering · when do written bytes leave the program, and when are they durable?
     interrupted: 2 of 6 rows
     on ext4 (no journal) at /srv/data on vda · kernel 6.18.0 · 2 CPUs · 24.0 GiB memory · virtual
     machine (KVM) · not observed
 
-      holds         an fsync after each record costs more than only writing it
+      holds         an fsync after each record costs more than the write alone
                     1 B: fsync 71.4 µs, buffered 0.11 µs per record, 649 times (95 %: 540–720)
                     [rows 1, 2]
-      refuted       what the program writes is what the device writes
+      refuted       the device writes as many bytes as the program
                     the device wrote per record: 1 B and fsync 8,192 B (×8,192); on ext4 refuted: 1 B
                     and fsync 16,384 B (×16,384); buffered 1.23 B after the program's end [rows 2, 5]
       inconclusive  fdatasync is cheaper than fsync for an append
@@ -239,7 +239,7 @@ fn columns_without_a_value_are_named_and_never_zero() {
     range: least to most of five runs or fewer, which contains the true median less often than a 95 %
     interval
 
-    what the runtimes here hand to the kernel, and when
+    what the installed runtimes pass to the kernel, and when
     runtime      writes by                    buffer B  3 writes, flush       10 × 1 KiB, close
     Ruby 3.1.2   File.open(path, "wb").write     8,192  write 11              writev [7168, 1024],
                                                                               write 2048
@@ -247,13 +247,13 @@ fn columns_without_a_value_are_named_and_never_zero() {
 
     notes
       - noisy: after 4–5 runs the interval spans 12–33 % of the median [rows 1, 2]
-      - other processes, including kernel threads, used <0.01–0.07 s of CPU while the row was timed
+      - CPU time of other processes, including kernel threads: <0.01–0.07 s while the row was timed
         [rows 1, 2]
 
     timing 5 runs each, interleaved, no probes, after 6 warm-up runs · measurement overhead 4.13 ns per
-    record · no evidence from the kernel: nothing could observe the runs
+    record · no kernel evidence: the runs could not be observed
 
-    not seen
+    not measured
       Java     java is not in the search path
       columns  without any value in the rows of host: writes/s, B/call, system calls, pages, data,
                journal, commit, metadata, flushes, device B, bytes ×, unpaid B
@@ -273,7 +273,7 @@ fn nothing_measured_is_said() {
     experiment.answers.clear();
     experiment.missing.clear();
     insta::assert_snapshot!(plain(&result, 80), @r"
-    buffering · when do written bytes leave the program, and when are they safe?
+    buffering · when do written bytes leave the program, and when are they durable?
     interrupted: 0 of 6 rows
     kernel 6.18.0 · 2 CPUs · 24.0 GiB memory · virtual machine (KVM) · observed by
     eBPF
@@ -281,7 +281,7 @@ fn nothing_measured_is_said() {
       ext4  ext4 (journal, data=ordered) made by iostrata on loop3 → vda
 
     timing: no run finished
-    not seen: nothing
+    not measured: nothing
 
     caveats
       - host has no journal: a sync writes the inode in its place and commits no
