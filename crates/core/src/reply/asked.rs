@@ -125,7 +125,7 @@ fn reply(question: &str, leads: bool, said: Vec<(&str, Result<Said, Missing>)>) 
 
 /// Reasons that many questions of a run can have, and what is said of them beside each.
 const SHORT: [(&str, &str); 2] = [
-    ("too few for a 95 % interval", "too few timing runs."),
+    ("for a 95 % interval", "too few timing runs."),
     ("on the same disk", "other programs used the same disk."),
 ];
 
@@ -228,7 +228,7 @@ mod tests {
             ),
             (
                 "others made 9 requests on the same disk, and flushes cannot be told (row 3)",
-                "Unclear: others used the same disk.",
+                "Unclear: other programs used the same disk.",
                 "",
             ),
         ] {

@@ -151,7 +151,7 @@ fn pointing_at_a_mark_says_what_it_is() {
             words.starts_with("row 1 · fsync append 1 KiB on ext4: "),
             "{words}"
         );
-        assert!(words.contains("syncs/s (95 %: "), "{words}");
+        assert!(words.contains("syncs/s (range: "), "{words}");
         let inside = "(() => { const b = document.querySelector('.tip:not([hidden])')\
             .getBoundingClientRect(); return b.left >= 0 && b.right <= innerWidth; })()";
         assert_eq!(page.ask(inside), serde_json::json!(true));

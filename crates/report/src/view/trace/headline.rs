@@ -37,7 +37,7 @@ pub(crate) fn summed(result: &TraceResult) -> Summed {
                 Headline::Fault(finding) => fault(&view, finding),
                 Headline::Time(split) => spent(result, &split),
                 Headline::Unseen => format!(
-                    "Its calls were not seen in {}: nothing can be said about its file I/O.",
+                    "Its calls were not observed in {}: its file I/O is unknown.",
                     wall(result)
                 ),
             },
@@ -355,7 +355,7 @@ mod tests {
         result.runs = Some(five_runs());
         assert!(said(&result).starts_with(
             "3.25 s is the median of 5 runs without tracing; 69 % of the traced run (4.20 s) was 903 \
-             fsync calls on data/orders.db-journal; let"
+             fsync calls on data/orders.db-journal; batch"
         ));
         result.threads = 12;
         assert!(

@@ -42,9 +42,9 @@ fn a_hundred_columns() {
     5            ext4     1        2       1         0        2    16,384   16,384      141
     3 fdatasync  host   n/a      n/a     n/a       n/a      n/a       n/a      n/a     69.9
 
-    per write: pages made dirty in the page cache; then requests that write to the device, by cause, and
-    flushes of its cache; device B, the bytes those requests carried, and bytes ×, how many times the
-    record that is; unpaid B, bytes written to the device only after the program had ended
+    per write: pages dirtied in the page cache; then write requests to the device, by cause, and flushes
+    of its cache; device B: bytes of those requests; bytes ×: those bytes relative to the record; unpaid
+    B: bytes written to the device only after the program had ended
     range: least to most of five runs or fewer, which contains the true median less often than a 95 %
     interval
 
@@ -138,10 +138,10 @@ fn eighty_columns() {
     5            ext4     1        2       1         0        2   16,384      141
     3 fdatasync  host   n/a      n/a     n/a       n/a      n/a      n/a     69.9
 
-    per write: pages made dirty in the page cache; then requests that write to the
-    device, by cause, and flushes of its cache; device B, the bytes those requests
-    carried, and bytes ×, how many times the record that is; unpaid B, bytes written
-    to the device only after the program had ended
+    per write: pages dirtied in the page cache; then write requests to the device,
+    by cause, and flushes of its cache; device B: bytes of those requests; bytes ×:
+    those bytes relative to the record; unpaid B: bytes written to the device only
+    after the program had ended
     range: least to most of five runs or fewer, which contains the true median less
     often than a 95 % interval
 
