@@ -52,8 +52,9 @@ pub(crate) struct Arguments {
     /// What to do
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// When to use colors; auto: on terminals, unless NO_COLOR is set
+    /// When to use colors
     #[arg(
+        help = "When to use colors; auto: on terminals, unless NO_COLOR is set",
         long,
         global = true,
         value_name = "WHEN",

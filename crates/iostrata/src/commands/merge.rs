@@ -49,7 +49,7 @@ fn merged(options: &Merge, results: &[LabResult]) -> Result<LabResult, Failure> 
     let (files, names) = (options.paths.len(), options.machine.len());
     if names > 0 && names != files {
         return Err(Failure::Usage(format!(
-            "--machine gives {names} for {files} files; give one name per file, in the same order"
+            "--machine names {names} of {files} files; give one name per file, in the same order"
         )));
     }
     let files: Vec<String> = options

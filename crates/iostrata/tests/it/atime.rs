@@ -204,5 +204,5 @@ fn the_page_is_printed() {
     let outcome = run(place.iostrata("explain atime")).expect(0);
     assert!(outcome.stdout.starts_with("atime\n"), "{}", outcome.stdout);
     let first = outcome.stdout.lines().nth(2).unwrap().to_owned();
-    assert_snapshot!(first, @"Which operations move a file's access time, what does that cost, and does noatime help?");
+    assert_snapshot!(first, @"Which operations update a file's access time, what does that cost, and does noatime help?");
 }

@@ -64,7 +64,9 @@ fn while_a_case_is_timed() {
         running.workload("host", "fsync-1");
         running.signal(signal);
         let outcome = running.finish().expect(code);
-        outcome.says(&[&format!("interrupted by {name} before a row was finished")]);
+        outcome.says(&[&format!(
+            "interrupted by {name} before the first row was complete"
+        )]);
         assert_eq!(outcome.stdout, "");
         place.assert_nothing_left();
     }

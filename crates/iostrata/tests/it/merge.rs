@@ -67,11 +67,15 @@ fn what_cannot_be_merged_is_refused() {
     for (options, names, words) in [
         ("", &["a.json"][..], &["one result alone", "name two"][..]),
         ("", &["a.json", "a.json"], &["both of machine vda-2cpu-"]),
-        ("", &["a.json", "trace.json"], &["only results of lab"]),
+        (
+            "",
+            &["a.json", "trace.json"],
+            &["only lab results can be merged"],
+        ),
         (
             "--machine one",
             &["a.json", "b.json"],
-            &["--machine names 1 and 2 files are given"],
+            &["--machine names 1 of 2 files"],
         ),
         (
             "--machine a/b,c",

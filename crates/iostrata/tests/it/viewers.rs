@@ -209,7 +209,7 @@ fn what_makes_no_sense_is_refused() {
         (
             "run.json --perfetto run.json",
             2,
-            "--perfetto would write over run.json",
+            "--perfetto would overwrite run.json",
         ),
         (
             "run.json --perfetto out --folded out",
@@ -235,7 +235,7 @@ fn what_makes_no_sense_is_refused() {
         (
             "run.json --all-rows --markdown",
             2,
-            "--all-rows is for results of lab and cache",
+            "--all-rows is for lab and cache results",
         ),
     ] {
         let outcome = report(&place, arguments).expect(code);

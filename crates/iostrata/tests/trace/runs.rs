@@ -290,7 +290,7 @@ fn what_makes_no_sense_with_several_runs_is_refused() {
     for (options, why) in [
         (
             &["--runs", "2", "-p", &own][..],
-            "a process that runs already was started by somebody else",
+            "-p attaches to a running process",
         ),
         (&["--cold", "-p", &own], "give the command instead of -p"),
         (

@@ -35,27 +35,23 @@ fn verdict(comparison: &Comparison) -> String {
 
 /// `wall time 4.73 s → 547 ms, 0.12 times as long`; of timed runs medians, behind the verdict.
 fn wall(comparison: &Comparison, runs: &Runs) -> String {
-    let (verdict, wall_s, as_long) = match &runs.timed {
-        Some(timed) => {
-            let verdict = match &timed.time {
-                Some(_) => format!("{}: ", verdict(comparison)),
-                None => String::new(),
-            };
-            let as_long = timed
-                .time
-                .as_ref()
-                .filter(|time| is_telling(time, comparison.verdict));
-            (
-                verdict,
-                timed.median_s,
-                as_long.map(|time| factor(time.ratio)),
-            )
-        }
-        None => {
-            let is_known = runs.wall_s.base > 0.0;
-            let as_long = is_known.then(|| ratio(runs.wall_s.new / runs.wall_s.base));
-            (String::new(), runs.wall_s, as_long)
-        }
+    let (verdict, wall_s, as_long) = if let Some(timed) = &runs.timed {
+        let verdict = if timed.time.is_some() {
+            format!("{}: ", verdict(comparison))
+        } else {
+            String::new()
+        };
+        let time = timed.time.as_ref();
+        let as_long = time.filter(|time| is_telling(time, comparison.verdict));
+        (
+            verdict,
+            timed.median_s,
+            as_long.map(|time| factor(time.ratio)),
+        )
+    } else {
+        let is_known = runs.wall_s.base > 0.0;
+        let as_long = is_known.then(|| ratio(runs.wall_s.new / runs.wall_s.base));
+        (String::new(), runs.wall_s, as_long)
     };
     let as_long = as_long.map_or(String::new(), |times| format!(", {times} times as long"));
     format!(
@@ -83,8 +79,9 @@ pub(crate) fn because(comparison: &Comparison) -> Vec<String> {
     let wholes = comparison.lab.iter().flat_map(|lab| &lab.experiments);
     wholes
         .filter_map(|whole| {
-            let judged = judged(comparison, whole.verdict, whole.time.as_ref()?);
-            Some(format!("{}: {judged}{}", whole.id, busy(whole)))
+            let word = word(comparison, whole.verdict);
+            let found = found(comparison, whole.verdict, whole.time.as_ref()?);
+            Some(format!("{}: {word}: {found}{}", whole.id, busy(whole)))
         })
         .collect()
 }
@@ -103,11 +100,11 @@ fn of_timed(comparison: &Comparison, timed: &Timed) -> String {
     } else {
         format!("{} and {}", timed.runs.base, counted(timed.runs.new, "run"))
     };
-    let judged = match &timed.time {
-        Some(time) => judged(comparison, comparison.verdict, time),
+    let found = match &timed.time {
+        Some(time) => found(comparison, comparison.verdict, time),
         None => format!("not judged: {}", unjudged(comparison)),
     };
-    format!("medians of {runs}, not traced; {judged}")
+    format!("medians of {runs}, not traced; {found}")
 }
 
 /// That the times are those of a cold and of a warm cache.
@@ -119,32 +116,37 @@ fn cache(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-fn judged(comparison: &Comparison, verdict: Option<Verdict>, time: &Change) -> String {
-    let limit = limit(comparison);
-    if verdict == Some(Verdict::Inconclusive) {
-        let is_telling = is_telling(time, verdict);
-        let why = if is_visible(time, comparison.limit_percent) {
-            format!("the interval reaches beyond the limit of {limit}")
-        } else {
-            let least = if is_telling {
-                visible(time)
-            } else {
-                "10x".to_owned()
-            };
-            format!("only changes above {least} were detectable, and the limit is {limit}")
-        };
-        let estimate = if is_telling {
-            format!("{}; ", estimate(time))
-        } else {
-            String::new()
-        };
-        return format!("inconclusive: {estimate}{why}");
-    }
-    let rest = match verdict {
-        Some(Verdict::Same) => format!("same, within {limit}"),
+/// The verdict in a word or two.
+fn word(comparison: &Comparison, verdict: Option<Verdict>) -> String {
+    match verdict {
+        Some(Verdict::Same) => format!("same, within {}", limit(comparison)),
+        Some(Verdict::Inconclusive) => "inconclusive".to_owned(),
         one => super::verdict(one).to_owned(),
+    }
+}
+
+/// What the verdict rests on.
+fn found(comparison: &Comparison, verdict: Option<Verdict>, time: &Change) -> String {
+    if verdict != Some(Verdict::Inconclusive) {
+        return estimate(time);
+    }
+    let limit = limit(comparison);
+    let is_telling = is_telling(time, verdict);
+    let why = if is_visible(time, comparison.limit_percent) {
+        format!("the interval reaches beyond the limit of {limit}")
+    } else {
+        let least = if is_telling {
+            visible(time)
+        } else {
+            "10x".to_owned()
+        };
+        format!("only changes above {least} were detectable, and the limit is {limit}")
     };
-    format!("{rest}: {}", estimate(time))
+    if is_telling {
+        format!("{}; {why}", estimate(time))
+    } else {
+        why
+    }
 }
 
 /// `1.31 times as long (98 %: 1.19–1.44)`.

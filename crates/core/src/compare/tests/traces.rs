@@ -1,7 +1,7 @@
 //! Two traced runs.
 
 use super::names;
-use crate::compare::{Comparison, Judgement, Limit, Sides, Weight, trace};
+use crate::compare::{Comparison, Judgement, Limit, Sides, Verdict, Weight, trace};
 use crate::evidence::CallCount;
 use crate::trace::fixture::{call, file, result};
 use crate::trace::{CallRow, FileCall, FileKind, FileRow, TimedRun, TimedRuns, TraceResult};
@@ -244,8 +244,31 @@ fn a_busy_machine_hides_what_an_idle_one_shows() {
     let new = steady.map(|time_s| time_s * 1.5);
     let idle = trace(names(), &busy(&steady, 0.0), &busy(&new, 0.0));
     assert_eq!(idle.judgement, Judgement::Slower);
-    let loaded = trace(names(), &busy(&steady, 0.0), &busy(&new, 2.0));
+    assert_eq!(idle.verdict, Some(Verdict::Slower));
+    let mut loaded = trace(names(), &busy(&steady, 0.0), &busy(&new, 2.0));
     assert_eq!(loaded.judgement, Judgement::NoDifference);
+    assert_eq!(loaded.verdict, Some(Verdict::Inconclusive));
+    // What the noise can hide does not keep the limit.
+    loaded.fail_on(Limit { percent: 10.0 });
+    let found = loaded.fail_on.unwrap();
+    assert_eq!(found.exceeded, []);
+    let undecided = found.undecided.iter().map(|one| &*one.what);
+    assert_eq!(undecided.collect::<Vec<_>>(), ["time"]);
+}
+
+#[test]
+fn times_that_are_the_same_keep_the_limit() {
+    let steady = [1.0, 1.01, 0.99, 1.0, 1.02, 1.0, 0.98, 1.0];
+    let mut same = trace(names(), &timed(&steady), &timed(&steady));
+    same.fail_on(Limit { percent: 10.0 });
+    assert_eq!(same.verdict, Some(Verdict::Same));
+    let found = same.fail_on.unwrap();
+    assert_eq!((found.exceeded.len(), found.undecided.len()), (0, 0));
+    // Runs on both sides that are too few to judge by do not keep it either.
+    let mut few = trace(names(), &timed(&[1.0]), &timed(&steady));
+    few.fail_on(Limit { percent: 10.0 });
+    assert_eq!(few.verdict, None);
+    assert_eq!(few.fail_on.unwrap().undecided.len(), 1);
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Log {
     /// Why nothing is drawn of it.
     pub(super) fn not_drawn(&self) -> Failure {
         Failure::Usage(format!(
-            "{} is an operation log, which is exported and not drawn; add --parquet DIR, --csv DIR \
+            "{} is an operation log, which can only be exported; add --parquet DIR, --csv DIR \
              or --perfetto OUT",
             self.path.display()
         ))

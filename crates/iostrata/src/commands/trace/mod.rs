@@ -108,9 +108,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     };
     let page = Page::open(&options.html)?;
     let viewed = Viewed::open(options)?;
-    let destination = options.json.clone();
-    let destination = destination.map(|path| Destination::open_for("-o", path));
-    let destination = destination.transpose()?;
+    let destination = destination(options)?;
     let (watcher, before) = match run_before(options, watcher, &held) {
         Ok(done) => done,
         Err(failure) => {
@@ -155,6 +153,12 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     recorded?;
     failed::told(&failed)?;
     checked::judge(&result, &options.checks, code, hides_calls)
+}
+
+fn destination(options: &Trace) -> Result<Option<Destination>, Failure> {
+    let path = options.json.clone();
+    path.map(|path| Destination::open_for("-o", path))
+        .transpose()
 }
 
 fn check_proc() -> Result<(), Failure> {

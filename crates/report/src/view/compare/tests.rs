@@ -1,12 +1,14 @@
 //! Comparisons as they are drawn.
 
-use iostrata_core::compare::Limit;
+use iostrata_core::compare::{
+    Change, Comparison, Judgement, Limit, Sides, Timed, USUAL_LIMIT, Verdict,
+};
 use textwrap::core::display_width;
 
 use crate::compared::fixture;
 use crate::terminal::compare::{Style, draw};
 
-fn drawn(comparison: &iostrata_core::compare::Comparison, width: usize, all_rows: bool) -> String {
+fn drawn(comparison: &Comparison, width: usize, all_rows: bool) -> String {
     let style = Style {
         colour: false,
         all_rows,
@@ -125,4 +127,62 @@ fn colour_only_repeats_the_words() {
         }
     }
     assert_eq!(plain, drawn(&fixture::lab(), 100, false));
+}
+
+/// Two traces with timed runs, of which one takes 1.2 times as long.
+fn timed(low_ratio: f64, high_ratio: f64, visible_ratio: f64) -> Comparison {
+    let mut comparison = fixture::trace();
+    let change = Change {
+        ratio: 1.2,
+        low_ratio,
+        high_ratio,
+        misses: 0.03,
+        visible_ratio,
+        rounds: 10,
+    };
+    let sides = |base: f64, new: f64| Sides { base, new };
+    let runs = comparison.trace.as_mut().unwrap();
+    runs.timed = Some(Timed {
+        median_s: sides(1.0, 1.2),
+        min_s: sides(0.9, 1.1),
+        max_s: sides(1.1, 1.3),
+        runs: Sides { base: 10, new: 10 },
+        others_cpus: Sides::default(),
+        time: Some(change),
+        judgement: if low_ratio > 1.0 {
+            Judgement::Slower
+        } else {
+            Judgement::NoDifference
+        },
+    });
+    comparison.verdict = Some(Verdict::of(&change, USUAL_LIMIT));
+    comparison
+}
+
+#[test]
+fn timed_runs_lead_with_their_verdict() {
+    let beginning = |comparison: &Comparison| {
+        let text = drawn(comparison, 100, false);
+        text.lines().take(8).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(beginning(&timed(1.1, 1.31, 1.15)), @r"
+    monday.json → tuesday.json
+      base  ./app
+      new   ./app --sync
+
+    slower: wall time 1.00 s → 1.20 s, 1.20 times as long; different calls
+      medians of 10 runs each, not traced; 1.20 times as long (97 %: 1.10–1.31)
+      not the same page cache: 9.0 MiB read from the device → 0 B read from the device; run both cold or
+      both warm
+    ");
+    insta::assert_snapshot!(beginning(&timed(0.9, 1.6, 1.5)), @r"
+    monday.json → tuesday.json
+      base  ./app
+      new   ./app --sync
+
+    inconclusive: wall time 1.00 s → 1.20 s, 1.20 times as long; different calls
+      medians of 10 runs each, not traced; 1.20 times as long (97 %: 0.90–1.60); only changes above 50 %
+      were detectable, and the limit is 2.5 %
+      not the same page cache: 9.0 MiB read from the device → 0 B read from the device; run both cold or
+    ");
 }

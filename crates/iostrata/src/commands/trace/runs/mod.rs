@@ -48,14 +48,14 @@ pub(super) fn check(options: &Trace) -> Result<(), Failure> {
     }
     if options.pid.is_some() {
         return refuse(
-            "--runs, --warmup and --cold start the program several times, and a process that runs \
-             already was started by somebody else; give the command instead of -p",
+            "--runs, --warmup and --cold start the program several times, and -p attaches to a running \
+             process; give the command instead of -p",
         );
     }
     if options.time.is_some() {
         return refuse(
-            "--for ends the observation while the program goes on, and no run could be held against \
-             that; leave out --for, or --runs, --warmup and --cold",
+            "--for ends the observation while the program keeps running, so it cannot be compared with \
+             whole runs; leave out --for, or --runs, --warmup and --cold",
         );
     }
     Ok(())
