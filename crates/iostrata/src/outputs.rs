@@ -127,7 +127,7 @@ mod tests {
         for name in ["input", "linked", "link"] {
             let path = at(name);
             let refused = message(&[read, output("--json", &path)]).unwrap();
-            assert!(refused.starts_with("--json would write over "), "{refused}");
+            assert!(refused.starts_with("--json would overwrite "), "{refused}");
         }
         let dotted = at("./new");
         let refused = message(&[output("--json", &new), output("--html", &dotted)]).unwrap();

@@ -129,8 +129,16 @@ fn saving(found: &Finding, saving: &Saving, of: &str) -> Result<Said, Missing> {
             rows,
         ),
         Verdict::Inconclusive => {
-            let way = if saving.percent < 0.0 { "more" } else { "less" };
-            Said::unclear(&format!("{of} take {percent} % {way} time {range}."), rows)
+            // The estimate alone would look like an answer.
+            let way = |end: f64| if end < 0.0 { "more" } else { "less" };
+            let ends = format!(
+                "{of}: {} % {} to {} % {} time.",
+                figure(low.abs()),
+                way(low),
+                figure(high.abs()),
+                way(high)
+            );
+            Said::unclear(&ends, rows)
         }
     })
 }

@@ -37,7 +37,7 @@ const QUESTIONS: [Question<CopyRow, CopyResult>; 9] = [
         say: durability,
     },
     Question {
-        text: "Does reflink copy?",
+        text: "Does reflink copy data?",
         leads: true,
         say: sharing,
     },

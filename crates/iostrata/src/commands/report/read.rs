@@ -202,7 +202,7 @@ mod tests {
                 "is not a result of iostrata: it has no \"schema\"",
             ),
             ("{\"schema\": 7}", "is not a result of iostrata"),
-            ("[]", "does not hold what its schema says: invalid length 0"),
+            ("[]", "does not match its schema: invalid length 0"),
             (
                 "{\"schema\": \"iostrata.trace/2\"}",
                 "holds iostrata.trace/2, which iostrata",
@@ -218,11 +218,11 @@ mod tests {
             ("{\"schema\": \"\"}", "holds , which iostrata"),
             (
                 "{\"schema\": \"iostrata.trace/1\"}",
-                "does not hold what its schema says: missing field `environment`",
+                "does not match its schema: missing field `environment`",
             ),
             (
                 "{\"schema\": \"iostrata.lab/1\", \"environment\": 7}",
-                "does not hold what its schema says: invalid type",
+                "does not match its schema: invalid type",
             ),
         ] {
             let problem = problem(text);
