@@ -184,7 +184,7 @@ fn a_process_that_has_ended_is_not_adopted() {
         let output = trace.output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(125), "{text}");
-        assert!(text.contains("has ended"), "{text}");
+        assert!(text.contains("has exited"), "{text}");
     }
     assert!(ended.ends());
 }

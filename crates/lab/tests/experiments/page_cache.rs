@@ -239,7 +239,7 @@ fn a_file_that_another_process_maps_is_not_called_cold() {
         let faster = &result.answers[0];
         assert_eq!(faster.verdict, Verdict::Inconclusive);
         assert!(
-            faster.because.contains("was to be cold and is warm"),
+            faster.because.contains("should be cold but is warm"),
             "{faster:?}"
         );
     });
