@@ -221,7 +221,7 @@ fn no_room_and_a_disk_that_fills_are_reasons() {
     let refused = one(BYTEWISE, dir.path()).unwrap_err();
     assert!(matches!(refused, NotReplayed::NoSpace { .. }), "{refused}");
     let text = refused.to_string();
-    assert!(text.contains("are needed"), "{text}");
+    assert!(text.contains(" needed, "), "{text}");
     assert!(
         !text.contains("--"),
         "no options of another command: {text}"
