@@ -115,7 +115,7 @@ fn without_tables_and_frame_pointers_the_program_is_to_blame() {
         assert_eq!(site.stack[..2], ["write (libc.so.6)", "put (sites)"]);
         let why_not = site.why_not.unwrap();
         assert!(
-            why_not.contains("sites has no unwind table there and keeps no frame"),
+            why_not.contains("sites has no unwind table there and no frame pointers"),
             "{why_not}"
         );
     }
