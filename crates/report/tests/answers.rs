@@ -238,6 +238,12 @@ fn lines_fit_and_no_word_is_cut() {
             if width >= 80 {
                 let lines = text.lines().count();
                 assert!(lines <= 45, "{width}: {lines} lines\n{text}");
+                let far = Screen {
+                    kept: Kept::File("/srv/results/of/a/machine/that/is/far/away/lab-quick.json"),
+                    ..screen()
+                };
+                let lines = draw(result, width, &far).lines().count();
+                assert!(lines <= 45, "{width}: {lines} lines with a long path");
             }
             // Every answer is there whole, whatever was left out after it.
             for experiment in &result.experiments {

@@ -7,6 +7,7 @@ use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget};
 use iostrata_core::noun;
 use iostrata_core::reply::{Overview, Reply, Standing, overview};
 use iostrata_core::{Environment, Gap};
+use textwrap::core::display_width;
 
 use super::parts;
 use super::view::HOST;
@@ -75,7 +76,7 @@ pub(crate) fn show(
     if let Some(caveat) = caveat(&overview) {
         page.styled(0, caveat, Tone::Quiet);
     }
-    if let Some(more) = more(experiments, kept) {
+    if let Some(more) = more(experiments, kept, page.width()) {
         page.styled(0, &more, Tone::Quiet);
     }
 }
@@ -357,7 +358,7 @@ fn caveat(seen: &Overview) -> Option<&'static str> {
     )
 }
 
-fn more(experiments: &[&Experiment], kept: Kept<'_>) -> Option<String> {
+fn more(experiments: &[&Experiment], kept: Kept<'_>, width: usize) -> Option<String> {
     let mut names = experiments.iter().map(|one| one.shared().id);
     let first = names.next().unwrap_or_default();
     // The shortest of the names, where it is there.
@@ -370,8 +371,18 @@ fn more(experiments: &[&Experiment], kept: Kept<'_>) -> Option<String> {
         Kept::Last => format!(
             "More: iostrata report {example} | --rows | --notes | --method | --all | --html r.html"
         ),
-        Kept::File(name) => format!(
-            "More: iostrata report {name} {example} | --rows | --notes | --method | --all | --html r.html"
-        ),
+        Kept::File(name) => {
+            let text = format!(
+                "More: iostrata report {name} {example} | --rows | --notes | --method | --all | --html r.html"
+            );
+            // One line is kept for it.
+            if display_width(&text) <= width {
+                text
+            } else {
+                format!(
+                    "More: iostrata report FILE {example} | --rows | --notes | --method | --all"
+                )
+            }
+        }
     })
 }
