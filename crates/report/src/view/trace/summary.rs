@@ -45,12 +45,20 @@ const fn extent(findings: usize, files: usize, calls: usize, reasons: bool) -> E
 }
 
 pub(super) fn draw(page: &mut Page, view: &View<'_>, style: &Style) {
-    let mut best = page.draft();
-    for extent in EXTENTS {
-        best = page.draft();
-        parts(&mut best, view, style, extent);
-        if lines(&best) <= SCREEN || view.selection.top.is_some() {
-            break;
+    let drafted = |extent| {
+        let mut draft = page.draft();
+        parts(&mut draft, view, style, extent);
+        draft
+    };
+    let [.., poorest] = EXTENTS;
+    let mut best = drafted(poorest);
+    // What does not fit even so may be megabytes of names, which are not drawn for each extent.
+    if view.selection.top.is_some() || lines(&best) <= SCREEN {
+        for extent in EXTENTS {
+            best = drafted(extent);
+            if view.selection.top.is_some() || lines(&best) <= SCREEN {
+                break;
+            }
         }
     }
     page.append(best);
