@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{self, Spread};
+use crate::stats::{self, Ends};
 
 /// What one run of a case took.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -36,8 +36,8 @@ pub struct Timing {
 
 impl Timing {
     /// What `low_s` and `high_s` are.
-    pub fn spread(&self) -> Spread {
-        Spread::of(self.samples_s.len())
+    pub fn ends(&self) -> Ends {
+        Ends::of(self.samples_s.len())
     }
 
     /// Summarises runs; `None` when there is none.

@@ -5,9 +5,6 @@ use super::{Interval, median_of_sorted};
 /// Resamples drawn; the ends of the interval are its 250th values from below and above.
 const RESAMPLES: usize = 10_000;
 
-/// Up to so many samples the interval is their range.
-pub const RANGE_UP_TO: usize = 5;
-
 /// Resamples outside the interval on each side: 2.5 %.
 const TAIL: usize = RESAMPLES / 40;
 

@@ -7,7 +7,7 @@ mod bootstrap;
 mod shift;
 mod student;
 
-pub use bootstrap::{RANGE_UP_TO, median_interval};
+pub use bootstrap::median_interval;
 pub use shift::{Bounds, Difference, Ratio, hodges_lehmann, ratio};
 pub use student::{t_beyond, t_quantile};
 
@@ -22,20 +22,22 @@ pub struct Interval {
     pub high: f64,
 }
 
+/// Up to so many samples the interval is their range.
+const RANGE_UP_TO: usize = 5;
+
 /// What the two ends beside a median are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Spread {
+pub enum Ends {
     /// The least and the most: five samples or fewer do not give a 95 % interval.
     Range,
     /// A 95 % bootstrap interval.
     Interval,
 }
 
-impl Spread {
+impl Ends {
     /// Of the ends that [`median_interval`] gives for so many samples.
     pub fn of(samples: usize) -> Self {
-        // The interval is at 93.75 % where it has become the range of five.
-        if samples <= 5 {
+        if samples <= RANGE_UP_TO {
             Self::Range
         } else {
             Self::Interval
@@ -86,7 +88,7 @@ mod tests {
     #[test]
     fn five_samples_have_a_range_and_six_an_interval() {
         assert_eq!(
-            [1, 5, 6].map(Spread::of).map(Spread::as_str),
+            [1, 5, 6].map(Ends::of).map(Ends::as_str),
             ["range", "range", "95 %"]
         );
         let interval = |values: &[f64]| median_interval(values).unwrap();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TraceResult;
-use crate::stats;
+use crate::stats::{self, Ends};
 
 /// A run is an outlier when its modified z-score is larger (Iglewicz and Hoaglin 1993 say 3.5, for
 /// samples of the normal distribution; times have a longer tail).
@@ -99,7 +99,7 @@ impl Spread {
 
     /// Whether `low` and `high` are the range of the runs, and no interval of the median.
     pub fn is_range(&self) -> bool {
-        self.n <= stats::RANGE_UP_TO
+        Ends::of(self.n) == Ends::Range
     }
 }
 

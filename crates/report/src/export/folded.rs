@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use iostrata_core::trace::{CallRow, FileCall, TraceResult};
 
+use super::ticks;
 use crate::format::printable;
 
 /// Stands for the functions above a call whose stack was not taken.
@@ -34,13 +35,8 @@ pub fn write(result: &TraceResult, output: &mut dyn Write) -> io::Result<bool> {
     Ok(true)
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "seconds of a run; a float that is too large becomes the largest number"
-)]
 fn micros(seconds: f64) -> u64 {
-    (seconds * 1e6).round() as u64
+    ticks(seconds, 1e6)
 }
 
 /// Seconds by stack, in the order of the text.

@@ -18,3 +18,13 @@ pub mod trace;
 pub use log::{Logged, Recorded, operations, recordings};
 pub use results::{Content, Source, missing, results};
 pub use table::{Format, Table};
+
+/// Seconds in whole ticks, of which there are `per_second`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast to u64 saturates: negative times become 0, those too large the largest number"
+)]
+fn ticks(seconds: f64, per_second: f64) -> u64 {
+    (seconds * per_second).round() as u64
+}

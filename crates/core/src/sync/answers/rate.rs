@@ -5,7 +5,7 @@ use crate::answer::Verdict;
 use crate::bytes;
 use crate::judge::figures::{duration, number, rate};
 use crate::judge::{Finding, Missing};
-use crate::stats::Spread;
+use crate::stats::Ends;
 use crate::sync::Call;
 use crate::timing::Timing;
 
@@ -22,9 +22,9 @@ pub(super) fn ten_thousand(target: &TargetRows<'_>) -> Result<Finding, Missing> 
     let (fastest, (low, high)) = fastest(target)?;
     let case = fastest.case();
     let timing = fastest.row.row.timing.as_ref();
-    let spread = timing.map_or(Spread::Range, Timing::spread).as_str();
+    let ends = timing.map_or(Ends::Range, Timing::ends).as_str();
     let measured = format!(
-        "{} {} of {}: {} syncs/s ({spread}: {}–{})",
+        "{} {} of {}: {} syncs/s ({ends}: {}–{})",
         case.call.as_str(),
         case.write.as_str(),
         fastest.size(),

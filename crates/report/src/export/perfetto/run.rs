@@ -8,6 +8,7 @@ use iostrata_core::trace::{FileHistory, FileRow, Happened, TaskRow, TraceResult}
 use serde_json::Map;
 
 use super::event::{Args, Event, Events, Phase};
+use crate::export::ticks;
 use crate::fields::json_name;
 
 /// What is of no single process has a process of its own, with a number that none can have
@@ -96,13 +97,8 @@ fn life(result: &TraceResult, task: &TaskRow, events: &mut Events<'_>) -> io::Re
     })
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "seconds since the start; negative ones become 0"
-)]
 fn nanoseconds(seconds: f64) -> u64 {
-    (seconds * 1e9).round() as u64
+    ticks(seconds, 1e9)
 }
 
 /// Sums over the buckets of the timeline, as rates: a value holds for its bucket.

@@ -26,7 +26,7 @@ fn point<C>(number: usize, series: usize, name: &str, row: &Row<C>) -> Option<Po
         "row {number} · {name} on {}: {} ({}: {}–{})",
         row.target,
         duration(value),
-        timing.spread().as_str(),
+        timing.ends().as_str(),
         duration(interval.0),
         duration(interval.1)
     );
@@ -166,7 +166,7 @@ pub(super) fn sync_rates(result: &SyncResult) -> Intervals {
             "row {row_number} · {label} on {}: {} syncs/s ({}: {}–{})",
             row.row.target,
             number(value),
-            row.row.timing.as_ref()?.spread().as_str(),
+            row.row.timing.as_ref()?.ends().as_str(),
             number(interval.0),
             number(interval.1)
         );

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iostrata_core::lab::target_of;
-use iostrata_core::stats::Spread;
+use iostrata_core::stats::Ends;
 use iostrata_core::timing::Timing;
 
 use super::Extent;
@@ -226,13 +226,13 @@ impl<'a, R: Named> View<'a, R> {
 
     /// Whether ranges were drawn.
     pub(super) fn has_ranges(&self) -> bool {
-        let heads = [Spread::Range.as_str(), MIXED];
+        let heads = [Ends::Range.as_str(), MIXED];
         let drawn = !self
             .unshown
             .no_room
             .iter()
             .any(|head| heads.contains(&head.as_str()));
-        let is_range = |timing: &Timing| timing.spread() == Spread::Range;
+        let is_range = |timing: &Timing| timing.ends() == Ends::Range;
         drawn
             && self
                 .shown()
@@ -247,11 +247,11 @@ pub(super) const RANGES: &str = "range: least to most of five runs or fewer, whi
 
 /// What stands above the spreads of so many timings.
 pub(super) fn spread_head<'t>(timings: impl Iterator<Item = Option<&'t Timing>>) -> String {
-    let spreads: BTreeSet<Spread> = timings.flatten().map(Timing::spread).collect();
+    let spreads: BTreeSet<Ends> = timings.flatten().map(Timing::ends).collect();
     let head = match (spreads.first(), spreads.last()) {
         (Some(one), Some(other)) if one != other => MIXED,
         (Some(all), _) => all.as_str(),
-        (None, _) => Spread::Interval.as_str(),
+        (None, _) => Ends::Interval.as_str(),
     };
     head.to_owned()
 }

@@ -1,6 +1,6 @@
 //! The runs that nothing observed: what they took, and what makes their times doubtful.
 
-use iostrata_core::bytes::grouped;
+use iostrata_core::noun;
 use iostrata_core::trace::{Cold, Doubt, Spread, TimedRuns};
 
 use super::View;
@@ -55,8 +55,7 @@ fn took(runs: &TimedRuns, wall: &Spread) -> String {
     });
     let warmup = match runs.warmup {
         0 => String::new(),
-        1 => ", after 1 warm-up run".to_owned(),
-        several => format!(", after {} warm-up runs", grouped(several)),
+        some => format!(", after {}", noun::counted(some, "warm-up run")),
     };
     let median = if wall.n == 1 { "" } else { " median" };
     format!(

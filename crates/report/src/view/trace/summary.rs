@@ -50,16 +50,12 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>, style: &Style) {
         parts(&mut draft, view, style, extent);
         draft
     };
-    let [.., poorest] = EXTENTS;
+    let fits = |draft: &Page| view.selection.top.is_some() || lines(draft) <= SCREEN;
+    let [richer @ .., poorest] = EXTENTS;
     let mut best = drafted(poorest);
     // What does not fit even so may be megabytes of names, which are not drawn for each extent.
-    if view.selection.top.is_some() || lines(&best) <= SCREEN {
-        for extent in EXTENTS {
-            best = drafted(extent);
-            if view.selection.top.is_some() || lines(&best) <= SCREEN {
-                break;
-            }
-        }
+    if fits(&best) {
+        best = richer.into_iter().map(&drafted).find(fits).unwrap_or(best);
     }
     page.append(best);
 }
