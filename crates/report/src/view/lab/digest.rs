@@ -375,8 +375,8 @@ fn more(experiments: &[&Experiment], kept: Kept<'_>, width: usize) -> Option<Str
             let text = format!(
                 "More: iostrata report {name} {example} | --rows | --notes | --method | --all | --html r.html"
             );
-            // One line is kept for it.
-            if display_width(&text) <= width {
+            // One line is kept for it, and a shell takes it as it stands.
+            if display_width(&text) <= width && name.chars().all(is_plain) {
                 text
             } else {
                 format!(
@@ -385,4 +385,9 @@ fn more(experiments: &[&Experiment], kept: Kept<'_>, width: usize) -> Option<Str
             }
         }
     })
+}
+
+/// Whether a shell takes the character as it stands.
+fn is_plain(char: char) -> bool {
+    char.is_alphanumeric() || "/._-+=:,@%".contains(char)
 }
