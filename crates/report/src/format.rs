@@ -182,9 +182,23 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     iostrata_core::noun::counted(count as u64, noun)
 }
 
-/// Text that a terminal may be given: names and paths may hold escape
-/// sequences, line breaks, and characters that turn the line's direction round.
+/// Bytes of a text that are drawn. A path has at most 4,096 (`PATH_MAX`, limits.h); wrapping megabytes takes
+/// seconds, and nobody reads them.
+const LONGEST_BYTES: usize = 16_384;
+
+/// Text that is safe on a terminal: names and paths may hold escape sequences, line breaks, and
+/// characters that reverse a line's direction. The middle of a text longer than 16 KiB is left out.
 pub fn printable(text: &str) -> String {
+    if text.len() <= LONGEST_BYTES {
+        return escaped(text);
+    }
+    let head = &text[..text.floor_char_boundary(LONGEST_BYTES / 2)];
+    let tail = &text[text.ceil_char_boundary(text.len() - LONGEST_BYTES / 2)..];
+    let left_out = bytes::grouped((text.len() - head.len() - tail.len()) as u64);
+    format!("{} … {left_out} B left out … {}", escaped(head), escaped(tail))
+}
+
+fn escaped(text: &str) -> String {
     text.chars()
         .fold(String::with_capacity(text.len()), |mut safe, char| {
             if char.is_control() || is_invisible(char) {
@@ -294,5 +308,16 @@ mod tests {
             printable("a\u{1b}[2J\n\u{9b}\u{202e}b é"),
             "a\\u{1b}[2J\\n\\u{9b}\\u{202e}b é"
         );
+    }
+    #[test]
+    fn texts_that_nobody_reads_lose_their_middle() {
+        let whole = "é".repeat(8_192);
+        assert_eq!(printable(&whole), whole);
+        let name = format!("/a{}{}z", "é".repeat(50_000), "\u{1b}".repeat(5_000));
+        let drawn = printable(&name);
+        // 8,191 bytes at the front: the next character would end after 8,192.
+        assert!(drawn.starts_with(&format!("/a{} … 88,621 B left out … é", "é".repeat(4_095))));
+        assert!(drawn.ends_with("é\\u{1b}\\u{1b}\\u{1b}z") || drawn.ends_with("\\u{1b}\\u{1b}z"));
+        assert!(!drawn.contains('\u{1b}'));
     }
 }
