@@ -250,8 +250,11 @@ impl Observer for EbpfObserver {
         if !self.object.new_modules().is_empty() {
             self.reload()?;
         }
-        readout::clear(&mut self.object.ebpf, &self.config)
-            .map_err(|e| error("clear the eBPF maps", &e))?;
+        // To find nothing in fresh tables takes three milliseconds.
+        if self.object.has_run() {
+            readout::clear(&mut self.object.ebpf, &self.config)
+                .map_err(|e| error("clear the eBPF maps", &e))?;
+        }
         self.config = Config {
             root,
             stream_calls: u32::from(stream.calls),

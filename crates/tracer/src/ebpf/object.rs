@@ -27,6 +27,7 @@ pub(super) struct Object {
     /// Programs that loaded, and may be attached.
     loaded: Vec<(Stratum, Probe)>,
     links: Vec<FdLink>,
+    has_run: bool,
     /// Modules whose types and functions are known.
     modules: Vec<&'static str>,
     pub(super) end_io: [u64; END_IOS],
@@ -92,6 +93,8 @@ impl Object {
         let loader = std::thread::Builder::new().spawn(|| {
             let mut loader = EbpfLoader::new();
             loader.btf(None);
+            // It looks at what the kernel can do when it first has to know: now, not when all wait for it.
+            aya::features();
             loader
         });
         let modules = types::loaded();
@@ -130,6 +133,7 @@ impl Object {
             ebpf,
             loaded,
             links: Vec::new(),
+            has_run: false,
             modules,
             end_io,
             seen,
@@ -183,7 +187,13 @@ impl Object {
         Array::<_, Config>::try_from(map)?.set(0, config, 0)
     }
 
+    /// Whether its programs have run, so that its tables may have entries.
+    pub(super) fn has_run(&self) -> bool {
+        self.has_run
+    }
+
     pub(super) fn attach(&mut self) -> Result<(), ProgramError> {
+        self.has_run = true;
         for (_, probe) in &self.loaded {
             if failure::is_silenced(probe.program) {
                 continue;
