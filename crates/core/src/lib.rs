@@ -20,6 +20,7 @@ pub mod bytes;
 pub mod cache;
 pub mod compare;
 pub mod copy;
+pub mod crash;
 pub mod doctor;
 pub mod environment;
 pub mod evidence;

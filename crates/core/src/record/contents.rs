@@ -69,7 +69,7 @@ pub struct Contents {
 
 /// It would end behind [`LONGEST_FILE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub(crate) struct TooLong;
 
 impl Contents {
     /// Those of a file that was there before.
@@ -157,6 +157,35 @@ impl Contents {
         Ok(())
     }
 
+    /// Puts bytes without a change of the length: what lies behind the end shows when the length reaches it.
+    pub(crate) fn place(&mut self, offset: u64, payload: &Payload) -> Result<(), TooLong> {
+        let size_bytes = self.size_bytes;
+        self.write(offset, payload)?;
+        self.size_bytes = size_bytes;
+        Ok(())
+    }
+
+    /// Sets the length alone. What lies behind a shorter end is gone, and so is what was put there before.
+    pub(crate) fn set_length(&mut self, bytes: u64) -> Result<(), TooLong> {
+        end_of(0, bytes)?;
+        if bytes < self.size_bytes {
+            self.clear(bytes, LONGEST_FILE);
+        }
+        self.size_bytes = bytes;
+        Ok(())
+    }
+
+    /// Whether bytes lie behind the end.
+    pub(crate) fn reaches_over(&self) -> bool {
+        let last = self.extents.last_key_value();
+        last.is_some_and(|(at, extent)| at + extent.bytes > self.size_bytes)
+    }
+
+    /// Takes away what lies behind the end.
+    pub(crate) fn cut_at_end(&mut self) {
+        self.clear(self.size_bytes, LONGEST_FILE);
+    }
+
     pub(super) fn resize(&mut self, bytes: u64) -> Result<(), TooLong> {
         end_of(0, bytes)?;
         if bytes < self.size_bytes {
@@ -167,7 +196,7 @@ impl Contents {
     }
 
     /// As fallocate(2) does.
-    pub(super) fn allocate(&mut self, mode: u32, offset: u64, bytes: u64) -> Result<(), TooLong> {
+    pub(crate) fn allocate(&mut self, mode: u32, offset: u64, bytes: u64) -> Result<(), TooLong> {
         let end = end_of(offset, bytes)?;
         if mode & COLLAPSE_RANGE != 0 {
             self.clear(offset, end);

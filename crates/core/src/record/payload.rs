@@ -25,6 +25,27 @@ impl Payload {
             .fold(0, |sum: u64, piece| sum.saturating_add(piece.bytes()))
     }
 
+    /// The bytes from `from` on, at most so many.
+    #[must_use]
+    pub fn part(&self, from: u64, bytes: u64) -> Self {
+        let mut part = Self::default();
+        let (mut skip, mut left) = (from, bytes);
+        for piece in &self.pieces {
+            let own = piece.bytes();
+            if skip >= own {
+                skip -= own;
+                continue;
+            }
+            let taken = left.min(own - skip);
+            if taken > 0 {
+                part.push(piece.part(skip, taken));
+            }
+            left -= taken;
+            skip = 0;
+        }
+        part
+    }
+
     /// Adds a part; what lies directly behind the last one lengthens it.
     pub fn push(&mut self, piece: Piece) {
         if let Some(last) = self.pieces.last_mut()
@@ -61,6 +82,19 @@ impl Piece {
         match self {
             Self::Stored { bytes, .. } => u64::from(*bytes),
             Self::Unknown { bytes } => *bytes,
+        }
+    }
+
+    /// Bytes within it: it has as many.
+    fn part(&self, from: u64, bytes: u64) -> Self {
+        match *self {
+            // Within a piece, whose length is a u32.
+            Self::Stored { chunk, at, .. } => Self::Stored {
+                chunk,
+                at: at.saturating_add(u32::try_from(from).unwrap_or(u32::MAX)),
+                bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            },
+            Self::Unknown { .. } => Self::Unknown { bytes },
         }
     }
 

@@ -1,8 +1,9 @@
 //! What each operation makes of a tree.
 
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
-use super::{Body, Impossible, Node, Refused, TOLD, Tree};
+use super::{too_long, Body, Impossible, Node, Refused, TOLD, Tree};
 use crate::op::FileId;
 use crate::record::contents::TooLong;
 use crate::record::{
@@ -140,7 +141,7 @@ impl Tree {
         {
             self.misfit(operation, "writes to something other than a regular file");
         }
-        let node = self.nodes.get_mut(&id)?;
+        let node = self.node_mut(id)?;
         node.attributes.modified = None;
         match &mut node.body {
             Body::File(contents) => Some(contents),
@@ -151,7 +152,7 @@ impl Tree {
     /// A node is there before it is used.
     fn known(&mut self, operation: u64, id: FileId, kind: FileKind) {
         if let Entry::Vacant(vacant) = self.nodes.entry(id) {
-            vacant.insert(Node::empty(kind, None));
+            vacant.insert(Arc::new(Node::empty(kind, None)));
             self.misfit(operation, "refers to a node that was not listed before");
         }
     }
@@ -165,7 +166,7 @@ impl Tree {
     ) -> Result<(), String> {
         let is_directory = node.kind == FileKind::Directory;
         let is_new = !self.nodes.contains_key(&id);
-        self.nodes.entry(id).or_insert(node);
+        self.nodes.entry(id).or_insert_with(|| Arc::new(node));
         match place {
             Place::Root => {
                 self.root.get_or_insert(id);
@@ -211,7 +212,7 @@ impl Tree {
         if links > 0 && node.kind == FileKind::Directory {
             return Err("a file with names would become a directory".to_owned());
         }
-        self.nodes.insert(id, Node { links, ..node });
+        self.nodes.insert(id, Arc::new(Node { links, ..node }));
         Ok(())
     }
 
@@ -251,7 +252,7 @@ impl Tree {
 
     /// More of a node that was found.
     fn before(&mut self, operation: u64, id: FileId, was: &Was) -> Result<(), String> {
-        let Some(node) = self.nodes.get_mut(&id) else {
+        let Some(node) = self.node_mut(id) else {
             self.misfit(operation, "refers to a node that was not listed before");
             return Ok(());
         };
@@ -277,8 +278,8 @@ impl Tree {
         Ok(())
     }
 
-    fn attribute(&mut self, operation: u64, id: FileId, attribute: &Attribute) {
-        let Some(node) = self.nodes.get_mut(&id) else {
+    pub(super) fn attribute(&mut self, operation: u64, id: FileId, attribute: &Attribute) {
+        let Some(node) = self.node_mut(id) else {
             return self.misfit(operation, "refers to a node that was not listed before");
         };
         let own = &mut node.attributes;
@@ -362,8 +363,4 @@ fn without_privileges(mode: u32) -> u32 {
         0o6000
     };
     mode & !dropped
-}
-
-fn too_long() -> String {
-    "the file would be longer than 2^63 - 1 bytes".to_owned()
 }

@@ -24,7 +24,7 @@ impl Tree {
 
     /// What it takes, bytes, about.
     fn counted_bytes(&self) -> u64 {
-        self.nodes.values().map(node_bytes).sum()
+        self.nodes.values().map(|node| node_bytes(node)).sum()
     }
 }
 

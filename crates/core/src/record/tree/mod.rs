@@ -8,11 +8,13 @@
 mod apply;
 mod memory;
 mod names;
+mod pieces;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::{Contents, Exceeded, FileKind, Limits, Name, Time};
 use crate::op::FileId;
@@ -26,7 +28,8 @@ const TOLD: usize = 16;
 /// A tree, and the nodes that have no name in it.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
-    nodes: HashMap<FileId, Node>,
+    /// Shared between copies of a tree until one of them changes it.
+    nodes: HashMap<FileId, Arc<Node>>,
     root: Option<FileId>,
     misfits: Vec<String>,
     misfit_count: u64,
@@ -122,12 +125,16 @@ impl Tree {
 
     /// A node that the log told of.
     pub fn node(&self, id: FileId) -> Option<&Node> {
-        self.nodes.get(&id)
+        self.nodes.get(&id).map(Arc::as_ref)
+    }
+
+    fn node_mut(&mut self, id: FileId) -> Option<&mut Node> {
+        self.nodes.get_mut(&id).map(Arc::make_mut)
     }
 
     /// All nodes, also those without a name, in no order.
     pub fn nodes(&self) -> impl Iterator<Item = (FileId, &Node)> {
-        self.nodes.iter().map(|(id, node)| (*id, node))
+        self.nodes.iter().map(|(id, node)| (*id, node.as_ref()))
     }
 
     /// The names in a directory, in the order of their bytes; none of what is no directory.
@@ -149,7 +156,8 @@ impl Tree {
         })
     }
 
-    fn entry(&self, directory: FileId, name: &[u8]) -> Option<FileId> {
+    /// The node that a name leads to.
+    pub(crate) fn entry(&self, directory: FileId, name: &[u8]) -> Option<FileId> {
         match &self.nodes.get(&directory)?.body {
             Body::Directory(names) => names.get(name).copied(),
             _ => None,
@@ -195,4 +203,8 @@ impl Node {
         };
         Self::new(kind, mode, body)
     }
+}
+
+fn too_long() -> String {
+    "the file would be longer than 2^63 - 1 bytes".to_owned()
 }

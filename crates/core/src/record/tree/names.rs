@@ -1,5 +1,7 @@
 //! Names that nodes get and lose.
 
+use std::sync::Arc;
+
 use super::{Body, DEEPEST, Node, Tree};
 use crate::op::FileId;
 use crate::record::{FileKind, Name};
@@ -30,7 +32,7 @@ impl Tree {
         if let Some(before) = before {
             self.unlink(before);
         }
-        if let Some(named) = self.nodes.get_mut(&node) {
+        if let Some(named) = self.node_mut(node) {
             named.links = named.links.saturating_add(1);
             named.name = is_directory.then(|| name.clone());
         }
@@ -50,7 +52,7 @@ impl Tree {
 
     /// Takes a name away; gives the node that had it.
     pub(super) fn take(&mut self, name: &Name) -> Option<FileId> {
-        let parent = self.nodes.get_mut(&name.parent)?;
+        let parent = self.node_mut(name.parent)?;
         let Body::Directory(names) = &mut parent.body else {
             return None;
         };
@@ -60,7 +62,7 @@ impl Tree {
     }
 
     fn unlink(&mut self, node: FileId) {
-        if let Some(node) = self.nodes.get_mut(&node) {
+        if let Some(node) = self.node_mut(node) {
             node.links = node.links.saturating_sub(1);
             node.name = None;
         }
@@ -68,9 +70,11 @@ impl Tree {
 
     /// A directory that is named without having been found is one all the same.
     fn directory(&mut self, id: FileId) -> &mut Node {
-        self.nodes
+        let node = self
+            .nodes
             .entry(id)
-            .or_insert_with(|| Node::empty(FileKind::Directory, None))
+            .or_insert_with(|| Arc::new(Node::empty(FileKind::Directory, None)));
+        Arc::make_mut(node)
     }
 
     /// No directory is in itself, and none is deeper than can be.

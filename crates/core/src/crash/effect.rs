@@ -1,0 +1,127 @@
+//! What an operation changes, in the pieces that reach the disk one without the other.
+
+use crate::op::FileId;
+use crate::record::{Attribute, Name, Payload};
+
+/// The page cache writes whole pages, and a file system of 4 KiB blocks allocates them.
+pub(super) const BLOCK_BYTES: u64 = 4096;
+
+/// A piece of an operation that a crash may keep or lose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Effect {
+    /// The step that made it: its place in [`super::History::steps`].
+    pub(super) step: usize,
+    /// What it changes.
+    pub(super) piece: Piece,
+    /// Effects of one operation that no file system separates, such as the two names of a rename, have
+    /// the same number.
+    pub(super) group: Option<u32>,
+}
+
+/// One change that a device, a journal or a log makes whole or not at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Bytes within one block of a file. They do not change its length.
+    Data {
+        /// The file.
+        file: FileId,
+        /// Where they begin, bytes.
+        offset: u64,
+        /// The bytes.
+        payload: Payload,
+    },
+    /// The length of a file.
+    Size {
+        /// The file.
+        file: FileId,
+        /// Before, in program order, bytes.
+        from_bytes: u64,
+        /// After, bytes.
+        to_bytes: u64,
+        /// How it grew, or shrank.
+        cause: Growth,
+    },
+    /// Space was reserved, zeroed, punched or moved.
+    Space {
+        /// The file.
+        file: FileId,
+        /// `FALLOC_FL_*`.
+        mode: u32,
+        /// Begin of the range, bytes.
+        offset: u64,
+        /// Its length, bytes.
+        bytes: u64,
+    },
+    /// A directory entry: the name leads to this node, or to nothing.
+    Entry {
+        /// The name.
+        name: Name,
+        /// The node it leads to from now on.
+        node: Option<FileId>,
+        /// The node it led to before, in program order.
+        before: Option<FileId>,
+    },
+    /// What a node says about itself.
+    Attribute {
+        /// The node.
+        node: FileId,
+        /// What was changed.
+        attribute: Attribute,
+    },
+}
+
+/// Why the length of a file changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Growth {
+    /// A write within the last block that the file has already: no allocation waits for it.
+    InLastBlock,
+    /// A write that needs new blocks; file systems allocate them when they write the data back.
+    Allocating,
+    /// `truncate`, `fallocate`, or `O_TRUNC`: the length alone.
+    Set,
+}
+
+impl Effect {
+    /// The node that it is about: of an entry the directory.
+    pub(super) fn node(&self) -> FileId {
+        match &self.piece {
+            Piece::Data { file, .. } | Piece::Size { file, .. } | Piece::Space { file, .. } => *file,
+            Piece::Entry { name, .. } => name.parent,
+            Piece::Attribute { node, .. } => *node,
+        }
+    }
+
+    /// Whether a journal carries it at once: everything but data, and lengths that wait for data.
+    pub(super) fn is_journaled(&self) -> bool {
+        !matches!(
+            self.piece,
+            Piece::Data { .. }
+                | Piece::Size {
+                    cause: Growth::InLastBlock | Growth::Allocating,
+                    ..
+                }
+        )
+    }
+
+    /// Whether the two change the same thing, so that the later one cannot be there without the
+    /// earlier one being there or overwritten: the same block, the same length, the same name.
+    pub(super) fn shares(&self, other: &Self) -> bool {
+        match (&self.piece, &other.piece) {
+            (
+                Piece::Data { file, offset, .. },
+                Piece::Data {
+                    file: other,
+                    offset: at,
+                    ..
+                },
+            ) => file == other && offset / BLOCK_BYTES == at / BLOCK_BYTES,
+            (Piece::Size { file, .. }, Piece::Size { file: other, .. }) => file == other,
+            (Piece::Entry { name, .. }, Piece::Entry { name: other, .. }) => name == other,
+            (Piece::Attribute { node, .. }, Piece::Attribute { node: other, .. }) => node == other,
+            // Moves of ranges are ordered with all else of the file: their offsets mean another place before.
+            (Piece::Space { file, .. }, _) => *file == other.node() && !matches!(other.piece, Piece::Entry { .. }),
+            (_, Piece::Space { file, .. }) => *file == self.node() && !matches!(self.piece, Piece::Entry { .. }),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Goes through the states that a crash could leave.
+//!
+//! A crash is considered after each step that changed something or told somebody. The effects that
+//! were under way by then, and that no sync covers, may be on disk in any combination that the model
+//! allows. Where there are few combinations all are tried; where there are many, those that
+//! find most: everything, nothing, all but one, one alone, all but one file or one operation,
+//! prefixes, and random ones.
+
+use blake3::Hasher;
+
+use super::effect::Piece;
+use super::graph::Graph;
+use super::history::History;
+use super::model::Model;
+use super::state::{self, Absurd};
+use crate::record::Tree;
+
+/// How much is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Combinations at one point up to which all of them are tried.
+    pub exhaustive: usize,
+    /// Random combinations at each point where not all are tried.
+    pub random: usize,
+    /// States in all.
+    pub states: u64,
+    /// Of the random ones.
+    pub seed: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            exhaustive: 512,
+            random: 32,
+            states: 200_000,
+            seed: 1,
+        }
+    }
+}
+
+/// When the power fails: while a step is under way that changes something, or after one that told somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Point {
+    /// The step: its place in the history.
+    pub step: usize,
+    /// The time, in the order of begins and ends.
+    pub(super) time: usize,
+}
+
+/// A state that a crash could leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// When the power failed.
+    pub point: Point,
+    /// Which effects are on disk.
+    pub(super) kept: Vec<bool>,
+}
+
+/// How much of all there is was tried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// States that were tried.
+    pub states: u64,
+    /// Points where the power could fail.
+    pub points: u64,
+    /// Of these, points where not all combinations were tried.
+    pub sampled: u64,
+    /// Whether the number of states was reached before the last point.
+    pub limit_reached: bool,
+}
+
+/// The states of one history under one model.
+#[derive(Debug)]
+pub struct Explorer<'h> {
+    pub(super) history: &'h History,
+    model: Model,
+    pub(super) graph: Graph,
+    /// Effects that need this one.
+    needed_by: Vec<Vec<usize>>,
+    /// The tree with all effects before `settled`, which no crash from here on can take away.
+    begun: Tree,
+    settled: usize,
+}
+
+impl<'h> Explorer<'h> {
+    /// Works the rules of the model out.
+    pub fn new(history: &'h History, model: Model) -> Self {
+        let graph = Graph::of(history, model);
+        let mut needed_by = vec![Vec::new(); history.effects.len()];
+        for (later, needs) in graph.needs.iter().enumerate() {
+            for earlier in needs {
+                needed_by[*earlier].push(later);
+            }
+        }
+        Self {
+            history,
+            model,
+            graph,
+            needed_by,
+            begun: history.base.clone(),
+            settled: 0,
+        }
+    }
+
+    /// Gives every state to `judge`, with its tree, the earliest points first.
+    ///
+    /// # Errors
+    /// When `judge` does.
+    pub fn explore<E>(
+        &mut self,
+        budget: Budget,
+        mut judge: impl FnMut(&State, &Tree) -> Result<(), E>,
+    ) -> Result<Coverage, E> {
+        let mut coverage = Coverage::default();
+        for point in self.points() {
+            if coverage.states >= budget.states {
+                coverage.limit_reached = true;
+                break;
+            }
+            coverage.points += 1;
+            self.advance(point);
+            let (states, all) = self.states_at(point, budget);
+            coverage.sampled += u64::from(!all);
+            for kept in states {
+                let state = State { point, kept };
+                // What no file system could hold is no state.
+                if let Ok(tree) = self.tree(&state) {
+                    coverage.states += 1;
+                    judge(&state, &tree)?;
+                }
+            }
+        }
+        Ok(coverage)
+    }
+
+    /// The tree of a state. Fails where the effects cannot be together.
+    pub(super) fn tree(&self, state: &State) -> Result<Tree, Absurd> {
+        state::with(&self.begun, self.history, self.settled, &state.kept)
+    }
+
+    /// Times at which the power may fail: others leave nothing that these do not. A sync leaves less than
+    /// was possible before, save where it puts a file on disk without what came before it.
+    fn points(&self) -> Vec<Point> {
+        let syncs_count = !self.model.syncs_all_before();
+        let mut points = Vec::new();
+        for (step, own) in self.history.steps.iter().enumerate() {
+            if !own.effects.is_empty() {
+                let time = own.begin;
+                points.push(Point { step, time });
+            }
+            if own.printed.is_some() || syncs_count && own.sync.is_some() {
+                let time = own.end;
+                points.push(Point { step, time });
+            }
+        }
+        points.sort_unstable_by_key(|point| point.time);
+        points
+    }
+
+    /// Applies for good what is on disk at this time and later.
+    fn advance(&mut self, point: Point) {
+        while self.settled < self.history.effects.len()
+            && self.graph.is_durable(self.settled, point.time)
+        {
+            let effect = &self.history.effects[self.settled];
+            // It was there with all before it in the run itself.
+            drop(state::apply(&mut self.begun, effect));
+            self.settled += 1;
+        }
+    }
+
+    /// What is on disk for certain at a time.
+    pub(super) fn certain(&self, point: Point) -> Vec<bool> {
+        let effects = 0..self.history.effects.len();
+        effects.map(|at| self.graph.is_durable(at, point.time)).collect()
+    }
+
+    /// Effects that are under way at a time, or were before.
+    pub(super) fn issued(&self, point: Point) -> Vec<usize> {
+        let is_issued = |at: &usize| {
+            let step = self.history.effects[*at].step;
+            self.history.steps[step].begin <= point.time
+        };
+        (0..self.history.effects.len()).filter(is_issued).collect()
+    }
+
+    /// How many steps had told somebody something by then.
+    pub fn told(&self, point: Point) -> usize {
+        let steps = self.history.steps.iter();
+        steps.filter(|step| step.printed.is_some() && step.end <= point.time).count()
+    }
+
+    /// The combinations at a point that are none of an earlier one, and whether these are all.
+    fn states_at(&self, point: Point, budget: Budget) -> (Vec<Vec<bool>>, bool) {
+        let step = &self.history.steps[point.step];
+        let certain = self.certain(point);
+        let mut open = self.issued(point);
+        open.retain(|at| !certain[*at]);
+        // Without an effect of this step it is a state of an earlier point, where fewer people had been told.
+        let all_new = point.time == step.end;
+        let was_told = self.told(point) > 0;
+        let is_new = |kept: &Vec<bool>| {
+            all_new && (was_told || kept.contains(&true)) || step.effects.clone().any(|at| kept[at])
+        };
+        let atoms = self.atoms(&open);
+        let mut all = Vec::new();
+        // Recursion is as deep as there are atoms.
+        if atoms.len() <= 4 * budget.exhaustive
+            && self.combine(&atoms, &mut certain.clone(), budget.exhaustive, &mut all)
+        {
+            all.retain(is_new);
+            return (all, true);
+        }
+        let mut some = self.targeted(point, &certain, &open);
+        for number in 0..budget.random {
+            let bits = bits(budget.seed, point.time, number, open.len());
+            let chosen = open.iter().zip(bits).filter(|(_, bit)| *bit);
+            some.push(self.closed(&certain, chosen.map(|(at, _)| *at)));
+        }
+        some.retain(is_new);
+        some.sort_unstable();
+        some.dedup();
+        // The complete one first: what fails there fails for the simplest reason.
+        some.reverse();
+        (some, false)
+    }
+
+    /// Effects that are on disk together or not at all.
+    fn atoms(&self, open: &[usize]) -> Vec<Vec<usize>> {
+        let mut atoms: Vec<Vec<usize>> = Vec::new();
+        for &at in open {
+            let is_tied = |other: &usize| {
+                self.graph.needs[at].contains(other) && self.graph.needs[*other].contains(&at)
+            };
+            match atoms.iter_mut().rev().find(|atom| atom.iter().any(is_tied)) {
+                Some(atom) => atom.push(at),
+                None => atoms.push(vec![at]),
+            }
+        }
+        atoms
+    }
+
+    /// Adds all combinations of atoms; gives whether there are no more than `most`. What an atom needs
+    /// stands before it.
+    fn combine(
+        &self,
+        atoms: &[Vec<usize>],
+        kept: &mut Vec<bool>,
+        most: usize,
+        all: &mut Vec<Vec<bool>>,
+    ) -> bool {
+        let Some((atom, rest)) = atoms.split_first() else {
+            all.push(kept.clone());
+            return all.len() <= most;
+        };
+        let mut needs = atom.iter().flat_map(|at| &self.graph.needs[*at]);
+        if needs.all(|need| kept[*need] || atom.contains(need)) {
+            for at in atom {
+                kept[*at] = true;
+            }
+            let fits = self.combine(rest, kept, most, all);
+            for at in atom {
+                kept[*at] = false;
+            }
+            if !fits {
+                return false;
+            }
+        }
+        self.combine(rest, kept, most, all)
+    }
+
+    /// Combinations that find most.
+    fn targeted(&self, point: Point, certain: &[bool], open: &[usize]) -> Vec<Vec<bool>> {
+        let mut some = vec![self.closed(certain, open.iter().copied()), certain.to_vec()];
+        for &at in open {
+            some.push(self.without(certain, open, [at]));
+            some.push(self.closed(certain, [at]));
+            let up_to = open.iter().copied().filter(|other| *other <= at);
+            some.push(self.closed(certain, up_to));
+        }
+        let steps = self.history.steps.iter();
+        for step in steps.filter(|step| step.effects.len() > 1 && step.begin <= point.time) {
+            some.push(self.without(certain, open, step.effects.clone()));
+        }
+        let mut files: Vec<_> = open.iter().map(|at| self.history.effects[*at].node()).collect();
+        files.sort_unstable();
+        files.dedup();
+        for file in files {
+            let is_data = |at: &usize| {
+                let effect = &self.history.effects[*at];
+                effect.node() == file && matches!(effect.piece, Piece::Data { .. })
+            };
+            some.push(self.without(certain, open, open.iter().copied().filter(is_data)));
+            let is_other = |at: &usize| self.history.effects[*at].node() != file;
+            some.push(self.without(certain, open, open.iter().copied().filter(is_other)));
+        }
+        some
+    }
+
+    /// What is certain, these effects, and all that they need.
+    pub(super) fn closed(
+        &self,
+        certain: &[bool],
+        effects: impl IntoIterator<Item = usize>,
+    ) -> Vec<bool> {
+        let mut kept = certain.to_vec();
+        let mut waiting: Vec<usize> = effects.into_iter().collect();
+        while let Some(at) = waiting.pop() {
+            if !std::mem::replace(&mut kept[at], true) {
+                waiting.extend(self.graph.needs[at].iter().filter(|need| !kept[**need]));
+            }
+        }
+        kept
+    }
+
+    /// Everything but these effects and what needs them.
+    fn without(
+        &self,
+        certain: &[bool],
+        open: &[usize],
+        effects: impl IntoIterator<Item = usize>,
+    ) -> Vec<bool> {
+        let all = self.closed(certain, open.iter().copied());
+        self.less(&all, certain, effects)
+    }
+
+    /// A combination without these effects, and without what needs them.
+    pub(super) fn less(
+        &self,
+        kept: &[bool],
+        certain: &[bool],
+        effects: impl IntoIterator<Item = usize>,
+    ) -> Vec<bool> {
+        let mut kept = kept.to_vec();
+        let mut waiting: Vec<usize> = effects.into_iter().filter(|at| !certain[*at]).collect();
+        while let Some(at) = waiting.pop() {
+            if std::mem::replace(&mut kept[at], false) {
+                let needed_by = self.needed_by[at].iter();
+                waiting.extend(needed_by.filter(|by| !certain[**by]));
+            }
+        }
+        kept
+    }
+}
+
+/// Random bits that depend on nothing but these numbers.
+fn bits(seed: u64, point: usize, number: usize, count: usize) -> Vec<bool> {
+    let mut hasher = Hasher::new();
+    for word in [seed, point as u64, number as u64] {
+        hasher.update(&word.to_le_bytes());
+    }
+    let mut bytes = vec![0; count.div_ceil(8)];
+    hasher.finalize_xof().fill(&mut bytes);
+    (0..count).map(|at| bytes[at / 8] >> (at % 8) & 1 == 1).collect()
+}

@@ -1,0 +1,231 @@
+//! What a file system promises about a crash: which effects wait for which, and what a sync makes durable.
+//!
+//! A model allows a set of effects to be on disk when every effect of it that no sync forced there has
+//! all that it needs there too. What a model does not order may be lost or kept independently.
+
+mod btrfs;
+mod ext4;
+mod posix;
+mod xfs;
+
+use serde::{Deserialize, Serialize};
+
+use super::effect::{BLOCK_BYTES, Effect, Piece};
+use super::history::{History, Step, Sync};
+use crate::op::FileId;
+
+/// A persistence model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Model {
+    /// What POSIX guarantees, and nothing more: only syncs order anything.
+    Posix,
+    /// ext4 with its defaults: `data=ordered`, delayed allocation, `auto_da_alloc`, `dioread_nolock`.
+    Ext4,
+    /// xfs with its defaults.
+    Xfs,
+    /// btrfs with its defaults.
+    Btrfs,
+}
+
+impl Model {
+    /// All models, the weakest first.
+    pub const ALL: [Self; 4] = [Self::Posix, Self::Ext4, Self::Xfs, Self::Btrfs];
+
+    /// `ext4`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Posix => "posix",
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// Whether `later` reaches the disk only together with or after `earlier`. Both are places in the
+    /// history's effects, `earlier` the smaller one.
+    pub(super) fn needs(self, history: &History, later: usize, earlier: usize) -> bool {
+        let (one, other) = (&history.effects[later], &history.effects[earlier]);
+        self.orders(history, later, earlier)
+            || self.chained(one) && self.chained(other) && history.precedes(other, one)
+    }
+
+    /// The same without the one order of all metadata.
+    pub(super) fn orders(self, history: &History, later: usize, earlier: usize) -> bool {
+        let (one, other) = (&history.effects[later], &history.effects[earlier]);
+        if one.shares(other) || same_group(one, other) || empties(one, other) {
+            return true;
+        }
+        match self {
+            Self::Posix => false,
+            Self::Ext4 => ext4::waits(history, one, other),
+            Self::Xfs => xfs::waits(one, other),
+            Self::Btrfs => btrfs::waits(one, other),
+        }
+    }
+
+    /// Whether the two are on disk together or not at all: each needs the other.
+    pub(super) fn inseparable(self, one: &Effect, other: &Effect) -> bool {
+        same_group(one, other) || self == Self::Btrfs && btrfs::one_extent(one, other)
+    }
+
+    /// Whether the effect is in the one order of metadata that the journal, log or transaction keeps.
+    pub(super) fn chained(self, effect: &Effect) -> bool {
+        match self {
+            Self::Posix => false,
+            Self::Ext4 => ext4::is_chained(effect),
+            Self::Xfs | Self::Btrfs => effect.is_journaled(),
+        }
+    }
+
+    /// Whether what a sync makes durable comes with all that it needs. btrfs logs one file and leaves what
+    /// was before it to the transaction.
+    pub(super) fn syncs_all_before(self) -> bool {
+        self != Self::Btrfs
+    }
+
+    /// Whether a sync makes an effect durable that was complete before it began. `through` is of
+    /// [`Self::forced_through`].
+    pub(super) fn syncs(self, history: &History, by: Sync, through: Option<usize>, at: usize) -> bool {
+        let effect = &history.effects[at];
+        let (node, whole) = match by {
+            Sync::All => return true,
+            Sync::Range {
+                file,
+                offset,
+                bytes,
+            } => return lies_in(effect, file, offset, bytes),
+            Sync::File(node) => (node, true),
+            Sync::Data(node) => (node, false),
+        };
+        match self {
+            Self::Posix => posix::syncs(effect, node, whole),
+            Self::Ext4 | Self::Xfs => {
+                let is_forced = |last: usize| {
+                    let end = &history.effects[last];
+                    at == last
+                        || same_group(effect, end)
+                        || at < last && history.precedes(effect, end)
+                };
+                of_file(effect, node, whole)
+                    || self.chained(effect) && through.is_some_and(is_forced)
+            }
+            Self::Btrfs => btrfs::syncs(history, effect, node, whole),
+        }
+    }
+
+    /// The last change of the synced file among those that were complete before the sync began, and not
+    /// durable: journal and log are forced through it.
+    pub(super) fn forced_through(self, history: &History, by: Sync, done: &[usize]) -> Option<usize> {
+        let (node, whole) = match by {
+            Sync::File(node) => (node, true),
+            Sync::Data(node) => (node, false),
+            Sync::Range { .. } | Sync::All => return None,
+        };
+        let is_change = |at: &&usize| changes_inode(&history.effects[**at], node, whole);
+        match self {
+            Self::Ext4 | Self::Xfs => done.iter().rev().find(is_change).copied(),
+            Self::Posix | Self::Btrfs => None,
+        }
+    }
+}
+
+/// ext4 waits for the transaction, and xfs forces the log, that has the inode's last change: all
+/// metadata before it is durable too (`ext4_fsync_journal`, fs/ext4/fsync.c; `xfs_fsync_flush_log`,
+/// fs/xfs/xfs_file.c). Nothing after it is: writeback may have cleaned the inode before the sync.
+fn changes_inode(effect: &Effect, node: FileId, whole: bool) -> bool {
+    match &effect.piece {
+        Piece::Size { file, .. } | Piece::Space { file, .. } => *file == node,
+        Piece::Attribute { node: of, .. } => whole && *of == node,
+        // Its link count or its time of change, or that of the directory itself.
+        Piece::Entry {
+            name,
+            node: now,
+            before,
+        } => whole && (name.parent == node || *now == Some(node) || *before == Some(node)),
+        Piece::Data { .. } => false,
+    }
+}
+
+/// Data and length of a file; with `whole` its attributes too.
+fn of_file(effect: &Effect, node: FileId, whole: bool) -> bool {
+    match &effect.piece {
+        Piece::Data { file, .. } | Piece::Size { file, .. } | Piece::Space { file, .. } => {
+            *file == node
+        }
+        Piece::Attribute { node: of, .. } => whole && *of == node,
+        Piece::Entry { .. } => false,
+    }
+}
+
+fn lies_in(effect: &Effect, file: FileId, offset: u64, bytes: u64) -> bool {
+    match &effect.piece {
+        Piece::Data {
+            file: of,
+            offset: from,
+            payload,
+        } => *of == file && *from < offset.saturating_add(bytes) && from + payload.bytes() > offset,
+        _ => false,
+    }
+}
+
+fn same_group(one: &Effect, other: &Effect) -> bool {
+    one.group.is_some() && one.group == other.group
+}
+
+/// A directory is removed when it is empty: after the names in it.
+fn empties(later: &Effect, earlier: &Effect) -> bool {
+    match (&later.piece, &earlier.piece) {
+        (
+            Piece::Entry {
+                before: Some(removed),
+                ..
+            },
+            Piece::Entry { name, .. },
+        ) => name.parent == *removed,
+        _ => false,
+    }
+}
+
+/// Whether the length that `size` sets lies behind the block that `data` is in.
+fn covers(size: &Effect, data: &Effect) -> bool {
+    match (&size.piece, &data.piece) {
+        (
+            Piece::Size { file, to_bytes, .. },
+            Piece::Data {
+                file: of, offset, ..
+            },
+        ) => file == of && offset < to_bytes,
+        _ => false,
+    }
+}
+
+/// A file that gets a name which another file had.
+pub(super) fn replaces(effect: &Effect) -> Option<FileId> {
+    match &effect.piece {
+        Piece::Entry {
+            node: Some(node),
+            before: Some(before),
+            ..
+        } if effect.group.is_some() && node != before => Some(*node),
+        _ => None,
+    }
+}
+
+impl History {
+    /// Whether one operation ended before the other began: what overlaps has no order.
+    pub(super) fn precedes(&self, earlier: &Effect, later: &Effect) -> bool {
+        let (one, other) = (&self.steps[earlier.step], &self.steps[later.step]);
+        earlier.step == later.step || ended_before(one, other)
+    }
+}
+
+pub(super) fn ended_before(one: &Step, other: &Step) -> bool {
+    one.end < other.begin
+}
+
+/// Number of the block.
+fn block(offset: u64) -> u64 {
+    offset / BLOCK_BYTES
+}
