@@ -9,6 +9,7 @@ pub mod atime;
 pub mod buffering;
 mod caveats;
 pub mod copy;
+pub mod crash;
 pub mod engine;
 pub mod error;
 pub mod experiment;

@@ -103,14 +103,15 @@ impl<'h> Explorer<'h> {
         }
     }
 
-    /// Gives every state to `judge`, with its tree, the earliest points first.
+    /// Gives every state to `judge`, with its tree and how many steps had told somebody something, the
+    /// earliest points first.
     ///
     /// # Errors
     /// When `judge` does.
     pub fn explore<E>(
         &mut self,
         budget: Budget,
-        mut judge: impl FnMut(&State, &Tree) -> Result<(), E>,
+        mut judge: impl FnMut(&State, &Tree, usize) -> Result<(), E>,
     ) -> Result<Coverage, E> {
         let mut coverage = Coverage::default();
         for point in self.points() {
@@ -122,12 +123,13 @@ impl<'h> Explorer<'h> {
             self.advance(point);
             let (states, all) = self.states_at(point, budget);
             coverage.sampled += u64::from(!all);
+            let told = self.told(point);
             for kept in states {
                 let state = State { point, kept };
                 // What no file system could hold is no state.
                 if let Ok(tree) = self.tree(&state) {
                     coverage.states += 1;
-                    judge(&state, &tree)?;
+                    judge(&state, &tree, told)?;
                 }
             }
         }

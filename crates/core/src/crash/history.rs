@@ -7,7 +7,7 @@ use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::model::replaces;
 use crate::op::{FileId, FileKind};
 use crate::record::{
-    Body, Change, Description, Durability, Name, Operation, Paths, Payload, Place, RENAME_EXCHANGE,
+    Body, Change, Contents, Description, Durability, Name, Operation, Paths, Payload, Place, RENAME_EXCHANGE,
     Refused, Tree,
 };
 
@@ -66,12 +66,12 @@ pub(super) enum Sync {
 }
 
 /// All steps, and the tree that they began with.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct History {
     /// The files before the program began; nodes that it made are there, empty and without a name.
     pub(super) base: Tree,
     /// The directory under test.
-    pub(super) root: Option<FileId>,
+    pub root: FileId,
     /// In the order in which they ended.
     pub steps: Vec<Step>,
     /// In the order of the steps.
@@ -81,6 +81,43 @@ pub struct History {
 }
 
 impl History {
+    /// What had been printed when so many steps had told somebody something.
+    pub fn printed(&self, told: usize) -> Contents {
+        let mut steps: Vec<&Step> = self.steps.iter().filter(|step| step.printed.is_some()).collect();
+        steps.sort_unstable_by_key(|step| step.end);
+        let mut all = Payload::default();
+        for payload in steps.iter().take(told).filter_map(|step| step.printed.as_ref()) {
+            for piece in &payload.pieces {
+                all.push(*piece);
+            }
+        }
+        Contents::of(&all)
+    }
+
+    /// Puts begins and ends in one order. What ends when another begins was before it; what takes no time
+    /// ends right after its own begin.
+    pub(super) fn set_order(&mut self) {
+        let mut events: Vec<(u64, usize, usize, bool)> = Vec::new();
+        for (number, step) in self.steps.iter().enumerate() {
+            let takes_time = step.ended_ns > step.started_ns;
+            // At one moment: ends, then what takes no time, each whole, then begins.
+            let at_once = 1 + number;
+            let begins = if takes_time { usize::MAX } else { at_once };
+            let ends = if takes_time { 0 } else { at_once };
+            events.push((step.started_ns, begins, 2 * number, true));
+            events.push((step.ended_ns, ends, 2 * number + 1, false));
+        }
+        events.sort_unstable();
+        for (position, (_, _, number, begins)) in events.into_iter().enumerate() {
+            let step = &mut self.steps[number / 2];
+            if begins {
+                step.begin = position;
+            } else {
+                step.end = position;
+            }
+        }
+    }
+
     /// Whether `directory` was made by the program and is above `node`, or is `node` itself, by the names
     /// that the program gave.
     pub(super) fn is_new_above(&self, directory: FileId, node: FileId) -> bool {
@@ -107,8 +144,15 @@ impl History {
     }
 }
 
+/// No file has this number.
+const NOWHERE: FileId = FileId {
+    device: 0,
+    inode: 0,
+    generation: 0,
+};
+
 /// Makes a history of the operations of a log.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Builder {
     history: History,
     /// The files as the program sees them.
@@ -125,8 +169,19 @@ impl Builder {
     /// For the directory with this absolute path.
     pub fn new(directory: impl Into<Vec<u8>>) -> Self {
         Self {
+            history: History {
+                base: Tree::default(),
+                root: NOWHERE,
+                steps: Vec::new(),
+                effects: Vec::new(),
+                allocated_at_once: HashSet::new(),
+            },
+            now: Tree::default(),
+            paths: Paths::default(),
+            descriptions: HashMap::new(),
+            inside: HashSet::new(),
             directory: directory.into(),
-            ..Self::default()
+            groups: 0,
         }
     }
 
@@ -149,7 +204,10 @@ impl Builder {
         self.now.apply(operation)?;
         let sync = self.sync_of(&operation.change);
         let printed = match &operation.change {
-            Change::Printed { payload, .. } => Some(payload.clone()),
+            Change::Printed {
+                descriptor: 1,
+                payload,
+            } => Some(payload.clone()),
             _ => None,
         };
         let effects = begin..self.history.effects.len();
@@ -188,11 +246,10 @@ impl Builder {
         Ok(())
     }
 
-    /// The history. Fails when the directory under test is in no operation.
-    #[must_use]
-    pub fn finish(mut self) -> History {
-        self.history.root = self.root();
-        set_order(&mut self.history.steps);
+    /// The history; `None` when the log does not know the directory under test.
+    pub fn finish(mut self) -> Option<History> {
+        self.history.root = self.root()?;
+        self.history.set_order();
         let effects = self.history.effects.iter();
         let at_once = effects.filter_map(|effect| match &effect.piece {
             Piece::Size {
@@ -201,7 +258,7 @@ impl Builder {
             _ => replaces(effect),
         });
         self.history.allocated_at_once = at_once.collect();
-        self.history
+        Some(self.history)
     }
 
     /// The files as they were at the end.
@@ -457,24 +514,6 @@ impl Builder {
     /// Whether a node is in the file system of the directory under test.
     fn is_near(&self, node: FileId) -> bool {
         self.root().is_some_and(|root| root.device == node.device)
-    }
-}
-
-/// Puts begins and ends in one order. What ends when another begins was before it; what takes no time ends
-/// after its own begin.
-fn set_order(steps: &mut [Step]) {
-    let mut events: Vec<(u64, u8, usize)> = Vec::new();
-    for (number, step) in steps.iter().enumerate() {
-        let rank = if step.ended_ns > step.started_ns { 0 } else { 2 };
-        events.push((step.started_ns, 1, number));
-        events.push((step.ended_ns, rank, number));
-    }
-    events.sort_unstable();
-    for (position, (_, rank, number)) in events.into_iter().enumerate() {
-        match rank {
-            1 => steps[number].begin = position,
-            _ => steps[number].end = position,
-        }
     }
 }
 

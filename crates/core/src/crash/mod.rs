@@ -4,16 +4,22 @@
 //! other. A [`Model`] says which effects wait for which and what a sync makes durable; the
 //! [`Explorer`] goes through the states that it allows.
 
+mod builtin;
 mod effect;
 mod explore;
+mod fix;
 mod graph;
 mod history;
 mod model;
+mod search;
 mod state;
 
 #[cfg(test)]
 mod tests;
 
+pub use builtin::{Builtin, Digest};
 pub use explore::{Budget, Coverage, Explorer, Point, State};
+pub use fix::{Added, fix};
 pub use history::{Builder, History, Step};
 pub use model::Model;
+pub use search::{Check, Fault, Found, Kind, Verdicts, search};

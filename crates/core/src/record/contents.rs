@@ -16,7 +16,7 @@ const INSERT_RANGE: u32 = 0x20;
 const WRITE_ZEROES: u32 = 0x80;
 
 /// Where the bytes of a range are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// In the log.
     Stored {
@@ -90,6 +90,15 @@ impl Contents {
             None => {}
         }
         Ok(contents)
+    }
+
+    /// Those of a file that holds these bytes; none where they are more than a file can hold.
+    pub(crate) fn of(payload: &Payload) -> Self {
+        let mut contents = Self::default();
+        match contents.write(0, payload) {
+            Ok(()) => contents,
+            Err(TooLong) => Self::default(),
+        }
     }
 
     /// A range of a file that was there before: within its length.

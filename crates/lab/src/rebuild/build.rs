@@ -85,8 +85,9 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         }
     }
 
-    pub(super) fn run(&mut self, root: &File) -> Result<(), RebuildError> {
-        if let Some(id) = self.tree.root() {
+    /// Makes what is in the directory `top` of the tree.
+    pub(super) fn run(&mut self, root: &File, top: Option<FileId>) -> Result<(), RebuildError> {
+        if let Some(id) = top {
             self.waiting.push((id, Vec::new()));
         }
         while let Some((id, path)) = self.waiting.pop() {

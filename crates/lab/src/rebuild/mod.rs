@@ -11,6 +11,7 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use iostrata_core::Gap;
+use iostrata_core::op::FileId;
 use iostrata_core::record::{
     Completeness, Entry, Impossible, Limits, ReadError, Reader, Refused, Tree,
 };
@@ -123,7 +124,7 @@ pub fn rebuild(
         return Err(error);
     }
     let mut build = Build::new(&tree, &mut reader, into, interrupt);
-    match build.run(&place.directory) {
+    match build.run(&place.directory, tree.root()) {
         Ok(()) => {}
         Err(error) => {
             drop(build);
@@ -137,6 +138,27 @@ pub fn rebuild(
     let mut rebuilt = build.finish();
     rebuilt.missing.splice(0..0, missing);
     Ok(rebuilt)
+}
+
+/// Makes what a directory of a tree holds in `into`, which is empty. What was made stays when it fails.
+///
+/// # Errors
+/// When the log cannot be read, or a file cannot be made.
+pub(crate) fn build<R: Read + Seek>(
+    tree: &Tree,
+    top: FileId,
+    reader: &mut Reader<R>,
+    into: &Path,
+    interrupt: &Interrupt,
+) -> Result<Rebuilt, RebuildError> {
+    let directory = File::open(into).map_err(|source| RebuildError::Make {
+        what: "the tree".to_owned(),
+        into: into.to_owned(),
+        source,
+    })?;
+    let mut build = Build::new(tree, reader, into, interrupt);
+    build.run(&directory, Some(top))?;
+    Ok(build.finish())
 }
 
 /// Applies every operation; gives what the log says is missing from it.

@@ -210,7 +210,7 @@ impl Log {
         for operation in &self.operations {
             builder.add(operation).unwrap();
         }
-        builder.finish()
+        builder.finish().unwrap()
     }
 }
 
@@ -262,11 +262,8 @@ fn text(contents: &Contents) -> String {
 pub(super) fn states(history: &History, model: Model, budget: Budget) -> BTreeSet<(String, usize)> {
     let mut all = BTreeSet::new();
     let mut explorer = Explorer::new(history, model);
-    let seen = |state: &State, tree: &Tree| {
-        let time = state.point.time;
-        let steps = history.steps.iter();
-        let told = steps.filter(|step| step.printed.is_some() && step.end <= time);
-        all.insert((shown(tree), told.count()));
+    let seen = |_: &State, tree: &Tree, told: usize| {
+        all.insert((shown(tree), told));
         Ok::<(), Infallible>(())
     };
     let coverage = explorer.explore(budget, seen).unwrap();

@@ -1,0 +1,236 @@
+//! The checker for programs that bring none: each file is as it was, or as the program completed it.
+//!
+//! A file is complete when the program closes, syncs, links or renames it. Once the program has told
+//! somebody, a file may not be older than it was then. Files that the program made and removed again
+//! may be anything.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use super::history::{History, Step};
+use super::state;
+use crate::op::FileId;
+use crate::record::{Body, Contents, Extent, Tree};
+
+/// What a file holds, as a hash of its bytes.
+pub type Digest = [u8; 32];
+
+/// One version of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Version {
+    /// When it was complete, in the order of begins and ends.
+    time: usize,
+    /// `None` where the path was not there.
+    file: Option<Held>,
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Held {
+    Bytes { digest: Digest, size_bytes: u64 },
+    Symlink(Vec<u8>),
+    Other,
+}
+
+/// All versions of all paths below the directory.
+#[derive(Debug)]
+pub struct Builtin<D> {
+    digest: D,
+    /// Of contents that were read, by where their bytes are.
+    read: HashMap<u64, Digest>,
+    versions: BTreeMap<Vec<u8>, Vec<Version>>,
+    /// When somebody was told something, in the order of begins and ends.
+    told: Vec<usize>,
+    root: FileId,
+}
+
+impl<D, E> Builtin<D>
+where
+    D: FnMut(&Contents) -> Result<Digest, E>,
+{
+    /// Works out what was complete when. `digest` hashes the bytes of contents.
+    ///
+    /// # Errors
+    /// When `digest` fails: the log cannot be read.
+    pub fn new(history: &History, digest: D) -> Result<Self, E> {
+        let mut builtin = Self {
+            digest,
+            read: HashMap::new(),
+            versions: BTreeMap::new(),
+            told: Vec::new(),
+            root: history.root,
+        };
+        let mut tree = history.base.clone();
+        for (path, held) in builtin.files(&tree)? {
+            builtin.add(path, 0, Some(held));
+        }
+        for step in &history.steps {
+            for effect in &history.effects[step.effects.clone()] {
+                // It was there with all before it in the run itself.
+                drop(state::apply(&mut tree, effect));
+            }
+            builtin.follow(step, &tree)?;
+        }
+        let end = history.steps.len() * 2;
+        let last = builtin.files(&tree)?;
+        for (path, held) in &last {
+            builtin.add(path.clone(), end, Some(held.clone()));
+        }
+        builtin.gone(&last, end);
+        builtin.told.sort_unstable();
+        Ok(builtin)
+    }
+
+    fn follow(&mut self, step: &Step, tree: &Tree) -> Result<(), E> {
+        if step.printed.is_some() {
+            self.told.push(step.end);
+        }
+        if step.settles.is_empty() && step.effects.is_empty() {
+            return Ok(());
+        }
+        let files = self.files(tree)?;
+        self.gone(&files, step.end);
+        for (path, held) in self.of_nodes(tree, &step.settles)? {
+            self.add(path, step.end, Some(held));
+        }
+        Ok(())
+    }
+
+    /// Notes paths that are not there any more.
+    fn gone(&mut self, files: &BTreeMap<Vec<u8>, Held>, time: usize) {
+        for (path, versions) in &mut self.versions {
+            let was_there = versions.last().is_some_and(|last| last.file.is_some());
+            if was_there && !files.contains_key(path) {
+                versions.push(Version { time, file: None });
+            }
+        }
+    }
+
+    fn add(&mut self, path: Vec<u8>, time: usize, file: Option<Held>) {
+        let absent = Version { time: 0, file: None };
+        let versions = self.versions.entry(path).or_insert_with(|| {
+            if time == 0 { Vec::new() } else { vec![absent] }
+        });
+        if versions.last().is_none_or(|last| last.file != file) {
+            versions.push(Version { time, file });
+        }
+    }
+
+    /// What is broken in a tree; `told` is how many steps had told somebody something.
+    ///
+    /// # Errors
+    /// When `digest` fails.
+    pub fn check(&mut self, tree: &Tree, told: usize) -> Result<Option<String>, E> {
+        let since = told.checked_sub(1).map(|last| self.told[last]);
+        let files = self.files(tree)?;
+        for (path, versions) in &self.versions {
+            if versions.first().is_some_and(|first| first.file.is_none())
+                && versions.last().is_some_and(|last| last.file.is_none())
+            {
+                continue;
+            }
+            let held = files.get(path);
+            // The version that was complete when somebody was told, and later ones.
+            let oldest = versions.iter().rposition(|version| {
+                since.is_some_and(|since| version.time <= since)
+            });
+            let oldest = oldest.unwrap_or(0);
+            if versions[oldest..].iter().any(|version| version.file.as_ref() == held) {
+                continue;
+            }
+            let is_older = versions[..oldest].iter().any(|version| version.file.as_ref() == held);
+            return Ok(Some(told_of(path, held, is_older)));
+        }
+        Ok(None)
+    }
+
+    /// All files below the directory, by their paths in it.
+    fn files(&mut self, tree: &Tree) -> Result<BTreeMap<Vec<u8>, Held>, E> {
+        let mut files = BTreeMap::new();
+        let mut waiting = vec![(self.root, Vec::new())];
+        while let Some((directory, path)) = waiting.pop() {
+            for (name, child) in tree.entries(directory) {
+                let path = [path.as_slice(), name].concat();
+                match tree.node(child).map(|node| &node.body) {
+                    Some(Body::Directory(_)) => {
+                        waiting.push((child, [path.as_slice(), b"/"].concat()));
+                    }
+                    Some(body) => {
+                        files.insert(path, self.held(body)?);
+                    }
+                    None => {}
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    fn of_nodes(&mut self, tree: &Tree, nodes: &[FileId]) -> Result<Vec<(Vec<u8>, Held)>, E> {
+        let mut found = Vec::new();
+        let mut waiting = vec![(self.root, Vec::new())];
+        while let Some((directory, path)) = waiting.pop() {
+            for (name, child) in tree.entries(directory) {
+                let path = [path.as_slice(), name].concat();
+                match tree.node(child).map(|node| &node.body) {
+                    Some(Body::Directory(_)) => {
+                        waiting.push((child, [path.as_slice(), b"/"].concat()));
+                    }
+                    Some(body) if nodes.contains(&child) => found.push((path, self.held(body)?)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn held(&mut self, body: &Body) -> Result<Held, E> {
+        Ok(match body {
+            Body::File(contents) => Held::Bytes {
+                digest: self.digest_of(contents)?,
+                size_bytes: contents.size_bytes(),
+            },
+            Body::Symlink(target) => Held::Symlink(target.clone().unwrap_or_default()),
+            Body::Directory(_) | Body::Special { .. } => Held::Other,
+        })
+    }
+
+    fn digest_of(&mut self, contents: &Contents) -> Result<Digest, E> {
+        let mut hasher = DefaultHasher::new();
+        contents.size_bytes().hash(&mut hasher);
+        for (offset, extent) in contents.extents() {
+            let Extent { bytes, source } = extent;
+            (offset, bytes, source).hash(&mut hasher);
+        }
+        let key = hasher.finish();
+        if let Some(known) = self.read.get(&key) {
+            return Ok(*known);
+        }
+        let digest = (self.digest)(contents)?;
+        self.read.insert(key, digest);
+        Ok(digest)
+    }
+}
+
+fn told_of(path: &[u8], held: Option<&Held>, is_older: bool) -> String {
+    let name = String::from_utf8_lossy(path);
+    let zeros = |digest: &Digest, size_bytes: u64| {
+        let mut hasher = blake3::Hasher::new();
+        let block = [0; 4096];
+        let mut left = size_bytes;
+        while left > 0 {
+            let taken = usize::try_from(left).map_or(block.len(), |left| left.min(block.len()));
+            hasher.update(&block[..taken]);
+            left -= taken as u64;
+        }
+        hasher.finalize().as_bytes() == digest
+    };
+    match held {
+        _ if is_older => format!("{name} is older than it was when the program reported it"),
+        None => format!("{name} is missing"),
+        Some(Held::Bytes { size_bytes: 0, .. }) => format!("{name} is empty"),
+        Some(Held::Bytes { digest, size_bytes }) if zeros(digest, *size_bytes) => {
+            format!("{name} holds nothing but zeros")
+        }
+        Some(_) => format!("{name} is torn: neither as it was nor as the program completed it"),
+    }
+}

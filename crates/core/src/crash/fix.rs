@@ -1,0 +1,150 @@
+//! The syncs that a program lacks: worked out from its faults, and tried.
+
+use std::collections::BTreeSet;
+
+use super::effect::Piece;
+use super::explore::Budget;
+use super::history::{History, Step, Sync};
+use super::model::Model;
+use super::search::{Check, Fault, Verdicts, search};
+use crate::op::FileId;
+
+/// A sync to add.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Added {
+    /// The step that it belongs before; the number of steps for one at the end.
+    pub before: usize,
+    /// What is to be synced: a file, or a directory.
+    pub node: FileId,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+}
+
+/// Rounds of adding what the last one still lacked.
+const ROUNDS: usize = 6;
+
+/// A set of syncs with which no state that is explored breaks anything, if there is one; none of them can be
+/// left out.
+///
+/// # Errors
+/// When the check does.
+pub fn fix<E>(
+    history: &History,
+    models: &[Model],
+    budget: Budget,
+    faults: &[Fault],
+    verdicts: &mut Verdicts,
+    check: &mut impl Check<E>,
+) -> Result<Option<Vec<Added>>, E> {
+    let mut added: BTreeSet<Added> = faults.iter().flat_map(|fault| wanted(history, fault)).collect();
+    if added.is_empty() {
+        return Ok(None);
+    }
+    for round in 0.. {
+        let mut more = BTreeSet::new();
+        for model in models {
+            let (fixed, places) = with(history, &added);
+            let found = search(&fixed, *model, budget, verdicts, check)?;
+            for fault in &found.faults {
+                let lacking: Vec<Added> = wanted(&fixed, fault).into_iter().map(|one| Added {
+                    before: places.get(one.before).copied().unwrap_or(history.steps.len()),
+                    ..one
+                }).collect();
+                // No sync helps against what one operation leaves half done.
+                if lacking.is_empty() {
+                    return Ok(None);
+                }
+                more.extend(lacking);
+            }
+        }
+        if more.is_empty() {
+            break;
+        }
+        let known = added.len();
+        added.extend(more);
+        if added.len() == known || round == ROUNDS {
+            return Ok(None);
+        }
+    }
+    smallest(history, models, budget, added, verdicts, check).map(Some)
+}
+
+/// Leaves out each sync without which nothing breaks either.
+fn smallest<E>(
+    history: &History,
+    models: &[Model],
+    budget: Budget,
+    mut added: BTreeSet<Added>,
+    verdicts: &mut Verdicts,
+    check: &mut impl Check<E>,
+) -> Result<Vec<Added>, E> {
+    for one in added.clone() {
+        let mut fewer = added.clone();
+        fewer.remove(&one);
+        let (fixed, _) = with(history, &fewer);
+        let mut is_enough = true;
+        for model in models {
+            is_enough = is_enough && search(&fixed, *model, budget, verdicts, check)?.faults.is_empty();
+        }
+        if is_enough {
+            added = fewer;
+        }
+    }
+    Ok(added.into_iter().collect())
+}
+
+/// What would have made the lost effects durable in time.
+fn wanted(history: &History, fault: &Fault) -> Vec<Added> {
+    let Some(before) = fault.before else {
+        return Vec::new();
+    };
+    let nodes = fault.lost.iter().map(|at| {
+        let effect = &history.effects[*at];
+        (effect.node(), matches!(effect.piece, Piece::Entry { .. }))
+    });
+    let nodes: BTreeSet<(FileId, bool)> = nodes.collect();
+    let added = nodes.into_iter().map(|(node, is_directory)| Added {
+        before,
+        node,
+        is_directory,
+    });
+    added.collect()
+}
+
+/// The history with these syncs, and which step each of its steps was.
+fn with(history: &History, added: &BTreeSet<Added>) -> (History, Vec<usize>) {
+    let mut fixed = history.clone();
+    fixed.steps.clear();
+    let mut places = Vec::new();
+    let mut moved = vec![0; history.steps.len()];
+    for (number, step) in history.steps.iter().enumerate() {
+        for one in added.iter().filter(|one| one.before == number) {
+            fixed.steps.push(sync_before(step, one.node));
+            places.push(number);
+        }
+        moved[number] = fixed.steps.len();
+        fixed.steps.push(step.clone());
+        places.push(number);
+    }
+    for effect in &mut fixed.effects {
+        effect.step = moved[effect.step];
+    }
+    fixed.set_order();
+    (fixed, places)
+}
+
+/// It takes no time, and comes between what was before and the step.
+fn sync_before(step: &Step, node: FileId) -> Step {
+    Step {
+        call: "fsync".to_owned(),
+        path: None,
+        other_path: None,
+        range: None,
+        ended_ns: step.started_ns,
+        effects: step.effects.start..step.effects.start,
+        sync: Some(Sync::File(node)),
+        printed: None,
+        settles: Vec::new(),
+        ..step.clone()
+    }
+}

@@ -1,0 +1,165 @@
+//! The log of a program, as a history, and the bytes of its trees.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use iostrata_core::Gap;
+use iostrata_core::crash::{Builder, Digest, History};
+use iostrata_core::record::{
+    Check, Completeness, Contents, Entry, Limits, ReadError, Reader, Refused, Tree,
+};
+use std::os::unix::ffi::OsStrExt as _;
+
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::rebuild::{self, RebuildError};
+
+/// Why a log tells nothing about a crash.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// It cannot be read.
+    #[error("the operation log cannot be used: {0}")]
+    Read(#[from] ReadError),
+    /// It says what cannot be, or comes to too much.
+    #[error("the operation log cannot be used: {0}")]
+    Refused(#[from] Refused),
+    /// The directory is not in it.
+    #[error("the operation log does not know the directory under test")]
+    NoDirectory,
+    /// A tree cannot be made.
+    #[error(transparent)]
+    Build(#[from] RebuildError),
+    /// An end was asked for.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+/// A log that was read, which its trees still refer to.
+pub struct Log {
+    reader: Reader<BufReader<File>>,
+    interrupt: Interrupt,
+    /// What the program did.
+    pub history: History,
+    /// Why the log is not the whole truth; empty when it is.
+    pub incomplete_because: Vec<Gap>,
+    /// Operations of the log.
+    pub operations: u64,
+}
+
+/// It is our own log, and refers to the same bytes once for each state.
+const LIMITS: Limits = Limits {
+    expanded_bytes: u64::MAX,
+    memory_bytes: 512 << 20,
+};
+
+impl Log {
+    /// Reads the log of a program that worked in this directory.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or does not know the directory.
+    pub fn read(path: &Path, directory: &Path, interrupt: Interrupt) -> Result<Self, LogError> {
+        let file = File::open(path).map_err(ReadError::from)?;
+        let mut reader = Reader::within(BufReader::new(file), LIMITS)?;
+        let mut builder = Builder::new(directory.as_os_str().as_bytes());
+        let mut operations = 0;
+        let mut end = None;
+        while let Some(entry) = reader.next_entry()? {
+            match entry {
+                Entry::Operation(operation) => {
+                    operations += 1;
+                    interrupt.check()?;
+                    builder.add(&operation)?;
+                }
+                Entry::End(ended) => end = Some(ended),
+                Entry::Begin(_) => {}
+            }
+        }
+        let mut incomplete_because = match reader.completeness() {
+            Completeness::Complete => Vec::new(),
+            Completeness::Incomplete { because } => because,
+        };
+        if let Some(Check::Skipped { because }) = end.map(|end| end.check) {
+            let what = "a comparison of the log with the files";
+            incomplete_because.push(Gap::new(what, because));
+        }
+        let (misfits, first) = builder.end().misfits();
+        if let Some(first) = first.first() {
+            let what = format!("operations that match the earlier state: {misfits} do not");
+            incomplete_because.push(Gap::new(what, first.clone()));
+        }
+        let history = builder.finish().ok_or(LogError::NoDirectory)?;
+        Ok(Self {
+            reader,
+            interrupt,
+            history,
+            incomplete_because,
+            operations,
+        })
+    }
+
+    /// Makes a tree in an empty directory.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or a file cannot be made.
+    pub fn build(&mut self, tree: &Tree, into: &Path) -> Result<(), LogError> {
+        let top = self.history.root;
+        rebuild::build(tree, top, &mut self.reader, into, &self.interrupt)?;
+        Ok(())
+    }
+
+    /// The bytes of contents, one part after the other, with zeros where there are none.
+    fn each(
+        &mut self,
+        contents: &Contents,
+        mut part: impl FnMut(&[u8]) -> std::io::Result<()>,
+    ) -> Result<(), LogError> {
+        let mut at = 0;
+        self.reader.contents(contents, |offset, bytes| {
+            zeros(offset - at, &mut part)?;
+            at = offset + bytes.len() as u64;
+            part(bytes)
+        })?;
+        zeros(contents.size_bytes().saturating_sub(at), &mut part).map_err(ReadError::from)?;
+        Ok(())
+    }
+
+    /// The hash of a file's bytes.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn digest(&mut self, contents: &Contents) -> Result<Digest, LogError> {
+        let mut hasher = blake3::Hasher::new();
+        self.each(contents, |bytes| {
+            hasher.update(bytes);
+            Ok(())
+        })?;
+        Ok(*hasher.finalize().as_bytes())
+    }
+
+    /// What had been printed when so many steps had told somebody something.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn printed(&mut self, told: usize) -> Result<Vec<u8>, LogError> {
+        let contents = self.history.printed(told);
+        let mut all = Vec::new();
+        self.each(&contents, |bytes| {
+            all.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+fn zeros(
+    mut bytes: u64,
+    part: &mut impl FnMut(&[u8]) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let block = [0; 4096];
+    while bytes > 0 {
+        let taken = usize::try_from(bytes).map_or(block.len(), |bytes| bytes.min(block.len()));
+        part(&block[..taken])?;
+        bytes -= taken as u64;
+    }
+    Ok(())
+}
