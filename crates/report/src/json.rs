@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Write};
 
 use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::Comparison;
+use iostrata_core::crash::CrashResult;
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
@@ -52,6 +53,7 @@ json! {
     LabResult: pretty;
     DoctorResult: pretty;
     Comparison: pretty;
+    CrashResult: pretty;
     // On one line: they have as many rows as a program has files.
     TraceResult: compact;
     CacheResult: compact;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use super::history::{History, Step};
+use super::history::{History, Step, below};
 use super::state;
 use crate::op::FileId;
 use crate::record::{Body, Contents, Extent, Tree};
@@ -90,8 +90,12 @@ where
         }
         let files = self.files(tree)?;
         self.gone(&files, step.end);
-        for (path, held) in self.of_nodes(tree, &step.settles)? {
-            self.add(path, step.end, Some(held));
+        let settled = below(tree, self.root).into_iter();
+        let settled = settled.filter(|(_, node)| step.settles.contains(node));
+        for (path, _) in settled {
+            if let Some(held) = files.get(&path) {
+                self.add(path, step.end, Some(held.clone()));
+            }
         }
         Ok(())
     }
@@ -107,10 +111,14 @@ where
     }
 
     fn add(&mut self, path: Vec<u8>, time: usize, file: Option<Held>) {
-        let absent = Version { time: 0, file: None };
-        let versions = self.versions.entry(path).or_insert_with(|| {
-            if time == 0 { Vec::new() } else { vec![absent] }
-        });
+        let absent = Version {
+            time: 0,
+            file: None,
+        };
+        let versions = self
+            .versions
+            .entry(path)
+            .or_insert_with(|| if time == 0 { Vec::new() } else { vec![absent] });
         if versions.last().is_none_or(|last| last.file != file) {
             versions.push(Version { time, file });
         }
@@ -131,14 +139,19 @@ where
             }
             let held = files.get(path);
             // The version that was complete when somebody was told, and later ones.
-            let oldest = versions.iter().rposition(|version| {
-                since.is_some_and(|since| version.time <= since)
-            });
+            let oldest = versions
+                .iter()
+                .rposition(|version| since.is_some_and(|since| version.time <= since));
             let oldest = oldest.unwrap_or(0);
-            if versions[oldest..].iter().any(|version| version.file.as_ref() == held) {
+            if versions[oldest..]
+                .iter()
+                .any(|version| version.file.as_ref() == held)
+            {
                 continue;
             }
-            let is_older = versions[..oldest].iter().any(|version| version.file.as_ref() == held);
+            let is_older = versions[..oldest]
+                .iter()
+                .any(|version| version.file.as_ref() == held);
             return Ok(Some(told_of(path, held, is_older)));
         }
         Ok(None)
@@ -147,40 +160,15 @@ where
     /// All files below the directory, by their paths in it.
     fn files(&mut self, tree: &Tree) -> Result<BTreeMap<Vec<u8>, Held>, E> {
         let mut files = BTreeMap::new();
-        let mut waiting = vec![(self.root, Vec::new())];
-        while let Some((directory, path)) = waiting.pop() {
-            for (name, child) in tree.entries(directory) {
-                let path = [path.as_slice(), name].concat();
-                match tree.node(child).map(|node| &node.body) {
-                    Some(Body::Directory(_)) => {
-                        waiting.push((child, [path.as_slice(), b"/"].concat()));
-                    }
-                    Some(body) => {
-                        files.insert(path, self.held(body)?);
-                    }
-                    None => {}
+        for (path, node) in below(tree, self.root) {
+            match tree.node(node).map(|node| &node.body) {
+                Some(Body::Directory(_)) | None => {}
+                Some(body) => {
+                    files.insert(path, self.held(body)?);
                 }
             }
         }
         Ok(files)
-    }
-
-    fn of_nodes(&mut self, tree: &Tree, nodes: &[FileId]) -> Result<Vec<(Vec<u8>, Held)>, E> {
-        let mut found = Vec::new();
-        let mut waiting = vec![(self.root, Vec::new())];
-        while let Some((directory, path)) = waiting.pop() {
-            for (name, child) in tree.entries(directory) {
-                let path = [path.as_slice(), name].concat();
-                match tree.node(child).map(|node| &node.body) {
-                    Some(Body::Directory(_)) => {
-                        waiting.push((child, [path.as_slice(), b"/"].concat()));
-                    }
-                    Some(body) if nodes.contains(&child) => found.push((path, self.held(body)?)),
-                    _ => {}
-                }
-            }
-        }
-        Ok(found)
     }
 
     fn held(&mut self, body: &Body) -> Result<Held, E> {

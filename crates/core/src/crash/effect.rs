@@ -85,7 +85,9 @@ impl Effect {
     /// The node that it is about: of an entry the directory.
     pub(super) fn node(&self) -> FileId {
         match &self.piece {
-            Piece::Data { file, .. } | Piece::Size { file, .. } | Piece::Space { file, .. } => *file,
+            Piece::Data { file, .. } | Piece::Size { file, .. } | Piece::Space { file, .. } => {
+                *file
+            }
             Piece::Entry { name, .. } => name.parent,
             Piece::Attribute { node, .. } => *node,
         }
@@ -119,8 +121,12 @@ impl Effect {
             (Piece::Entry { name, .. }, Piece::Entry { name: other, .. }) => name == other,
             (Piece::Attribute { node, .. }, Piece::Attribute { node: other, .. }) => node == other,
             // Moves of ranges are ordered with all else of the file: their offsets mean another place before.
-            (Piece::Space { file, .. }, _) => *file == other.node() && !matches!(other.piece, Piece::Entry { .. }),
-            (_, Piece::Space { file, .. }) => *file == self.node() && !matches!(self.piece, Piece::Entry { .. }),
+            (Piece::Space { file, .. }, _) => {
+                *file == other.node() && !matches!(other.piece, Piece::Entry { .. })
+            }
+            (_, Piece::Space { file, .. }) => {
+                *file == self.node() && !matches!(self.piece, Piece::Entry { .. })
+            }
             _ => false,
         }
     }

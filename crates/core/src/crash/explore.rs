@@ -175,7 +175,9 @@ impl<'h> Explorer<'h> {
     /// What is on disk for certain at a time.
     pub(super) fn certain(&self, point: Point) -> Vec<bool> {
         let effects = 0..self.history.effects.len();
-        effects.map(|at| self.graph.is_durable(at, point.time)).collect()
+        effects
+            .map(|at| self.graph.is_durable(at, point.time))
+            .collect()
     }
 
     /// Effects that are under way at a time, or were before.
@@ -190,7 +192,9 @@ impl<'h> Explorer<'h> {
     /// How many steps had told somebody something by then.
     pub fn told(&self, point: Point) -> usize {
         let steps = self.history.steps.iter();
-        steps.filter(|step| step.printed.is_some() && step.end <= point.time).count()
+        steps
+            .filter(|step| step.printed.is_some() && step.end <= point.time)
+            .count()
     }
 
     /// The combinations at a point that are none of an earlier one, and whether these are all.
@@ -285,7 +289,10 @@ impl<'h> Explorer<'h> {
         for step in steps.filter(|step| step.effects.len() > 1 && step.begin <= point.time) {
             some.push(self.without(certain, open, step.effects.clone()));
         }
-        let mut files: Vec<_> = open.iter().map(|at| self.history.effects[*at].node()).collect();
+        let mut files: Vec<_> = open
+            .iter()
+            .map(|at| self.history.effects[*at].node())
+            .collect();
         files.sort_unstable();
         files.dedup();
         for file in files {
@@ -354,5 +361,7 @@ fn bits(seed: u64, point: usize, number: usize, count: usize) -> Vec<bool> {
     }
     let mut bytes = vec![0; count.div_ceil(8)];
     hasher.finalize_xof().fill(&mut bytes);
-    (0..count).map(|at| bytes[at / 8] >> (at % 8) & 1 == 1).collect()
+    (0..count)
+        .map(|at| bytes[at / 8] >> (at % 8) & 1 == 1)
+        .collect()
 }

@@ -36,7 +36,10 @@ pub fn fix<E>(
     verdicts: &mut Verdicts,
     check: &mut impl Check<E>,
 ) -> Result<Option<Vec<Added>>, E> {
-    let mut added: BTreeSet<Added> = faults.iter().flat_map(|fault| wanted(history, fault)).collect();
+    let mut added: BTreeSet<Added> = faults
+        .iter()
+        .flat_map(|fault| wanted(history, fault))
+        .collect();
     if added.is_empty() {
         return Ok(None);
     }
@@ -46,10 +49,16 @@ pub fn fix<E>(
             let (fixed, places) = with(history, &added);
             let found = search(&fixed, *model, budget, verdicts, check)?;
             for fault in &found.faults {
-                let lacking: Vec<Added> = wanted(&fixed, fault).into_iter().map(|one| Added {
-                    before: places.get(one.before).copied().unwrap_or(history.steps.len()),
-                    ..one
-                }).collect();
+                let lacking: Vec<Added> = wanted(&fixed, fault)
+                    .into_iter()
+                    .map(|one| Added {
+                        before: places
+                            .get(one.before)
+                            .copied()
+                            .unwrap_or(history.steps.len()),
+                        ..one
+                    })
+                    .collect();
                 // No sync helps against what one operation leaves half done.
                 if lacking.is_empty() {
                     return Ok(None);
@@ -84,7 +93,10 @@ fn smallest<E>(
         let (fixed, _) = with(history, &fewer);
         let mut is_enough = true;
         for model in models {
-            is_enough = is_enough && search(&fixed, *model, budget, verdicts, check)?.faults.is_empty();
+            is_enough = is_enough
+                && search(&fixed, *model, budget, verdicts, check)?
+                    .faults
+                    .is_empty();
         }
         if is_enough {
             added = fewer;

@@ -59,7 +59,9 @@ fn needs(history: &History, model: Model, durable: &[Option<usize>]) -> Vec<Vec<
 fn stands_alone(history: &History, effect: usize) -> bool {
     let own = history.effects[effect].step;
     let before = history.steps[..own].iter();
-    before.into_iter().all(|step| ended_before(step, &history.steps[own]))
+    before
+        .into_iter()
+        .all(|step| ended_before(step, &history.steps[own]))
 }
 
 fn durable_by_syncs(history: &History, model: Model) -> Vec<Option<usize>> {

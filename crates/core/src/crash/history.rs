@@ -7,8 +7,8 @@ use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::model::replaces;
 use crate::op::{FileId, FileKind};
 use crate::record::{
-    Body, Change, Contents, Description, Durability, Name, Operation, Paths, Payload, Place, RENAME_EXCHANGE,
-    Refused, Tree,
+    Body, Change, Contents, Description, Durability, Examples, Name, Operation, Paths, Payload,
+    Place, RENAME_EXCHANGE, Refused, Tree,
 };
 
 /// `O_DSYNC` and the further bit of `O_SYNC` (include/uapi/asm-generic/fcntl.h).
@@ -81,12 +81,61 @@ pub struct History {
 }
 
 impl History {
+    /// The path of a node before a step: the one it had then.
+    pub fn path_at(&self, node: FileId, step: usize) -> Option<Vec<u8>> {
+        let mut tree = self.base.clone();
+        for effect in self.effects.iter().take_while(|effect| effect.step < step) {
+            // It was there with all before it in the run itself.
+            drop(super::state::apply(&mut tree, effect));
+        }
+        path_in(&tree, node)
+    }
+
+    /// Files below the directory of which the log lacks bytes, earlier ones or written ones.
+    pub fn unknown(&self) -> Examples {
+        let mut unknown = Examples::default();
+        let mut tree = self.base.clone();
+        for effect in &self.effects {
+            // It was there with all before it in the run itself.
+            drop(super::state::apply(&mut tree, effect));
+        }
+        for tree in [&self.base, &tree] {
+            for (path, node) in below(tree, self.root) {
+                if let Some(Body::File(contents)) = tree.node(node).map(|node| &node.body)
+                    && contents.unknown_bytes() != (0, 0)
+                {
+                    unknown.add(|| String::from_utf8_lossy(&path).into_owned());
+                }
+            }
+        }
+        unknown
+    }
+
+    /// Steps in the order in which they ended: their places in the history.
+    pub fn steps_in_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.steps.len()).collect();
+        order.sort_unstable_by_key(|step| self.steps[*step].end);
+        order
+    }
+
+    /// What a step printed.
+    pub fn printed_by(&self, step: usize) -> Option<Contents> {
+        self.steps[step].printed.as_ref().map(Contents::of)
+    }
+
+    /// What a step wrote reached nobody outside the program.
+    pub fn was_not_printed(&mut self, step: usize) {
+        self.steps[step].printed = None;
+    }
+
     /// What had been printed when so many steps had told somebody something.
     pub fn printed(&self, told: usize) -> Contents {
-        let mut steps: Vec<&Step> = self.steps.iter().filter(|step| step.printed.is_some()).collect();
-        steps.sort_unstable_by_key(|step| step.end);
+        let order = self.steps_in_order().into_iter();
         let mut all = Payload::default();
-        for payload in steps.iter().take(told).filter_map(|step| step.printed.as_ref()) {
+        for payload in order
+            .filter_map(|step| self.steps[step].printed.as_ref())
+            .take(told)
+        {
             for piece in &payload.pieces {
                 all.push(*piece);
             }
@@ -142,6 +191,33 @@ impl History {
         }
         false
     }
+}
+
+/// From the root of all names; of a file with several names one of them.
+fn path_in(tree: &Tree, node: FileId) -> Option<Vec<u8>> {
+    let root = tree.root()?;
+    if root == node {
+        return Some(b"/".to_vec());
+    }
+    let all = below(tree, root);
+    let found = all.into_iter().find(|(_, child)| *child == node);
+    found.map(|(path, _)| [b"/", path.as_slice()].concat())
+}
+
+/// All names below a directory, by their paths in it, and where they lead.
+pub(super) fn below(tree: &Tree, directory: FileId) -> Vec<(Vec<u8>, FileId)> {
+    let mut all = Vec::new();
+    let mut waiting = vec![(directory, Vec::new())];
+    while let Some((directory, path)) = waiting.pop() {
+        for (name, child) in tree.entries(directory) {
+            let path = [path.as_slice(), name].concat();
+            if let Some(Body::Directory(_)) = tree.node(child).map(|node| &node.body) {
+                waiting.push((child, [path.as_slice(), b"/"].concat()));
+            }
+            all.push((path, child));
+        }
+    }
+    all
 }
 
 /// No file has this number.

@@ -11,6 +11,7 @@ mod fix;
 mod graph;
 mod history;
 mod model;
+mod result;
 mod search;
 mod state;
 
@@ -22,4 +23,8 @@ pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
 pub use history::{Builder, History, Step};
 pub use model::Model;
+pub use result::{
+    CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, SCHEMA, States, Verdict,
+    findings, fix_rows, operation,
+};
 pub use search::{Check, Fault, Found, Kind, Verdicts, search};

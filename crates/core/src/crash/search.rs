@@ -108,7 +108,11 @@ pub fn search<E>(
     };
     let mut explorer = Explorer::new(history, model);
     for (state, message) in failing {
-        if let Some(fault) = found.faults.iter_mut().find(|fault| explains(history, fault, &state, &message)) {
+        if let Some(fault) = found
+            .faults
+            .iter_mut()
+            .find(|fault| explains(history, fault, &state, &message))
+        {
             fault.states += 1;
             continue;
         }
@@ -186,7 +190,8 @@ impl<C> Smaller<'_, '_, C> {
         if let Some(first) = lost.first() {
             for at in issued.iter().rev().take_while(|at| *at > first) {
                 let less = self.explorer.less(&kept, &certain, [*at]);
-                if kept[*at] && !less[*at]
+                if kept[*at]
+                    && !less[*at]
                     && let Some(said) = self.says(point, &less)?
                 {
                     (kept, message) = (less, said);
@@ -204,7 +209,12 @@ impl<C> Smaller<'_, '_, C> {
         self.says_when(point, kept, self.explorer.told(point))
     }
 
-    fn says_when<E>(&mut self, point: Point, kept: &[bool], told: usize) -> Result<Option<String>, E>
+    fn says_when<E>(
+        &mut self,
+        point: Point,
+        kept: &[bool],
+        told: usize,
+    ) -> Result<Option<String>, E>
     where
         C: Check<E>,
     {
@@ -227,10 +237,14 @@ impl<C> Smaller<'_, '_, C> {
         let told = self.explorer.told(point);
         for fewer in 0..told {
             if self.says_when(point, kept, fewer)?.is_some() {
-                return Ok(fewer.checked_sub(1).map(|number| self.step_that_told(number)));
+                return Ok(fewer
+                    .checked_sub(1)
+                    .map(|number| self.step_that_told(number)));
             }
         }
-        Ok(told.checked_sub(1).map(|number| self.step_that_told(number)))
+        Ok(told
+            .checked_sub(1)
+            .map(|number| self.step_that_told(number)))
     }
 
     fn step_that_told(&self, number: usize) -> usize {

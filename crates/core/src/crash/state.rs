@@ -53,7 +53,8 @@ pub(super) fn with(
     // Bytes whose length did not reach the disk are not in the file.
     for effect in &history.effects {
         if let Piece::Data { file, .. } = &effect.piece {
-            let hidden = |node: &Node| matches!(&node.body, Body::File(contents) if contents.reaches_over());
+            let hidden =
+                |node: &Node| matches!(&node.body, Body::File(contents) if contents.reaches_over());
             if tree.node(*file).is_some_and(hidden) {
                 drop(tree.change_contents(*file, |contents| {
                     contents.cut_at_end();

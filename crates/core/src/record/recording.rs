@@ -4,6 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::op::Gap;
 
+/// Why the earlier contents of a file are not in a log that has those of some directories.
+pub const NOT_STORED: &str = "before: not stored, as they are in none of the requested directories; also name \
+     their directory with --record-before";
+
+/// The same where it is not even known whether there was a file.
+pub const NOT_KNOWN: &str = "before: not stored, and it is unknown whether a file existed; also name the \
+     directory with --record-before";
+
 /// How a recording began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {

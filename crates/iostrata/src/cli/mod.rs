@@ -4,6 +4,7 @@ mod cache;
 mod checks;
 mod choices;
 mod compare;
+mod crash;
 mod explain;
 mod exports;
 mod hints;
@@ -28,6 +29,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use cache::{Cache, CacheAction, CacheFiles};
 pub(crate) use checks::Checks;
 pub(crate) use compare::Compare;
+pub(crate) use crash::Crash;
 pub(crate) use explain::Explain;
 pub(crate) use exports::Exports;
 pub(crate) use hints::parsed;
@@ -128,6 +130,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Rebuild the files of an operation log under a directory
     Rebuild(Rebuild),
+    /// Explore what a crash could leave of a program's files, and what of that breaks them
+    Crash(Crash),
     /// Compare two saved results: faster, slower, same or inconclusive
     Compare(Compare),
     /// Merge lab results of several machines into one result
@@ -145,7 +149,9 @@ impl Command {
     /// has no processes, mounts or programs to look after.
     pub(crate) fn only_moves_data(&self) -> bool {
         match self {
-            Self::Lab(_) | Self::Trace(_) | Self::Cache(_) | Self::Rebuild(_) => false,
+            Self::Lab(_) | Self::Trace(_) | Self::Cache(_) | Self::Rebuild(_) | Self::Crash(_) => {
+                false
+            }
             Self::Doctor(_)
             | Self::Report(_)
             | Self::Compare(_)

@@ -3,6 +3,7 @@
 mod cache;
 mod compare;
 mod completions;
+mod crash;
 mod doctor;
 pub(crate) mod explain;
 mod glossary;
@@ -38,6 +39,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(options),
         Command::Rebuild(options) => rebuild::run(&options),
+        Command::Crash(options) => return crash::run(&options),
         Command::Compare(options) => return compare::run(&options),
         Command::Merge(options) => merge::run(&options),
         Command::Explain(options) => explain::run(&options),

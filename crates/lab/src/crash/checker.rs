@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// What keeps a checker from the rest of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,14 @@ impl Sandbox {
     }
 
     fn command(self, command: &str) -> Command {
-        const OWN: [&str; 6] = ["--mount", "--pid", "--ipc", "--net", "--fork", "--kill-child"];
+        const OWN: [&str; 6] = [
+            "--mount",
+            "--pid",
+            "--ipc",
+            "--net",
+            "--fork",
+            "--kill-child",
+        ];
         let mut all = match self {
             Self::Group => Command::new("/bin/sh"),
             Self::Namespaces | Self::UserNamespace => {
@@ -56,7 +63,10 @@ impl Sandbox {
                 if self == Self::UserNamespace {
                     unshare.arg("--map-current-user");
                 }
-                unshare.args(OWN).arg("--mount-proc").args(["--", "/bin/sh"]);
+                unshare
+                    .args(OWN)
+                    .arg("--mount-proc")
+                    .args(["--", "/bin/sh"]);
                 unshare
             }
         };
@@ -103,14 +113,14 @@ impl Checker {
             .stderr(output)
             .process_group(0)
             .spawn()?;
-        let ended = self.wait(&mut child);
+        let is_over = self.wait(&child);
+        // Its number is its own as long as nobody has waited for it.
         end_group(&child);
-        let status = ended?;
-        let Some(status) = status else {
-            drop(child.wait());
+        let status = child.wait()?;
+        if !is_over? {
             let seconds = self.patience.as_secs_f64();
             return Ok(Some(format!("the checker took more than {seconds} s")));
-        };
+        }
         if status.success() {
             return Ok(None);
         }
@@ -122,18 +132,18 @@ impl Checker {
         }))
     }
 
-    fn wait(&self, child: &mut Child) -> io::Result<Option<std::process::ExitStatus>> {
+    /// Whether it ended in time.
+    fn wait(&self, child: &Child) -> io::Result<bool> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let id = Pid::from_child(child);
         let begun = Instant::now();
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok(Some(status));
-            }
+        while waitid(WaitId::Pid(id), options)?.is_none() {
             if begun.elapsed() > self.patience {
-                end_group(child);
-                return Ok(None);
+                return Ok(false);
             }
             std::thread::sleep(PAUSE);
         }
+        Ok(true)
     }
 }
 
@@ -143,13 +153,9 @@ fn limited(command: &str) -> String {
     format!("ulimit -f {blocks}; ulimit -c 0; {command}")
 }
 
-/// Whoever is left of it.
+/// Whoever is left of it, if anybody.
 fn end_group(child: &Child) {
-    let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    if let Some(id) = id {
-        // It may have ended with all that it started.
-        drop(kill_process_group(id, Signal::KILL));
-    }
+    let _ended = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 fn first_line(said: &Path) -> io::Result<Option<String>> {

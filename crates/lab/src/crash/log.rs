@@ -7,7 +7,8 @@ use std::path::Path;
 use iostrata_core::Gap;
 use iostrata_core::crash::{Builder, Digest, History};
 use iostrata_core::record::{
-    Check, Completeness, Contents, Entry, Limits, ReadError, Reader, Refused, Tree,
+    Check, Completeness, Contents, Entry, Limits, NOT_KNOWN, NOT_STORED, ReadError, Reader,
+    Refused, Tree,
 };
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -78,6 +79,8 @@ impl Log {
             Completeness::Complete => Vec::new(),
             Completeness::Incomplete { because } => because,
         };
+        // What other directories held is in no state.
+        incomplete_because.retain(|gap| gap.why != NOT_STORED && gap.why != NOT_KNOWN);
         if let Some(Check::Skipped { because }) = end.map(|end| end.check) {
             let what = "a comparison of the log with the files";
             incomplete_because.push(Gap::new(what, because));
@@ -88,6 +91,8 @@ impl Log {
             incomplete_because.push(Gap::new(what, first.clone()));
         }
         let history = builder.finish().ok_or(LogError::NoDirectory)?;
+        let why = "the log does not have them, so no state shows them";
+        incomplete_because.extend(history.unknown().gap("bytes of files", why));
         Ok(Self {
             reader,
             interrupt,
@@ -95,6 +100,33 @@ impl Log {
             incomplete_because,
             operations,
         })
+    }
+
+    /// Tells what reached the reader of standard output from what processes of the program wrote to
+    /// their own descriptor 1, such as a pipe: of the first the bytes are in `printed`, in order.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn keep_printed(&mut self, printed: &[u8]) -> Result<(), LogError> {
+        let mut rest = printed;
+        for step in self.history.steps_in_order() {
+            let Some(contents) = self.history.printed_by(step) else {
+                continue;
+            };
+            let mut bytes = Vec::new();
+            self.each(&contents, |part| {
+                bytes.extend_from_slice(part);
+                Ok(())
+            })?;
+            match rest
+                .strip_prefix(bytes.as_slice())
+                .filter(|_| !bytes.is_empty())
+            {
+                Some(after) => rest = after,
+                None => self.history.was_not_printed(step),
+            }
+        }
+        Ok(())
     }
 
     /// Makes a tree in an empty directory.

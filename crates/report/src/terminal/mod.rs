@@ -200,3 +200,16 @@ pub mod compare {
         screens.find(fits).unwrap_or_else(fewest)
     }
 }
+
+/// `iostrata crash` on a terminal.
+pub mod crash {
+    use iostrata_core::crash::CrashResult;
+
+    use super::drawn;
+    use crate::view::crash::show;
+
+    /// Text of the result, at most `width` columns wide.
+    pub fn draw(result: &CrashResult, width: usize, colour: bool) -> String {
+        drawn(width, colour, |page| show(page, result))
+    }
+}

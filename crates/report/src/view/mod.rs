@@ -3,6 +3,7 @@
 pub(crate) mod cache;
 pub(crate) mod cell;
 pub(crate) mod compare;
+pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod document;
 pub(crate) mod lab;

@@ -61,7 +61,8 @@ pub(super) fn syncs(history: &History, effect: &Effect, node: FileId, whole: boo
     };
     // A name that a rename took out of the directory is not taken without being given.
     let is_given = |other: &Effect| {
-        super::same_group(effect, other) && matches!(&other.piece,
+        super::same_group(effect, other)
+            && matches!(&other.piece,
             Piece::Entry { name, node: None, .. } if name.parent == node)
     };
     let is_file = *now == Some(node)

@@ -87,7 +87,13 @@ impl Model {
 
     /// Whether a sync makes an effect durable that was complete before it began. `through` is of
     /// [`Self::forced_through`].
-    pub(super) fn syncs(self, history: &History, by: Sync, through: Option<usize>, at: usize) -> bool {
+    pub(super) fn syncs(
+        self,
+        history: &History,
+        by: Sync,
+        through: Option<usize>,
+        at: usize,
+    ) -> bool {
         let effect = &history.effects[at];
         let (node, whole) = match by {
             Sync::All => return true,
@@ -117,7 +123,12 @@ impl Model {
 
     /// The last change of the synced file among those that were complete before the sync began, and not
     /// durable: journal and log are forced through it.
-    pub(super) fn forced_through(self, history: &History, by: Sync, done: &[usize]) -> Option<usize> {
+    pub(super) fn forced_through(
+        self,
+        history: &History,
+        by: Sync,
+        done: &[usize],
+    ) -> Option<usize> {
         let (node, whole) = match by {
             Sync::File(node) => (node, true),
             Sync::Data(node) => (node, false),

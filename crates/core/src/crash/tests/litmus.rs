@@ -9,7 +9,10 @@ use crate::record::Durability;
 fn assert_states(log: &Log, model: Model, seen: &[&str], allowed: &[&str]) {
     let found = trees(log, model);
     for state in seen {
-        assert!(found.contains(*state), "{model:?} lacks {state:?}: {found:#?}");
+        assert!(
+            found.contains(*state),
+            "{model:?} lacks {state:?}: {found:#?}"
+        );
     }
     for state in &found {
         let known = seen.iter().chain(allowed).any(|known| known == state);
@@ -26,7 +29,12 @@ fn prefix_append() {
     let (old, new) = ("f=a2500", "f=a2500+b2500");
     let within = "f=a2500+b1596";
     let zeros = "f=a2500+01596";
-    assert_states(&log, Model::Ext4, &[zeros, within, new], &[old, "f=a2500+01596+b904"]);
+    assert_states(
+        &log,
+        Model::Ext4,
+        &[zeros, within, new],
+        &[old, "f=a2500+01596+b904"],
+    );
     assert_states(&log, Model::Xfs, &[new], &[old, within]);
     assert_states(&log, Model::Btrfs, &[new], &[old, within]);
 }
@@ -41,7 +49,9 @@ fn replace_by_rename_without_a_sync() {
     log.rename(tmp, (ROOT, "t"), (ROOT, "f"));
     let contents = |model| -> Vec<String> {
         let all = trees(&log, model);
-        let of_f = all.iter().filter_map(|tree| tree.split(' ').find_map(|file| file.strip_prefix("f=")));
+        let of_f = all
+            .iter()
+            .filter_map(|tree| tree.split(' ').find_map(|file| file.strip_prefix("f=")));
         let mut all: Vec<String> = of_f.map(str::to_owned).collect();
         all.sort();
         all.dedup();
@@ -49,10 +59,16 @@ fn replace_by_rename_without_a_sync() {
     };
     let ext4 = contents(Model::Ext4);
     assert!(ext4.contains(&"09000".to_owned()), "{ext4:?}");
-    assert!(!ext4.contains(&String::new()), "auto_da_alloc: never empty: {ext4:?}");
+    assert!(
+        !ext4.contains(&String::new()),
+        "auto_da_alloc: never empty: {ext4:?}"
+    );
     let xfs = contents(Model::Xfs);
     assert!(xfs.contains(&String::new()), "{xfs:?}");
-    assert!(!xfs.contains(&"09000".to_owned()), "no length over data that is not there: {xfs:?}");
+    assert!(
+        !xfs.contains(&"09000".to_owned()),
+        "no length over data that is not there: {xfs:?}"
+    );
     assert_eq!(contents(Model::Btrfs), ["a9000", "b9000"]);
     let posix = contents(Model::Posix);
     assert!(posix.contains(&String::new()) && posix.contains(&"09000".to_owned()));
@@ -70,8 +86,15 @@ fn replace_by_rename_with_syncs() {
     log.print();
     for model in Model::ALL {
         let all = trees(&log, model);
-        assert!(all.iter().all(|tree| tree.contains("f=a9000") || tree == "f=b9000"), "{model:?}: {all:?}");
-        assert!(all.iter().any(|tree| tree.contains("f=a9000")), "the rename may be lost: {all:?}");
+        assert!(
+            all.iter()
+                .all(|tree| tree.contains("f=a9000") || tree == "f=b9000"),
+            "{model:?}: {all:?}"
+        );
+        assert!(
+            all.iter().any(|tree| tree.contains("f=a9000")),
+            "the rename may be lost: {all:?}"
+        );
     }
     let mut with_directory = Log::new();
     with_directory.found(ROOT, "f", letters('a', 9_000));
@@ -97,7 +120,10 @@ fn create_by_rename_without_a_sync() {
         let tmp = log.create(ROOT, "t");
         log.write(tmp, 0, letters('b', 9_000));
         log.rename(tmp, (ROOT, "t"), (ROOT, "f"));
-        assert!(trees(&log, model).contains("f="), "{model:?}: empty after the rename");
+        assert!(
+            trees(&log, model).contains("f="),
+            "{model:?}: empty after the rename"
+        );
     }
 }
 
@@ -137,7 +163,10 @@ fn a_sync_of_one_file_and_the_name_of_another() {
     log.print();
     let told = |model| -> Vec<String> {
         let all = super::states(&log.history(), model, crate::crash::Budget::default());
-        all.into_iter().filter(|(_, printed)| *printed == 1).map(|(tree, _)| tree).collect()
+        all.into_iter()
+            .filter(|(_, printed)| *printed == 1)
+            .map(|(tree, _)| tree)
+            .collect()
     };
     assert_eq!(told(Model::Ext4), ["a= b="]);
     assert_eq!(told(Model::Xfs), ["a= b="]);
@@ -156,7 +185,10 @@ fn a_removal_and_a_sync_of_another_file() {
     log.print();
     let told = |model| -> Vec<String> {
         let all = super::states(&log.history(), model, crate::crash::Budget::default());
-        all.into_iter().filter(|(_, printed)| *printed == 1).map(|(tree, _)| tree).collect()
+        all.into_iter()
+            .filter(|(_, printed)| *printed == 1)
+            .map(|(tree, _)| tree)
+            .collect()
     };
     assert_eq!(told(Model::Ext4), ["o="]);
     assert_eq!(told(Model::Xfs), ["o="]);
@@ -175,7 +207,10 @@ fn a_move_between_directories() {
     log.print();
     let told = |model| -> Vec<String> {
         let all = super::states(&log.history(), model, crate::crash::Budget::default());
-        all.into_iter().filter(|(_, printed)| *printed == 1).map(|(tree, _)| tree).collect()
+        all.into_iter()
+            .filter(|(_, printed)| *printed == 1)
+            .map(|(tree, _)| tree)
+            .collect()
     };
     assert_eq!(told(Model::Ext4), ["A/ B/ B/f="]);
     assert_eq!(told(Model::Btrfs), ["A/ A/f= B/ B/f=", "A/ B/ B/f="]);
@@ -186,9 +221,17 @@ fn a_move_between_directories() {
     source.rename(f, (a, "f"), (b, "f"));
     source.fsync(a);
     source.print();
-    let all = super::states(&source.history(), Model::Btrfs, crate::crash::Budget::default());
+    let all = super::states(
+        &source.history(),
+        Model::Btrfs,
+        crate::crash::Budget::default(),
+    );
     let told: Vec<_> = all.iter().filter(|(_, printed)| *printed == 1).collect();
-    assert_eq!(told, [&("A/ B/ B/f=".to_owned(), 1)], "a move out makes a whole transaction");
+    assert_eq!(
+        told,
+        [&("A/ B/ B/f=".to_owned(), 1)],
+        "a move out makes a whole transaction"
+    );
 }
 
 /// An append through `RWF_DSYNC` is durable with its length.

@@ -254,7 +254,10 @@ fn text(contents: &Contents) -> String {
         at = offset + extent.bytes;
     }
     add('0', contents.size_bytes() - at);
-    let parts: Vec<String> = parts.iter().map(|(letter, bytes)| format!("{letter}{bytes}")).collect();
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|(letter, bytes)| format!("{letter}{bytes}"))
+        .collect();
     parts.join("+")
 }
 

@@ -21,9 +21,8 @@ fn certain(history: &History, model: Model, time: usize) -> Vec<bool> {
     let mut durable: Vec<Option<usize>> = vec![None; history.effects.len()];
     for (number, by) in history.steps.iter().enumerate() {
         let Some(sync) = by.sync else { continue };
-        let is_done = |effect: &Effect| {
-            effect.step < number && ended_before(&history.steps[effect.step], by)
-        };
+        let is_done =
+            |effect: &Effect| effect.step < number && ended_before(&history.steps[effect.step], by);
         let effects = history.effects.iter().enumerate();
         let done: Vec<usize> = effects
             .filter(|(at, effect)| durable[*at].is_none() && is_done(effect))
@@ -38,7 +37,10 @@ fn certain(history: &History, model: Model, time: usize) -> Vec<bool> {
     }
     // Again and again until nothing changes.
     while model.syncs_all_before() && spread(history, model, &mut durable) {}
-    durable.iter().map(|at| at.is_some_and(|at| at <= time)).collect()
+    durable
+        .iter()
+        .map(|at| at.is_some_and(|at| at <= time))
+        .collect()
 }
 
 /// What is durable makes durable what it needs; gives whether there was something.
@@ -63,7 +65,8 @@ fn needs(history: &History, model: Model, one: usize, other: usize) -> bool {
 }
 
 fn is_legal(history: &History, model: Model, kept: &[bool], certain: &[bool]) -> bool {
-    let lacks = |one| (0..kept.len()).any(|other| !kept[other] && needs(history, model, one, other));
+    let lacks =
+        |one| (0..kept.len()).any(|other| !kept[other] && needs(history, model, one, other));
     (0..kept.len()).all(|one| !kept[one] || certain[one] || !lacks(one))
 }
 
@@ -73,7 +76,9 @@ fn all_states(history: &History, model: Model) -> BTreeSet<(String, usize)> {
     for time in 0..2 * history.steps.len() {
         let certain = certain(history, model, time);
         let steps = history.steps.iter();
-        let told = steps.filter(|step| step.printed.is_some() && step.end <= time).count();
+        let told = steps
+            .filter(|step| step.printed.is_some() && step.end <= time)
+            .count();
         let begun = |at: usize| history.steps[history.effects[at].step].begin <= time;
         for set in 0..1_u32 << count {
             let kept: Vec<bool> = (0..count).map(|at| set >> at & 1 == 1).collect();
@@ -94,7 +99,11 @@ fn all_states(history: &History, model: Model) -> BTreeSet<(String, usize)> {
 /// What the steps of a random program do, on two files and two directories.
 fn program(steps: &[(u8, u8, u8, bool)]) -> Log {
     let mut log = Log::new();
-    let mut names = [("f", Some(log.found(ROOT, "f", letters('o', 5_000)))), ("g", None), ("h", None)];
+    let mut names = [
+        ("f", Some(log.found(ROOT, "f", letters('o', 5_000)))),
+        ("g", None),
+        ("h", None),
+    ];
     let directory = log.mkdir(ROOT, "d");
     let mut made = 0;
     for &(kind, which, how, overlaps) in steps {
@@ -119,7 +128,11 @@ fn program(steps: &[(u8, u8, u8, bool)]) -> Log {
                 let change = Change::Synced {
                     node: Some(node),
                     description: None,
-                    scope: if how & 1 == 0 { Durability::File } else { Durability::Data },
+                    scope: if how & 1 == 0 {
+                        Durability::File
+                    } else {
+                        Durability::Data
+                    },
                 };
                 log.push_during("fsync", change, before);
             }

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::{too_long, Body, Impossible, Node, Refused, TOLD, Tree};
+use super::{Body, Impossible, Node, Refused, TOLD, Tree, too_long};
 use crate::op::FileId;
 use crate::record::contents::TooLong;
 use crate::record::{

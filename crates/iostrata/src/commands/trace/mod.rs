@@ -379,7 +379,7 @@ fn draw(
         terminal::trace::draw(saved, canvas.width(), &style)
     };
     let printed = match options.pid {
-        _ if !as_text => Ok(()),
+        _ if !as_text || options.quiet => Ok(()),
         Some(_) => ui::print(&text(Canvas::Output)),
         // A program that was started has standard output for itself.
         None => {

@@ -92,14 +92,16 @@ pub(super) fn told(
             .collect();
         format!("incomplete: {}", because.join("; "))
     };
-    ui::say(&format!(
-        "recorded {} in {} ({} B, {}), {}; {state}",
-        counted(recorded.operations, "operation"),
-        path.display(),
-        recorded.log_bytes,
-        counted(recorded.stops, "stop"),
-        checked(&recorded.check),
-    ));
+    if !options.quiet {
+        ui::say(&format!(
+            "recorded {} in {} ({} B, {}), {}; {state}",
+            counted(recorded.operations, "operation"),
+            path.display(),
+            recorded.log_bytes,
+            counted(recorded.stops, "stop"),
+            checked(&recorded.check),
+        ));
+    }
     result.recording = Some(RecordingRow {
         path: path.to_string_lossy().into_owned(),
         bytes: recorded.log_bytes,

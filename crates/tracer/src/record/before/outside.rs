@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use iostrata_core::op::{FileId, Gap};
-use iostrata_core::record::{Change, Examples, FileKind, Operation, RENAME_EXCHANGE};
+use iostrata_core::record::{
+    Change, Examples, FileKind, NOT_KNOWN, NOT_STORED, Operation, RENAME_EXCHANGE,
+};
 
 use super::super::nodes::Nodes;
 
@@ -64,16 +66,12 @@ impl Outside {
     }
 
     pub(in crate::record) fn gaps(&self) -> impl Iterator<Item = Gap> {
-        let changed = self.changed.gap(
-            "earlier contents of files that were changed",
-            "before: not stored, as they are in none of the requested directories; also name \
-             their directory with --record-before",
-        );
-        let perhaps = self.perhaps.gap(
-            "earlier files at the targets of renames",
-            "before: not stored, and it is unknown whether a file existed; also name the \
-             directory with --record-before",
-        );
+        let changed = self
+            .changed
+            .gap("earlier contents of files that were changed", NOT_STORED);
+        let perhaps = self
+            .perhaps
+            .gap("earlier files at the targets of renames", NOT_KNOWN);
         changed.into_iter().chain(perhaps)
     }
 }

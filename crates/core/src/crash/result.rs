@@ -1,0 +1,309 @@
+//! What `iostrata crash` came to, as it is saved.
+
+use serde::{Deserialize, Serialize};
+
+use super::fix::Added;
+use super::history::{History, Step};
+use super::model::Model;
+use super::search::{Fault, Found, Kind};
+use crate::Environment;
+use crate::op::Gap;
+
+/// Name and version of the format.
+pub const SCHEMA: &str = "iostrata.crash/1";
+
+/// The states that a crash of one program could leave, and which of them break its data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct CrashResult {
+    /// Name and version of the format.
+    pub schema: String,
+    /// The machine that the program ran on.
+    pub environment: Environment,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The checker; `null` for the one that is built in.
+    pub check: Option<String>,
+    /// What the checker was kept in; `null` for the one that is built in.
+    pub check_kept_in: Option<String>,
+    /// One for each model.
+    pub modes: Vec<ModeRow>,
+    /// What breaks, the most important first.
+    pub findings: Vec<Finding>,
+    /// Syncs with which no explored state breaks anything; `null` where there are none.
+    pub fix: Option<Vec<FixRow>>,
+    /// Whether anything breaks.
+    pub verdict: Verdict,
+}
+
+/// The exploration of one model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct ModeRow {
+    /// `syscall`.
+    pub mode: String,
+    /// The persistence model.
+    pub model: Model,
+    /// Operations of the log.
+    pub operations: u64,
+    /// States.
+    pub states: States,
+    /// Whether the log has everything that the program did.
+    pub complete: bool,
+    /// Why not.
+    pub incomplete_because: Vec<Gap>,
+    /// Time of the exploration, checks included, seconds.
+    pub seconds: f64,
+}
+
+/// How many states there were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct States {
+    /// Built from the log.
+    pub explored: u64,
+    /// Different in the tree, or in what had been printed.
+    pub distinct: u64,
+    /// Of these, those that the checker refused.
+    pub failing: u64,
+    /// Points in time at which the power could fail.
+    pub points: u64,
+    /// Of these, points with too many combinations to try all.
+    pub sampled_points: u64,
+    /// Whether the limit on states was reached before the end of the program.
+    pub limit_reached: bool,
+}
+
+/// One way to break something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Finding {
+    /// How.
+    pub kind: FaultKind,
+    /// The operation whose effects are lost; of a prefix the last one that is on disk.
+    pub culprit: OperationRow,
+    /// The operation that should have waited for it.
+    pub before: Option<OperationRow>,
+    /// What the checker said.
+    pub message: String,
+    /// The models that allow it.
+    pub possible_on: Vec<Model>,
+    /// How it is known.
+    pub proven_by: Vec<String>,
+    /// States that show it, of all models.
+    pub states: u64,
+    /// The smallest state that shows it, told.
+    pub story: String,
+    /// What would prevent it.
+    pub advice: String,
+    /// Where the state was kept; `null` where it was not.
+    pub proof: Option<String>,
+}
+
+/// How a crash breaks something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    /// Something was reported and is lost.
+    LostAfterAck,
+    /// A later operation is on disk, an earlier one is not.
+    Ordering,
+    /// A part of an operation is on disk.
+    Atomicity,
+    /// Everything up to an operation is on disk, and that is not enough.
+    Prefix,
+}
+
+/// An operation of the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct OperationRow {
+    /// Its number in the log.
+    pub op: u64,
+    /// The system call.
+    pub syscall: String,
+    /// The path it is about.
+    pub path: Option<String>,
+    /// The second path of a rename or a link.
+    pub other_path: Option<String>,
+    /// Of a write: where it begins, bytes.
+    pub offset: Option<u64>,
+    /// Of a write: its length.
+    pub bytes: Option<u64>,
+    /// Calling functions; empty where they are not known.
+    pub stack: Vec<String>,
+}
+
+/// A sync to add.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct FixRow {
+    /// What is to be synced.
+    pub path: String,
+    /// Whether that is a directory.
+    pub is_directory: bool,
+    /// The operation that it belongs before; `null` for the end of the program.
+    pub before: Option<OperationRow>,
+}
+
+/// Whether anything breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Nothing that was explored.
+    Clean,
+    /// Something.
+    Failing,
+    /// The log lacks something, so that nothing can be promised.
+    Incomplete,
+}
+
+/// The faults of all models, the same ones joined.
+pub fn findings(history: &History, found: &[(Model, Found)], directory: &[u8]) -> Vec<Finding> {
+    let mut all: Vec<Finding> = Vec::new();
+    for (model, found) in found {
+        for fault in &found.faults {
+            let finding = finding(history, fault, *model, directory);
+            let known = all.iter_mut().find(|known| {
+                (known.kind, &known.culprit, &known.before, &known.message)
+                    == (
+                        finding.kind,
+                        &finding.culprit,
+                        &finding.before,
+                        &finding.message,
+                    )
+            });
+            match known {
+                Some(known) => {
+                    known.states += finding.states;
+                    known.possible_on.push(*model);
+                }
+                None => all.push(finding),
+            }
+        }
+    }
+    // Damage before loss, and of each what most real file systems show.
+    let weight = |finding: &Finding| {
+        let real = finding
+            .possible_on
+            .iter()
+            .filter(|model| **model != Model::Posix);
+        let is_loss = finding.kind == FaultKind::LostAfterAck;
+        (is_loss, std::cmp::Reverse(real.count()))
+    };
+    all.sort_by_key(weight);
+    all
+}
+
+fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> Finding {
+    let row = |step: usize| operation(&history.steps[step], directory);
+    let (culprit, before) = (row(fault.culprit), fault.before.map(row));
+    Finding {
+        kind: match fault.kind {
+            Kind::Prefix => FaultKind::Prefix,
+            Kind::Atomicity => FaultKind::Atomicity,
+            Kind::Ordering => FaultKind::Ordering,
+            Kind::LostAfterAck => FaultKind::LostAfterAck,
+        },
+        story: story(fault.kind, &culprit, before.as_ref()),
+        advice: advice(fault.kind, &culprit, before.as_ref()),
+        culprit,
+        before,
+        message: fault.message.clone(),
+        possible_on: vec![model],
+        proven_by: vec!["model".to_owned()],
+        states: fault.states,
+        proof: None,
+    }
+}
+
+/// An operation; paths below the directory are shown from there.
+pub fn operation(step: &Step, directory: &[u8]) -> OperationRow {
+    let shown = |path: &Option<Vec<u8>>| path.as_deref().map(|path| relative(path, directory));
+    OperationRow {
+        op: step.operation,
+        syscall: step.call.clone(),
+        path: shown(&step.path),
+        other_path: shown(&step.other_path),
+        offset: step.range.map(|(offset, _)| offset),
+        bytes: step.range.map(|(_, bytes)| bytes),
+        stack: Vec::new(),
+    }
+}
+
+fn relative(path: &[u8], directory: &[u8]) -> String {
+    let below = path.strip_prefix(directory).map(|rest| match rest {
+        b"" => &b"."[..],
+        rest => rest.strip_prefix(b"/").unwrap_or(rest),
+    });
+    String::from_utf8_lossy(below.unwrap_or(path)).into_owned()
+}
+
+impl OperationRow {
+    /// `rename of cfg.tmp to cfg.json`, `write of 6,019 B at 0 to cfg.json`.
+    pub fn text(&self) -> String {
+        let path = self.path.as_deref().unwrap_or("standard output");
+        match (&self.other_path, self.bytes, self.offset) {
+            (Some(other), _, _) => format!("{} of {path} to {other}", self.syscall),
+            (None, Some(bytes), Some(offset)) => {
+                let bytes = crate::bytes::grouped(bytes);
+                format!("{} of {bytes} B at offset {offset} of {path}", self.syscall)
+            }
+            _ => format!("{} of {path}", self.syscall),
+        }
+    }
+}
+
+fn story(kind: Kind, culprit: &OperationRow, before: Option<&OperationRow>) -> String {
+    let lost = culprit.text();
+    match (kind, before) {
+        (Kind::LostAfterAck, _) => {
+            format!("The program has reported success, and the {lost} is not on disk.")
+        }
+        (Kind::Ordering, Some(before)) => {
+            format!(
+                "The {} is on disk, but the {lost} before it is not.",
+                before.text()
+            )
+        }
+        (Kind::Atomicity, _) => format!("A part of the {lost} is on disk, the rest is not."),
+        _ => format!("Everything up to the {lost} is on disk, and nothing after it."),
+    }
+}
+
+fn advice(kind: Kind, culprit: &OperationRow, before: Option<&OperationRow>) -> String {
+    let path = culprit.path.as_deref().unwrap_or("the file");
+    match (kind, before) {
+        (Kind::Ordering, Some(before)) => {
+            format!("fsync {path} before the {}.", before.text())
+        }
+        (Kind::LostAfterAck, _) => {
+            "fsync the file, and the directory of each new or renamed name, before reporting success."
+                .to_owned()
+        }
+        _ => format!(
+            "Write a new file, fsync it, rename it over {path}, then fsync the directory: one \
+             operation that is there or not."
+        ),
+    }
+}
+
+/// The syncs of a fix.
+pub fn fix_rows(
+    history: &History,
+    added: &[Added],
+    directory: &[u8],
+    path_of: impl Fn(&Added) -> Option<Vec<u8>>,
+) -> Vec<FixRow> {
+    let rows = added.iter().map(|one| FixRow {
+        path: path_of(one).map_or_else(|| "?".to_owned(), |path| relative(&path, directory)),
+        is_directory: one.is_directory,
+        before: history
+            .steps
+            .get(one.before)
+            .map(|step| operation(step, directory)),
+    });
+    rows.collect()
+}

@@ -1,0 +1,89 @@
+//! Options of `iostrata crash`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use iostrata_core::crash::Model;
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Crash {
+    /// Directory whose files are at stake; a copy of it is used, it is not touched
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+
+    /// Command for /bin/sh that prepares the copy
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) init: Option<String>,
+
+    /// Command for /bin/sh that looks at a crashed copy and exits with 0 if it is fine
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        long_help = "Command for /bin/sh that looks at a crashed copy and exits with 0 if it is fine; else its \
+                     first line of output is the message. It runs in that copy, IOSTRATA_DIR; \
+                     IOSTRATA_STDOUT is a file with what the program had printed. Without it, each \
+                     file must be as it was or as the program completed it"
+    )]
+    pub(crate) check: Option<String>,
+
+    /// Seconds after which a checker is ended and fails
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub(crate) check_timeout: f64,
+
+    /// What may be lost: what POSIX allows, or what a file system does
+    #[arg(long, value_enum, value_name = "MODEL", default_value = "all")]
+    pub(crate) model: ModelName,
+
+    /// States to explore at most, for each model
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
+    pub(crate) states: u64,
+
+    /// Seed of the random states
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Also write the result as JSON (iostrata.crash/1); - for standard output, without text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Program and its arguments; runs in the copy
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Which models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelName {
+    /// Only syncs order anything
+    Posix,
+    /// Defaults of ext4
+    Ext4,
+    /// Defaults of xfs
+    Xfs,
+    /// Defaults of btrfs
+    Btrfs,
+    /// Each of them
+    All,
+}
+
+impl ModelName {
+    pub(crate) fn models(self) -> &'static [Model] {
+        match self {
+            Self::Posix => &[Model::Posix],
+            Self::Ext4 => &[Model::Ext4],
+            Self::Xfs => &[Model::Xfs],
+            Self::Btrfs => &[Model::Btrfs],
+            Self::All => &Model::ALL,
+        }
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  iostrata crash --dir config -- ./save-settings
+  iostrata crash --dir db --check 'sqlite3 app.db \"pragma integrity_check\" | grep -qx ok' \\
+    -- sqlite3 app.db \"insert into t values (1)\"
+
+Exit codes: 0 clean; 1 a crash can break something; 3 incomplete: the recording lacks something.";

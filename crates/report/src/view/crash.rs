@@ -1,0 +1,126 @@
+//! What a crash could leave: the verdict, what breaks, and what would prevent it.
+
+use iostrata_core::bytes::grouped;
+use iostrata_core::crash::{CrashResult, Finding, FixRow, ModeRow, Model, Verdict};
+use iostrata_core::noun::counted;
+
+use super::page::{Page, SEPARATOR, Tone};
+
+/// Findings that are shown whole.
+const MOST_FINDINGS: usize = 8;
+
+/// Adds the whole result.
+pub(crate) fn show(page: &mut Page, result: &CrashResult) {
+    page.title("crash", &result.command.join(" "), Vec::new());
+    let tone = match result.verdict {
+        Verdict::Clean => Tone::Good,
+        Verdict::Failing => Tone::Bad,
+        Verdict::Incomplete => Tone::Warning,
+    };
+    page.styled(0, &sentence(result), tone);
+    for finding in result.findings.iter().take(MOST_FINDINGS) {
+        page.blank();
+        show_finding(page, finding);
+    }
+    let more = result.findings.len().saturating_sub(MOST_FINDINGS);
+    if more > 0 {
+        page.paragraph(
+            0,
+            &format!("{} more; --json has them.", counted(more as u64, "finding")),
+        );
+    }
+    show_fix(page, result);
+    page.heading("explored", "explored");
+    for mode in &result.modes {
+        page.bullet(2, &explored(mode));
+    }
+    let gaps = result
+        .modes
+        .first()
+        .map(|mode| mode.incomplete_because.as_slice());
+    for gap in gaps.unwrap_or_default() {
+        page.bullet(2, &format!("not recorded: {}: {}", gap.what, gap.why));
+    }
+}
+
+/// The verdict and the fix, so that a colleague could be told.
+fn sentence(result: &CrashResult) -> String {
+    let states: u64 = result.modes.iter().map(|mode| mode.states.distinct).sum();
+    let states = counted(states, "different state");
+    match (result.verdict, result.findings.first()) {
+        (Verdict::Incomplete, _) => {
+            "Incomplete: the recording lacks something that the program did, so no state is proven."
+                .to_owned()
+        }
+        (Verdict::Failing, Some(first)) => {
+            let on = first.possible_on.iter().map(|model| model.as_str());
+            let on: Vec<&str> = on.collect();
+            format!(
+                "A crash can break this: {} ({}). {}",
+                first.message,
+                on.join(", "),
+                first.advice
+            )
+        }
+        (Verdict::Failing, None) => "A crash can break this.".to_owned(),
+        (Verdict::Clean, _) => format!("Clean: none of {states} breaks anything."),
+    }
+}
+
+fn show_finding(page: &mut Page, finding: &Finding) {
+    let on = finding.possible_on.iter().map(|model| model.as_str());
+    let facts = [
+        on.collect::<Vec<_>>().join(", "),
+        counted(finding.states, "state"),
+    ];
+    page.styled(0, &finding.message, Tone::Strong);
+    page.paragraph(2, &finding.story);
+    page.styled(
+        2,
+        &format!("Possible on: {}", facts.join(SEPARATOR)),
+        Tone::Quiet,
+    );
+    page.paragraph(2, &finding.advice);
+}
+
+fn show_fix(page: &mut Page, result: &CrashResult) {
+    let Some(fix) = &result.fix else { return };
+    page.heading("fix", "enough to pass all explored states");
+    for row in fix {
+        page.bullet(2, &fixed(row));
+    }
+}
+
+fn fixed(row: &FixRow) -> String {
+    let kind = if row.is_directory { " (directory)" } else { "" };
+    match &row.before {
+        Some(before) => format!("fsync {}{kind} before the {}", row.path, before.text()),
+        None => format!("fsync {}{kind} at the end", row.path),
+    }
+}
+
+fn explored(mode: &ModeRow) -> String {
+    let states = &mode.states;
+    let mut text = format!(
+        "{}: {} explored at {}, {} different, {} failing",
+        name(mode.model),
+        counted(states.explored, "state"),
+        counted(states.points, "point"),
+        grouped(states.distinct),
+        grouped(states.failing)
+    );
+    if states.sampled_points > 0 {
+        text += &format!(
+            "; not all combinations at {}",
+            counted(states.sampled_points, "point")
+        );
+    }
+    if states.limit_reached {
+        text += "; the limit on states was reached, the rest of the program was not explored";
+    }
+    text
+}
+
+fn name(model: Model) -> &'static str {
+    model.as_str()
+}
