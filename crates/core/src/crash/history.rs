@@ -557,6 +557,10 @@ impl Builder {
         match change {
             Change::Synced { node, scope, .. } => match (scope, node) {
                 (Durability::File, Some(node)) => Some(Sync::File(*node)),
+                // The data of a directory are its names.
+                (Durability::Data, Some(node)) if self.is_directory(*node) => {
+                    Some(Sync::File(*node))
+                }
                 (Durability::Data, Some(node)) => Some(Sync::Data(*node)),
                 (Durability::Range { offset, bytes }, Some(node)) => Some(Sync::Range {
                     file: *node,
@@ -585,6 +589,11 @@ impl Builder {
             }
             _ => None,
         }
+    }
+
+    fn is_directory(&self, node: FileId) -> bool {
+        let node = self.now.node(node);
+        node.is_some_and(|node| node.kind == FileKind::Directory)
     }
 
     /// Whether a node is in the file system of the directory under test.

@@ -168,7 +168,8 @@ struct Smaller<'a, 'h, C> {
 }
 
 impl<C> Smaller<'_, '_, C> {
-    /// Puts back what need not be lost, and takes away what need not be there.
+    /// Puts back what need not be lost, and takes away what need not be there, as long as the checker says
+    /// the same.
     fn fault<E>(&mut self, state: State, message: String) -> Result<Fault, E>
     where
         C: Check<E>,
@@ -176,25 +177,22 @@ impl<C> Smaller<'_, '_, C> {
         let point = state.point;
         let certain = self.explorer.certain(point);
         let issued = self.explorer.issued(point);
-        let (mut kept, mut message) = (state.kept, message);
+        let mut kept = state.kept;
         for at in issued.iter().rev() {
             if kept[*at] {
                 continue;
             }
             let more = self.explorer.closed(&kept, [*at]);
-            if let Some(said) = self.says(point, &more)? {
-                (kept, message) = (more, said);
+            if self.says(point, &more)?.as_ref() == Some(&message) {
+                kept = more;
             }
         }
         let lost: Vec<usize> = issued.iter().copied().filter(|at| !kept[*at]).collect();
         if let Some(first) = lost.first() {
             for at in issued.iter().rev().take_while(|at| *at > first) {
                 let less = self.explorer.less(&kept, &certain, [*at]);
-                if kept[*at]
-                    && !less[*at]
-                    && let Some(said) = self.says(point, &less)?
-                {
-                    (kept, message) = (less, said);
+                if kept[*at] && !less[*at] && self.says(point, &less)?.as_ref() == Some(&message) {
+                    kept = less;
                 }
             }
         }

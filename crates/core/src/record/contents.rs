@@ -60,6 +60,18 @@ pub struct Extent {
     pub source: Source,
 }
 
+impl Extent {
+    /// Its bytes, where the log has them.
+    pub fn payload(&self) -> Option<Payload> {
+        let Source::Stored { chunk, at } = self.source else {
+            return None;
+        };
+        let bytes = u32::try_from(self.bytes).ok()?;
+        let pieces = vec![Piece::Stored { chunk, at, bytes }];
+        Some(Payload { pieces })
+    }
+}
+
 /// The contents of a regular file. What no extent has is zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
@@ -93,7 +105,7 @@ impl Contents {
     }
 
     /// Those of a file that holds these bytes; none where they are more than a file can hold.
-    pub(crate) fn of(payload: &Payload) -> Self {
+    pub fn of(payload: &Payload) -> Self {
         let mut contents = Self::default();
         match contents.write(0, payload) {
             Ok(()) => contents,

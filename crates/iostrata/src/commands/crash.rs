@@ -189,11 +189,19 @@ fn explore(options: &Crash, place: &Place, log: Log) -> Result<CrashResult, Fail
     let operations = log.operations;
     let log = RefCell::new(log);
     let look = look(options, place)?;
-    let mut builtin =
-        Builtin::new(&history, |contents| log.borrow_mut().digest(contents)).map_err(failure)?;
+    let mut builtin = match look {
+        Look::Builtin => Some(Builtin::new(&history, |contents| {
+            log.borrow_mut().digest(contents)
+        })),
+        Look::Command { .. } => None,
+    }
+    .transpose()
+    .map_err(failure)?;
     let mut check = |tree: &Tree, told: usize| -> Result<Option<String>, LogError> {
         match &look {
-            Look::Builtin => builtin.check(tree, told),
+            Look::Builtin => builtin
+                .as_mut()
+                .map_or(Ok(None), |builtin| builtin.check(tree, told)),
             Look::Command {
                 checker,
                 stage,

@@ -146,11 +146,18 @@ impl Log {
         mut part: impl FnMut(&[u8]) -> std::io::Result<()>,
     ) -> Result<(), LogError> {
         let mut at = 0;
-        self.reader.contents(contents, |offset, bytes| {
-            zeros(offset - at, &mut part)?;
-            at = offset + bytes.len() as u64;
-            part(bytes)
-        })?;
+        // One after the other: the reader gives those of one chunk of the log together.
+        for (offset, extent) in contents.extents() {
+            zeros(offset.saturating_sub(at), &mut part).map_err(ReadError::from)?;
+            at = offset.saturating_add(extent.bytes);
+            match extent.payload() {
+                Some(payload) => {
+                    let own = Contents::of(&payload);
+                    self.reader.contents(&own, |_, bytes| part(bytes))?;
+                }
+                None => zeros(extent.bytes, &mut part).map_err(ReadError::from)?,
+            }
+        }
         zeros(contents.size_bytes().saturating_sub(at), &mut part).map_err(ReadError::from)?;
         Ok(())
     }
