@@ -93,7 +93,9 @@ where
         let settled = below(tree, self.root).into_iter();
         let settled = settled.filter(|(_, node)| step.settles.contains(node));
         for (path, _) in settled {
-            if let Some(held) = files.get(&path) {
+            // A shell opens a file and closes its own descriptor before the program writes to the other.
+            let is_complete = |held: &&Held| !matches!(held, Held::Bytes { size_bytes: 0, .. });
+            if let Some(held) = files.get(&path).filter(is_complete) {
                 self.add(path, step.end, Some(held.clone()));
             }
         }

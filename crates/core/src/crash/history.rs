@@ -91,15 +91,21 @@ impl History {
         path_in(&tree, node)
     }
 
+    /// The directory as the program found it, and as it left it.
+    pub fn ends(&self) -> (Tree, Tree) {
+        let mut end = self.base.clone();
+        for effect in &self.effects {
+            // It was there with all before it in the run itself.
+            drop(super::state::apply(&mut end, effect));
+        }
+        (self.base.clone(), end)
+    }
+
     /// Files below the directory of which the log lacks bytes, earlier ones or written ones.
     pub fn unknown(&self) -> Examples {
         let mut unknown = Examples::default();
-        let mut tree = self.base.clone();
-        for effect in &self.effects {
-            // It was there with all before it in the run itself.
-            drop(super::state::apply(&mut tree, effect));
-        }
-        for tree in [&self.base, &tree] {
+        let (base, end) = self.ends();
+        for tree in [&base, &end] {
             for (path, node) in below(tree, self.root) {
                 if let Some(Body::File(contents)) = tree.node(node).map(|node| &node.body)
                     && contents.unknown_bytes() != (0, 0)
@@ -109,6 +115,19 @@ impl History {
             }
         }
         unknown
+    }
+
+    /// How many steps told somebody something.
+    pub fn told(&self) -> usize {
+        self.steps
+            .iter()
+            .filter(|step| step.printed.is_some())
+            .count()
+    }
+
+    /// Whether the program changed something below the directory.
+    pub fn changes_something(&self) -> bool {
+        !self.effects.is_empty()
     }
 
     /// Steps in the order in which they ended: their places in the history.

@@ -166,19 +166,13 @@ pub fn findings(history: &History, found: &[(Model, Found)], directory: &[u8]) -
     for (model, found) in found {
         for fault in &found.faults {
             let finding = finding(history, fault, *model, directory);
-            let known = all.iter_mut().find(|known| {
-                (known.kind, &known.culprit, &known.before, &known.message)
-                    == (
-                        finding.kind,
-                        &finding.culprit,
-                        &finding.before,
-                        &finding.message,
-                    )
-            });
+            let known = all.iter_mut().find(|known| is_same(known, &finding));
             match known {
                 Some(known) => {
                     known.states += finding.states;
-                    known.possible_on.push(*model);
+                    if !known.possible_on.contains(model) {
+                        known.possible_on.push(*model);
+                    }
                 }
                 None => all.push(finding),
             }
@@ -195,6 +189,22 @@ pub fn findings(history: &History, found: &[(Model, Found)], directory: &[u8]) -
     };
     all.sort_by_key(weight);
     all
+}
+
+/// The same damage by the same call on the same file: which of its writes is lost makes no difference.
+fn is_same(one: &Finding, other: &Finding) -> bool {
+    let place = |row: &OperationRow| {
+        let OperationRow {
+            syscall,
+            path,
+            other_path,
+            ..
+        } = row;
+        (syscall.clone(), path.clone(), other_path.clone())
+    };
+    (one.kind, &one.message) == (other.kind, &other.message)
+        && place(&one.culprit) == place(&other.culprit)
+        && one.before.as_ref().map(place) == other.before.as_ref().map(place)
 }
 
 fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> Finding {
@@ -247,9 +257,10 @@ impl OperationRow {
         let path = self.path.as_deref().unwrap_or("standard output");
         match (&self.other_path, self.bytes, self.offset) {
             (Some(other), _, _) => format!("{} of {path} to {other}", self.syscall),
+            _ if self.path.is_none() => format!("{} to standard output", self.syscall),
             (None, Some(bytes), Some(offset)) => {
                 let bytes = crate::bytes::grouped(bytes);
-                format!("{} of {bytes} B at offset {offset} of {path}", self.syscall)
+                format!("{} of {bytes} B to {path} at offset {offset}", self.syscall)
             }
             _ => format!("{} of {path}", self.syscall),
         }

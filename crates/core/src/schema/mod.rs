@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cache::CacheResult;
 use crate::compare::Comparison;
+use crate::crash::CrashResult;
 use crate::doctor::DoctorResult;
 use crate::lab::LabResult;
 use crate::trace::TraceResult;
@@ -26,9 +27,10 @@ use crate::trace::TraceResult;
 type Derived = fn() -> Value;
 
 /// Each kind of result: its name, and the schema of its type.
-const RESULTS: [(&str, Derived); 5] = [
+const RESULTS: [(&str, Derived); 6] = [
     (crate::cache::SCHEMA, derived::<CacheResult>),
     (crate::compare::SCHEMA, derived::<Comparison>),
+    (crate::crash::SCHEMA, derived::<CrashResult>),
     (crate::doctor::SCHEMA, derived::<DoctorResult>),
     (crate::lab::SCHEMA, derived::<LabResult>),
     (crate::trace::SCHEMA, derived::<TraceResult>),

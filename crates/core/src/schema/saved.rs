@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{RESULTS, path, schema};
 use crate::cache::CacheResult;
 use crate::compare::{self, Comparison, Limit, Pair, Sides};
+use crate::crash::CrashResult;
 use crate::doctor::DoctorResult;
 use crate::lab::LabResult;
 use crate::trace::TraceResult;
@@ -89,6 +90,7 @@ fn is_read(result: &Value) -> bool {
     match result["schema"].as_str() {
         Some(crate::cache::SCHEMA) => is::<CacheResult>(result),
         Some(compare::SCHEMA) => is::<Comparison>(result),
+        Some(crate::crash::SCHEMA) => is::<CrashResult>(result),
         Some(crate::doctor::SCHEMA) => is::<DoctorResult>(result),
         Some(crate::lab::SCHEMA) => is::<LabResult>(result),
         Some(crate::trace::SCHEMA) => is::<TraceResult>(result),

@@ -29,7 +29,7 @@ pub(crate) struct Crash {
     pub(crate) check: Option<String>,
 
     /// Seconds after which a checker is ended and fails
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub(crate) check_timeout: f64,
 
     /// What may be lost: what POSIX allows, or what a file system does
@@ -51,6 +51,18 @@ pub(crate) struct Crash {
     /// Program and its arguments; runs in the copy
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// More than nothing, and at most a day.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|error| format!("not a number of seconds: {error}"))?;
+    if seconds > 0.0 && seconds <= 86_400.0 {
+        Ok(seconds)
+    } else {
+        Err("give more than 0 and at most 86400".to_owned())
+    }
 }
 
 /// Which models.

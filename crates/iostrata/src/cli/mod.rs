@@ -40,7 +40,7 @@ pub(crate) use markdown::Markdown;
 pub(crate) use merge::Merge;
 pub(crate) use rebuild::Rebuild;
 pub(crate) use report::Report;
-pub(crate) use runs::Runs;
+pub(crate) use runs::{Purpose, Runs};
 pub(crate) use shell::{Completions, ManPages, Shell};
 pub(crate) use shown::{SHOWN, Shown};
 pub(crate) use trace::{Savings, Trace, TraceBackend};

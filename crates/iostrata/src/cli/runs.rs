@@ -1,13 +1,9 @@
 //! Runs of a traced program besides the observed one.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Runs")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent switches of the command line"
-)]
 pub(crate) struct Runs {
     /// Time the program N times without observing it, before the observed run
     #[arg(long = "runs", value_name = "N",
@@ -32,9 +28,18 @@ pub(crate) struct Runs {
     #[arg(long)]
     pub(crate) show_output: bool,
 
-    /// The pass that tells which files the program uses, for another process of iostrata
-    #[arg(long, hide = true)]
-    pub(crate) learn: bool,
+    /// What another process of iostrata runs this one for
+    #[arg(long, hide = true, value_enum)]
+    pub(crate) purpose: Option<Purpose>,
+}
+
+/// What another process of iostrata runs this one for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Purpose {
+    /// It asks which files the program uses; what the program prints is discarded.
+    Learn,
+    /// It asks for the operation log; there is no summary.
+    Record,
 }
 
 impl Runs {

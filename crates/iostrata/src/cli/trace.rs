@@ -75,10 +75,6 @@ pub(crate) struct Trace {
         requires = "record_before")]
     pub(crate) record_before_limit: u64,
 
-    /// Without a summary, for another command of iostrata
-    #[arg(long, hide = true)]
-    pub(crate) quiet: bool,
-
     #[command(flatten)]
     pub(crate) runs: Runs,
 

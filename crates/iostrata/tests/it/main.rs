@@ -6,6 +6,7 @@ mod atime;
 mod cache;
 mod compare;
 mod copying;
+mod crash;
 mod directories;
 mod emptied;
 mod exports;

@@ -129,6 +129,14 @@ impl Log {
         Ok(())
     }
 
+    /// Whether an end was asked for.
+    ///
+    /// # Errors
+    /// When it was.
+    pub fn check_interrupt(&self) -> Result<(), LogError> {
+        Ok(self.interrupt.check()?)
+    }
+
     /// Makes a tree in an empty directory.
     ///
     /// # Errors

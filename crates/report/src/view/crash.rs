@@ -52,18 +52,38 @@ fn sentence(result: &CrashResult) -> String {
             "Incomplete: the recording lacks something that the program did, so no state is proven."
                 .to_owned()
         }
-        (Verdict::Failing, Some(first)) => {
-            let on = first.possible_on.iter().map(|model| model.as_str());
-            let on: Vec<&str> = on.collect();
-            format!(
-                "A crash can break this: {} ({}). {}",
-                first.message,
-                on.join(", "),
-                first.advice
-            )
-        }
+        (Verdict::Failing, Some(first)) => format!(
+            "A crash can break this{}: {}. {}",
+            on(&first.possible_on),
+            first.message,
+            remedy(result, first)
+        ),
         (Verdict::Failing, None) => "A crash can break this.".to_owned(),
+        (Verdict::Clean, _) if result.modes.iter().all(|mode| mode.states.points == 0) => {
+            "Clean: the program changed nothing in the directory.".to_owned()
+        }
         (Verdict::Clean, _) => format!("Clean: none of {states} breaks anything."),
+    }
+}
+
+/// On which file systems; POSIX alone is none.
+fn on(models: &[Model]) -> String {
+    let real = models.iter().filter(|model| **model != Model::Posix);
+    let real: Vec<&str> = real.map(|model| model.as_str()).collect();
+    if real.is_empty() {
+        " as far as POSIX goes, though none of ext4, xfs and btrfs does it".to_owned()
+    } else {
+        format!(" on {}", real.join(", "))
+    }
+}
+
+/// The syncs of the fix where there are few, else what the finding advises.
+fn remedy(result: &CrashResult, first: &Finding) -> String {
+    match result.fix.as_deref() {
+        Some([only]) => format!("Fix: {}.", fixed(only)),
+        Some([one, other]) => format!("Fix: {}; {}.", fixed(one), fixed(other)),
+        Some(fix) => format!("Fix: {}, below.", counted(fix.len() as u64, "sync")),
+        None => first.advice.clone(),
     }
 }
 
@@ -92,35 +112,33 @@ fn show_fix(page: &mut Page, result: &CrashResult) {
 }
 
 fn fixed(row: &FixRow) -> String {
-    let kind = if row.is_directory { " (directory)" } else { "" };
+    let what = match (row.is_directory, row.path.as_str()) {
+        (true, ".") => "the directory".to_owned(),
+        (true, path) => format!("the directory {path}"),
+        (false, path) => path.to_owned(),
+    };
     match &row.before {
-        Some(before) => format!("fsync {}{kind} before the {}", row.path, before.text()),
-        None => format!("fsync {}{kind} at the end", row.path),
+        Some(before) => format!("fsync {what} before the {}", before.text()),
+        None => format!("fsync {what} at the end"),
     }
 }
 
 fn explored(mode: &ModeRow) -> String {
     let states = &mode.states;
-    let mut text = format!(
+    let mut parts = vec![format!(
         "{}: {} explored at {}, {} different, {} failing",
-        name(mode.model),
+        mode.model.as_str(),
         counted(states.explored, "state"),
         counted(states.points, "point"),
         grouped(states.distinct),
         grouped(states.failing)
-    );
+    )];
     if states.sampled_points > 0 {
-        text += &format!(
-            "; not all combinations at {}",
-            counted(states.sampled_points, "point")
-        );
+        let points = counted(states.sampled_points, "point");
+        parts.push(format!("not all combinations at {points}"));
     }
     if states.limit_reached {
-        text += "; the limit on states was reached, the rest of the program was not explored";
+        parts.push("limit on states reached, the rest of the program not explored".to_owned());
     }
-    text
-}
-
-fn name(model: Model) -> &'static str {
-    model.as_str()
+    parts.join("; ")
 }

@@ -59,6 +59,7 @@ impl Model {
         }
         match self {
             Self::Posix => false,
+            Self::Ext4 | Self::Xfs | Self::Btrfs if in_new_blocks(one, other) => true,
             Self::Ext4 => ext4::waits(history, one, other),
             Self::Xfs => xfs::waits(one, other),
             Self::Btrfs => btrfs::waits(one, other),
@@ -144,7 +145,7 @@ impl Model {
 
 /// ext4 waits for the transaction, and xfs forces the log, that has the inode's last change: all
 /// metadata before it is durable too (`ext4_fsync_journal`, fs/ext4/fsync.c; `xfs_fsync_flush_log`,
-/// fs/xfs/xfs_file.c). Nothing after it is: writeback may have cleaned the inode before the sync.
+/// `fs/xfs/xfs_file.c`). Nothing after it is: writeback may have cleaned the inode before the sync.
 fn changes_inode(effect: &Effect, node: FileId, whole: bool) -> bool {
     match &effect.piece {
         Piece::Size { file, .. } | Piece::Space { file, .. } => *file == node,
@@ -195,6 +196,27 @@ fn empties(later: &Effect, earlier: &Effect) -> bool {
             },
             Piece::Entry { name, .. },
         ) => name.parent == *removed,
+        _ => false,
+    }
+}
+
+/// Whether `data` lies where `cut` took the blocks away: it got new ones, which the file does not have as
+/// long as it has the old ones.
+fn in_new_blocks(data: &Effect, cut: &Effect) -> bool {
+    match (&data.piece, &cut.piece) {
+        (
+            Piece::Data { file, offset, .. },
+            Piece::Size {
+                file: of,
+                from_bytes,
+                to_bytes,
+                ..
+            },
+        ) => {
+            file == of
+                && to_bytes < from_bytes
+                && block(*offset) >= block(to_bytes.saturating_add(BLOCK_BYTES - 1))
+        }
         _ => false,
     }
 }

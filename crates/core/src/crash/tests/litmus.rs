@@ -127,6 +127,16 @@ fn create_by_rename_without_a_sync() {
     }
 }
 
+/// Blocks of 9,000 bytes, each there or zero.
+const ZEROS_AND_BLOCKS: [&str; 6] = [
+    "f=b4096+04904",
+    "f=04096+b4096+0808",
+    "f=08192+b808",
+    "f=b8192+0808",
+    "f=b4096+04096+b808",
+    "f=04096+b4904",
+];
+
 /// A file is cut to nothing and written anew.
 #[test]
 fn rewrite_in_place() {
@@ -134,8 +144,14 @@ fn rewrite_in_place() {
     let f = log.found(ROOT, "f", letters('a', 9_000));
     log.open_truncated(f);
     log.write(f, 0, letters('b', 9_000));
-    assert!(trees(&log, Model::Ext4).contains("f=09000"));
-    assert!(trees(&log, Model::Xfs).contains("f="));
+    assert_states(
+        &log,
+        Model::Ext4,
+        &["f=09000", "f=", "f=b9000"],
+        &ZEROS_AND_BLOCKS,
+    );
+    assert_states(&log, Model::Xfs, &["f=", "f=b9000"], &[]);
+    assert_states(&log, Model::Btrfs, &["f=b9000"], &["f="]);
     for model in Model::ALL {
         assert!(trees(&log, model).contains("f=b9000"), "{model:?}");
     }

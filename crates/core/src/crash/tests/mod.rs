@@ -247,7 +247,7 @@ fn text(contents: &Contents) -> String {
     for (offset, extent) in contents.extents() {
         add('0', offset - at);
         let letter = match extent.source {
-            Source::Stored { chunk, .. } => char::from_u32(chunk as u32).unwrap(),
+            Source::Stored { chunk, .. } => char::from(u8::try_from(chunk).unwrap()),
             _ => '?',
         };
         add(letter, extent.bytes);

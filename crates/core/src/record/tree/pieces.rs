@@ -26,13 +26,11 @@ impl Tree {
     /// Lets a name lead to a node, or to nothing. Fails when no directory could have that name: a
     /// directory within itself.
     pub(crate) fn set_entry(&mut self, name: &Name, node: Option<FileId>) -> Result<(), String> {
-        match node {
-            Some(node) => self.put(name, node),
-            None => {
-                self.take(name);
-                Ok(())
-            }
+        if let Some(node) = node {
+            return self.put(name, node);
         }
+        self.take(name);
+        Ok(())
     }
 
     /// Changes the contents of a regular file; whatever else the node is stays as it is.

@@ -36,7 +36,7 @@ use self::runs::{Before, Streams};
 use self::viewed::Viewed;
 use super::html::{self, Page};
 use super::{json, markdown, read_back, viewers};
-use crate::cli::{Trace, TraceBackend};
+use crate::cli::{Purpose, Trace, TraceBackend};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
@@ -308,7 +308,7 @@ fn run_before(
 fn streams(options: &Trace, before: Option<&Before>) -> Result<Streams, Failure> {
     match before {
         Some(before) => before.streams.again(),
-        None if options.runs.learn => Streams::discarded(),
+        None if options.runs.purpose == Some(Purpose::Learn) => Streams::discarded(),
         None => Ok(Streams::its_own()),
     }
     .map_err(|error| itself(&error))
@@ -379,7 +379,7 @@ fn draw(
         terminal::trace::draw(saved, canvas.width(), &style)
     };
     let printed = match options.pid {
-        _ if !as_text || options.quiet => Ok(()),
+        _ if !as_text || options.runs.purpose == Some(Purpose::Record) => Ok(()),
         Some(_) => ui::print(&text(Canvas::Output)),
         // A program that was started has standard output for itself.
         None => {

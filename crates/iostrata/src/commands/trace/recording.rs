@@ -92,7 +92,7 @@ pub(super) fn told(
             .collect();
         format!("incomplete: {}", because.join("; "))
     };
-    if !options.quiet {
+    if options.runs.purpose.is_none() {
         ui::say(&format!(
             "recorded {} in {} ({} B, {}), {}; {state}",
             counted(recorded.operations, "operation"),

@@ -192,7 +192,7 @@ impl Series<'_> {
         go_on(self.held, label)?;
         let output = rustix::fs::memfd_create(c"result", rustix::fs::MemfdFlags::CLOEXEC);
         let mut output = File::from(output.map_err(|error| itself(&error))?);
-        let mut command: Vec<OsString> = ["/proc/self/exe", "trace", "--learn"]
+        let mut command: Vec<OsString> = ["/proc/self/exe", "trace", "--purpose", "learn"]
             .map(Into::into)
             .to_vec();
         if let Some(TraceBackend::Ptrace) = self.options.backend {
