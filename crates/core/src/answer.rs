@@ -4,29 +4,19 @@ use std::ops::RangeBounds;
 
 use serde::{Deserialize, Serialize};
 
-/// What the measured rows say about a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// The evidence supports the claim.
-    Holds,
-    /// The evidence contradicts the claim.
-    Refuted,
-    /// The difference is inside the noise, or a needed row is missing.
-    Inconclusive,
+names! {
+    /// What the measured rows say about a claim.
+    pub enum Verdict {
+        /// The evidence supports the claim.
+        Holds = "holds",
+        /// The evidence contradicts the claim.
+        Refuted = "refuted",
+        /// The difference is inside the noise, or a needed row is missing.
+        Inconclusive = "inconclusive",
+    }
 }
 
 impl Verdict {
-    /// The word printed and stored.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::Refuted => "refuted",
-            Self::Inconclusive => "inconclusive",
-        }
-    }
-
     /// `Holds` or `Refuted` by the condition that decides the claim.
     pub fn from_fact(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Refuted }

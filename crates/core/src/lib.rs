@@ -13,6 +13,9 @@
 #[macro_use]
 extern crate schemars;
 
+#[macro_use]
+mod names;
+
 pub mod answer;
 pub mod atime;
 pub mod buffering;

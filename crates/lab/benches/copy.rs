@@ -10,7 +10,7 @@
 
 use std::path::{Path, PathBuf};
 
-use iostrata_core::copy::{Method, Source};
+use iostrata_core::copy::{CopyRow, Method, Source};
 use iostrata_core::{environment, stats};
 use iostrata_lab::copy::{Buffer, Selection};
 use iostrata_lab::engine::{Launcher, Silent, StoppingRule};
@@ -53,13 +53,14 @@ fn main() {
     };
     let cases = selection.plan().unwrap();
     let target = target(dir.path());
-    let result = run(&cases, &settings, &[target], None, &mut Silent, &|| false).unwrap();
+    let measured = run(&cases, &settings, &[target], None, &mut Silent, &|| false).unwrap();
+    let rows = measured.rows_of::<CopyRow>();
     let samples = |method: Method| {
-        let row = result.rows.iter().find(|row| row.row.case.method == method);
+        let row = rows.iter().find(|row| row.row.case.method == method);
         row.unwrap().row.timing.clone().unwrap()
     };
     let cp = samples(Method::Cp);
-    for row in &result.rows {
+    for row in rows {
         let timing = row.row.timing.as_ref().unwrap();
         let ratio = stats::ratio(&timing.samples_s, &cp.samples_s).unwrap();
         let bounds = ratio.interval.unwrap();

@@ -13,14 +13,8 @@ use crate::target::{Target, check_room};
 
 /// An experiment with what was chosen of it.
 pub trait Experiment {
-    /// Its result.
-    type Report;
-
-    /// Makes its result one of several.
-    const AMONG: fn(Self::Report) -> lab::Experiment;
-
     /// Said when there is nothing to measure.
-    const NOTHING: &'static str;
+    fn nothing(&self) -> &'static str;
 
     /// The images that a run as root makes for it unless told otherwise.
     fn usual_images(&self, effort: Effort) -> &'static [ImageKind] {
@@ -57,8 +51,8 @@ pub trait Experiment {
     fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected;
 
     /// Measures, with both passes over its items; what is finished is returned when an end is
-    /// asked for.
-    fn measure(&self, session: &mut Session<'_>) -> Result<Self::Report, LabError>;
+    /// asked for. Its claims are judged afterwards.
+    fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError>;
 }
 
 /// A target, and how fast it is.
@@ -77,18 +71,18 @@ pub struct Place<'a> {
 /// `stop` is asked often; once it says yes, what is running is ended and the rows that were
 /// timed are returned, with a method that says so. Nothing is written when a target has no room
 /// or cannot be written to.
-pub fn run<E: Experiment>(
-    experiment: &E,
+pub fn run(
+    experiment: &dyn Experiment,
     run: &RunSettings,
     targets: &[Target],
     observer: Option<&mut dyn Observer>,
     progress: &mut dyn Progress,
     stop: &dyn Fn() -> bool,
-) -> Result<E::Report, LabError> {
+) -> Result<lab::Experiment, LabError> {
     let rows = targets.iter().map(|target| experiment.rows_on(target));
     let rows: usize = rows.sum();
     if rows == 0 {
-        return Err(LabError::usage(E::NOTHING));
+        return Err(LabError::usage(experiment.nothing()));
     }
     check_room(targets, experiment.needed_bytes())?;
     experiment.check()?;
@@ -106,70 +100,27 @@ pub fn run<E: Experiment>(
         missing: Vec::new(),
         warm_up_runs: 0,
     };
-    experiment.measure(&mut session)
+    let mut measured = experiment.measure(&mut session)?;
+    measured.judge();
+    Ok(measured)
 }
 
-/// An experiment of any kind.
-pub trait AnyExperiment {
-    /// As [`Experiment::usual_images`].
-    fn usual_images(&self, effort: Effort) -> &'static [ImageKind];
-
-    /// As [`Experiment::usual_tmpfs`].
-    fn usual_tmpfs(&self) -> bool;
-
-    /// As [`Experiment::needed_bytes`].
-    fn needed_bytes(&self) -> u64;
-
-    /// How long it will take on all of the targets.
-    fn expected(&self, run: &RunSettings, targets: &[(&Target, Pace)]) -> Expected;
-
-    /// As [`run`].
-    fn run(
-        &self,
-        run: &RunSettings,
-        targets: &[Target],
-        observer: Option<&mut dyn Observer>,
-        progress: &mut dyn Progress,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<lab::Experiment, LabError>;
-}
-
-impl<E: Experiment> AnyExperiment for E {
-    fn usual_images(&self, effort: Effort) -> &'static [ImageKind] {
-        Experiment::usual_images(self, effort)
-    }
-
-    fn usual_tmpfs(&self) -> bool {
-        Experiment::usual_tmpfs(self)
-    }
-
-    fn needed_bytes(&self) -> u64 {
-        Experiment::needed_bytes(self)
-    }
-
-    fn expected(&self, run: &RunSettings, targets: &[(&Target, Pace)]) -> Expected {
-        let stopping = self.stopping(run.stopping);
-        let places = targets.iter().enumerate();
-        let places = places.map(|(index, &(target, pace))| Place {
-            target,
-            pace,
-            is_first: index == 0,
-        });
-        places
-            .map(|place| Experiment::expected(self, &stopping, &place))
-            .sum()
-    }
-
-    fn run(
-        &self,
-        settings: &RunSettings,
-        targets: &[Target],
-        observer: Option<&mut dyn Observer>,
-        progress: &mut dyn Progress,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<lab::Experiment, LabError> {
-        run(self, settings, targets, observer, progress, stop).map(E::AMONG)
-    }
+/// How long an experiment will take on all of the targets.
+pub fn expected(
+    experiment: &dyn Experiment,
+    run: &RunSettings,
+    targets: &[(&Target, Pace)],
+) -> Expected {
+    let stopping = experiment.stopping(run.stopping);
+    let places = targets.iter().enumerate();
+    let places = places.map(|(index, &(target, pace))| Place {
+        target,
+        pace,
+        is_first: index == 0,
+    });
+    places
+        .map(|place| experiment.expected(&stopping, &place))
+        .sum()
 }
 
 /// What was chosen, or what is usual when nothing was.

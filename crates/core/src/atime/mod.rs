@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes;
 use crate::evidence::{DeviceCounts, Evidence};
 use crate::judge::Judged;
-use crate::lab::{self, ExperimentResult, Row};
+use crate::lab::{self, ExperimentResult, Facts, HasFacts, Row};
 use crate::timing::Timing;
 pub use answers::{answers, replies};
 pub use comparison::{Comparison, Saving, Spread, comparisons};
@@ -74,48 +74,23 @@ pub struct TouchRow {
     pub directory: Option<Moved>,
 }
 
-/// Which files a loop reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Loop {
-    /// One file, again and again: the article's loop.
-    OneFile,
-    /// Many files, each once.
-    ManyFiles,
-}
-
-impl Loop {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::OneFile, Self::ManyFiles];
-
-    /// The name on the command line, in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OneFile => "one_file",
-            Self::ManyFiles => "many_files",
-        }
+names! {
+    /// Which files a loop reads.
+    pub enum Loop {
+        /// One file, again and again: the article's loop.
+        OneFile = "one_file",
+        /// Many files, each once.
+        ManyFiles = "many_files",
     }
 }
 
-/// How often the files had been read since they were changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Reading {
-    /// Not once.
-    First,
-    /// Once.
-    Second,
-}
-
-impl Reading {
-    /// The name in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Second => "second",
-        }
+names! {
+    /// How often the files had been read since they were changed.
+    pub enum Reading {
+        /// Not once.
+        First = "first",
+        /// Once.
+        Second = "second",
     }
 }
 
@@ -201,12 +176,11 @@ pub enum AtimeRow {
     Loop(Box<LoopRow>),
 }
 
-impl AtimeRow {
-    /// Events that were lost while it was observed.
-    pub fn lost_events(&self) -> u64 {
+impl HasFacts for AtimeRow {
+    fn facts(&self, number: usize) -> Facts<'_> {
         match self {
-            Self::Touch(_) => 0,
-            Self::Loop(row) => row.row.evidence.lost_events,
+            Self::Touch(row) => Facts::of(number, &row.row),
+            Self::Loop(row) => Facts::of(number, &row.row),
         }
     }
 }

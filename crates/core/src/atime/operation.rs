@@ -1,113 +1,56 @@
 //! The operation on a file, the mount option, and the file whose access time is checked.
 
-use serde::{Deserialize, Serialize};
-
-/// One operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Operation {
-    /// `stat`.
-    Stat,
-    /// `open` for reading; looked at while it is still open.
-    Open,
-    /// `open` and `close`.
-    OpenClose,
-    /// `read` of the whole file.
-    Read,
-    /// `read` of 0 bytes.
-    ReadZero,
-    /// `pread64`.
-    Pread,
-    /// `readv`.
-    Readv,
-    /// `mmap` for reading, no page touched.
-    Mmap,
-    /// `mmap` and one byte of it read.
-    MmapTouch,
-    /// `getdents64` of a directory.
-    Readdir,
-    /// `readlink` of a symbolic link.
-    Readlink,
-    /// `read` of a file opened with `O_NOATIME`.
-    NoatimeRead,
-    /// `write`.
-    Write,
-    /// `truncate`.
-    Truncate,
-    /// `execve` of the file.
-    Exec,
-    /// `sendfile` with the file as its source.
-    SendfileFrom,
-    /// `copy_file_range` with the file as its source, to a file beside it.
-    CopyFileRangeFrom,
-    /// `find -type f` in the directory.
-    Find,
-    /// `grep -r` in the directory.
-    Grep,
-    /// `cp` of the file.
-    Cp,
-    /// `tar -c` of the directory.
-    Tar,
-    /// `git status` of a work tree in which nothing changed.
-    GitStatus,
+names! {
+    /// One operation.
+    pub enum Operation {
+        /// `stat`.
+        Stat = "stat",
+        /// `open` for reading; looked at while it is still open.
+        Open = "open",
+        /// `open` and `close`.
+        OpenClose = "open_close",
+        /// `read` of the whole file.
+        Read = "read",
+        /// `read` of 0 bytes.
+        ReadZero = "read_zero",
+        /// `pread64`.
+        Pread = "pread",
+        /// `readv`.
+        Readv = "readv",
+        /// `mmap` for reading, no page touched.
+        Mmap = "mmap",
+        /// `mmap` and one byte of it read.
+        MmapTouch = "mmap_touch",
+        /// `getdents64` of a directory.
+        Readdir = "readdir",
+        /// `readlink` of a symbolic link.
+        Readlink = "readlink",
+        /// `read` of a file opened with `O_NOATIME`.
+        NoatimeRead = "noatime_read",
+        /// `write`.
+        Write = "write",
+        /// `truncate`.
+        Truncate = "truncate",
+        /// `execve` of the file.
+        Exec = "exec",
+        /// `sendfile` with the file as its source.
+        SendfileFrom = "sendfile_from",
+        /// `copy_file_range` with the file as its source, to a file beside it.
+        CopyFileRangeFrom = "copy_file_range_from",
+        /// `find -type f` in the directory.
+        Find = "find",
+        /// `grep -r` in the directory.
+        Grep = "grep",
+        /// `cp` of the file.
+        Cp = "cp",
+        /// `tar -c` of the directory.
+        Tar = "tar",
+        /// `git status` of a work tree in which nothing changed.
+        GitStatus = "git_status",
+    }
 }
 
 impl Operation {
-    /// Every operation, in the order of the table.
-    pub const ALL: [Self; 22] = [
-        Self::Stat,
-        Self::Open,
-        Self::OpenClose,
-        Self::Read,
-        Self::ReadZero,
-        Self::Pread,
-        Self::Readv,
-        Self::Mmap,
-        Self::MmapTouch,
-        Self::Readdir,
-        Self::Readlink,
-        Self::NoatimeRead,
-        Self::Write,
-        Self::Truncate,
-        Self::Exec,
-        Self::SendfileFrom,
-        Self::CopyFileRangeFrom,
-        Self::Find,
-        Self::Grep,
-        Self::Cp,
-        Self::Tar,
-        Self::GitStatus,
-    ];
-
-    /// The name on the command line, in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stat => "stat",
-            Self::Open => "open",
-            Self::OpenClose => "open_close",
-            Self::Read => "read",
-            Self::ReadZero => "read_zero",
-            Self::Pread => "pread",
-            Self::Readv => "readv",
-            Self::Mmap => "mmap",
-            Self::MmapTouch => "mmap_touch",
-            Self::Readdir => "readdir",
-            Self::Readlink => "readlink",
-            Self::NoatimeRead => "noatime_read",
-            Self::Write => "write",
-            Self::Truncate => "truncate",
-            Self::Exec => "exec",
-            Self::SendfileFrom => "sendfile_from",
-            Self::CopyFileRangeFrom => "copy_file_range_from",
-            Self::Find => "find",
-            Self::Grep => "grep",
-            Self::Cp => "cp",
-            Self::Tar => "tar",
-            Self::GitStatus => "git_status",
-        }
-    }
-
     /// Whose access time is meant.
     pub fn subject(self) -> Subject {
         match self {
@@ -130,68 +73,35 @@ impl Operation {
     }
 }
 
-/// What has the access time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Subject {
-    /// A regular file.
-    File,
-    /// A directory.
-    Directory,
-    /// A symbolic link itself.
-    Link,
-}
-
-impl Subject {
-    /// The word in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Directory => "directory",
-            Self::Link => "link",
-        }
+names! {
+    /// What has the access time.
+    pub enum Subject {
+        /// A regular file.
+        File = "file",
+        /// A directory.
+        Directory = "directory",
+        /// A symbolic link itself.
+        Link = "link",
     }
 }
 
-/// How a file system is mounted: what `mount -o NAME` gives, `mount`(8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Mount {
-    /// Every access.
-    Strictatime,
-    /// The default since Linux 2.6.30.
-    Relatime,
-    /// No access.
-    Noatime,
-    /// relatime, but no access to directories.
-    Nodiratime,
-    /// relatime, and times are kept in memory until something else writes the inode.
-    Lazytime,
+names! {
+    /// How a file system is mounted: what `mount -o NAME` gives, `mount`(8).
+    pub enum Mount {
+        /// Every access.
+        Strictatime = "strictatime",
+        /// The default since Linux 2.6.30.
+        Relatime = "relatime",
+        /// No access.
+        Noatime = "noatime",
+        /// relatime, but no access to directories.
+        Nodiratime = "nodiratime",
+        /// relatime, and times are kept in memory until something else writes the inode.
+        Lazytime = "lazytime",
+    }
 }
 
 impl Mount {
-    /// All of them, in the order of the table.
-    pub const ALL: [Self; 5] = [
-        Self::Strictatime,
-        Self::Relatime,
-        Self::Noatime,
-        Self::Nodiratime,
-        Self::Lazytime,
-    ];
-
-    /// The name on the command line, in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Strictatime => "strictatime",
-            Self::Relatime => "relatime",
-            Self::Noatime => "noatime",
-            Self::Nodiratime => "nodiratime",
-            Self::Lazytime => "lazytime",
-        }
-    }
-
     /// The option that a mount's line in `mountinfo` shows. `strictatime` is not shown:
     /// it is the absence of the others (`show_mnt_opts`, `fs/proc_namespace.c`).
     pub fn from_options<'a>(options: impl IntoIterator<Item = &'a str>) -> Self {

@@ -24,71 +24,30 @@ pub const APPLICATION_BUFFER_BYTES: u64 = 8192;
 /// Writes per sync in `group_fsync`.
 pub const GROUP_WRITES: u64 = 100;
 
-/// How each record is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Into a user-space buffer that is written when full and at the end.
-    Buffered,
-    /// The buffer is flushed after every record: one `write` each.
-    Flush,
-    /// `write` and `fsync` each.
-    Fsync,
-    /// `write` and `fdatasync` each.
-    Fdatasync,
-    /// File opened with `O_SYNC`.
-    OSync,
-    /// File opened with `O_DSYNC`.
-    ODsync,
-    /// `pwritev2` with `RWF_DSYNC`.
-    RwfDsync,
-    /// `write` and `sync_file_range` each: starts and awaits write-back, but
-    /// asks for neither metadata nor a device flush, so it is **not durable**.
-    SyncFileRange,
-    /// Buffered, then one `fsync` at the end.
-    FinalFsync,
-    /// Group commit: buffered, one `fsync` per [`GROUP_WRITES`] records.
-    GroupFsync,
-}
-
-impl Mode {
-    /// Every mode, in the order of the table.
-    pub const ALL: [Self; 10] = [
-        Self::Buffered,
-        Self::Flush,
-        Self::Fsync,
-        Self::Fdatasync,
-        Self::OSync,
-        Self::ODsync,
-        Self::RwfDsync,
-        Self::SyncFileRange,
-        Self::FinalFsync,
-        Self::GroupFsync,
-    ];
-
-    /// The name on the command line, in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Buffered => "buffered",
-            Self::Flush => "flush",
-            Self::Fsync => "fsync",
-            Self::Fdatasync => "fdatasync",
-            Self::OSync => "o_sync",
-            Self::ODsync => "o_dsync",
-            Self::RwfDsync => "rwf_dsync",
-            Self::SyncFileRange => "sync_file_range",
-            Self::FinalFsync => "final_fsync",
-            Self::GroupFsync => "group_fsync",
-        }
-    }
-
-    /// Whether every record is durable when its step returns.
-    pub fn syncs_each_record(self) -> bool {
-        matches!(
-            self,
-            Self::Fsync | Self::Fdatasync | Self::OSync | Self::ODsync | Self::RwfDsync
-        )
+names! {
+    /// How each record is written.
+    pub enum Mode {
+        /// Into a user-space buffer that is written when full and at the end.
+        Buffered = "buffered",
+        /// The buffer is flushed after every record: one `write` each.
+        Flush = "flush",
+        /// `write` and `fsync` each.
+        Fsync = "fsync",
+        /// `write` and `fdatasync` each.
+        Fdatasync = "fdatasync",
+        /// File opened with `O_SYNC`.
+        OSync = "o_sync",
+        /// File opened with `O_DSYNC`.
+        ODsync = "o_dsync",
+        /// `pwritev2` with `RWF_DSYNC`.
+        RwfDsync = "rwf_dsync",
+        /// `write` and `sync_file_range` each: starts and awaits write-back, but
+        /// asks for neither metadata nor a device flush, so it is **not durable**.
+        SyncFileRange = "sync_file_range",
+        /// Buffered, then one `fsync` at the end.
+        FinalFsync = "final_fsync",
+        /// Group commit: buffered, one `fsync` per [`GROUP_WRITES`] records.
+        GroupFsync = "group_fsync",
     }
 }
 

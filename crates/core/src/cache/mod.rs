@@ -55,27 +55,15 @@ impl CacheResult {
     }
 }
 
-/// What `iostrata cache` is asked to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    /// Tell what is resident.
-    Show,
-    /// Bring files in.
-    Warm,
-    /// Let files go.
-    Evict,
-}
-
-impl Action {
-    /// As typed.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Show => "show",
-            Self::Warm => "warm",
-            Self::Evict => "evict",
-        }
+names! {
+    /// What `iostrata cache` is asked to do.
+    pub enum Action {
+        /// Tell what is resident.
+        Show = "show",
+        /// Bring files in.
+        Warm = "warm",
+        /// Let files go.
+        Evict = "evict",
     }
 }
 

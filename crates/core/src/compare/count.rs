@@ -1,11 +1,12 @@
 //! Counts: exact, and so the same or not the same.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use serde::{Deserialize, Serialize};
 
 use super::Sides;
-use crate::evidence::{CallCount, DeviceCounts, Evidence, RequestCount};
+use crate::evidence::{Cache, CacheCount, CallCount, DeviceCounts, Evidence, OfCause};
 use crate::trace::{direction, is_open, is_sync};
 
 /// A count that differs.
@@ -113,18 +114,11 @@ impl Counts {
             self.calls_seen = true;
             self.calls(scale, base, new);
         }
-        let (ours, theirs) = (base.cache, new.cache);
-        for (what, base, new) in [
-            ("pages looked up", ours.lookups_pages, theirs.lookups_pages),
-            ("pages missed", ours.missed_pages, theirs.missed_pages),
-            (
-                "pages prefetched",
-                ours.prefetched_pages,
-                theirs.prefetched_pages,
-            ),
-            ("bytes dirtied", ours.dirtied_bytes, theirs.dirtied_bytes),
-        ] {
-            self.hold(Part::Cache, scale, || what.to_owned(), base, new);
+        for CacheCount { compared, of, .. } in Cache::COUNTS {
+            if let Some(what) = compared {
+                let (base, new) = (of(&base.cache), of(&new.cache));
+                self.hold(Part::Cache, scale, || what.to_owned(), base, new);
+            }
         }
         if let (Some(base), Some(new)) = (&base.device, &new.device) {
             self.device(scale, base, new);
@@ -159,42 +153,20 @@ impl Counts {
     }
 
     fn device(&mut self, scale: Scale, base: &DeviceCounts, new: &DeviceCounts) {
-        let causes = |side: &DeviceCounts| -> [(&'static str, RequestCount); 6] {
-            [
-                ("read", side.reads),
-                ("data", side.data),
-                ("journal", side.journal),
-                ("commit", side.commit),
-                ("metadata", side.metadata),
-                ("unknown", side.unknown),
-            ]
-        };
-        for ((cause, base), (_, new)) in causes(base).into_iter().zip(causes(new)) {
-            let requests = || format!("{cause} requests");
-            self.hold(
-                Part::Device,
-                scale,
-                requests,
-                Some(base.count),
-                Some(new.count),
-            );
-            let bytes = || format!("{cause} bytes");
-            self.hold(
-                Part::Device,
-                scale,
-                bytes,
-                Some(base.bytes),
-                Some(new.bytes),
-            );
+        let read: (&str, OfCause) = ("read", |device| device.reads);
+        for (cause, of) in iter::once(read).chain(DeviceCounts::WRITES) {
+            let (base, new) = (of(base), of(new));
+            for (noun, base, new) in [
+                ("requests", base.count, new.count),
+                ("bytes", base.bytes, new.bytes),
+            ] {
+                let what = || format!("{cause} {noun}");
+                self.hold(Part::Device, scale, what, Some(base), Some(new));
+            }
         }
         let flushes = || "flushes".to_owned();
-        self.hold(
-            Part::Device,
-            scale,
-            flushes,
-            Some(base.flushes),
-            Some(new.flushes),
-        );
+        let (base, new) = (Some(base.flushes), Some(new.flushes));
+        self.hold(Part::Device, scale, flushes, base, new);
     }
 }
 

@@ -16,37 +16,37 @@ pub use figures::{Figures, Limit, figures};
 /// The question the experiment answers.
 pub const QUESTION: &str = "which system calls copy a file fastest, and why?";
 
-/// How the bytes get from one file into the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema), schemars(rename = "CopyMethod"))]
-#[serde(rename_all = "snake_case")]
-pub enum Method {
-    /// The C library's `fgetc` and `fputc`, one call a byte.
-    FgetcFputc,
-    /// The C library's `getc_unlocked` and `putc_unlocked`, which take no lock.
-    GetcUnlocked,
-    /// `read` and `write` with one buffer.
-    ReadWrite,
-    /// `readv` and `writev` with the buffer in [`PIECES`] pieces.
-    ReadvWritev,
-    /// Both files mapped, copied in user space.
-    MmapMemcpy,
-    /// The source mapped, and handed to `write`.
-    MmapWrite,
-    /// `sendfile`.
-    Sendfile,
-    /// `splice` into a pipe and out of it.
-    Splice,
-    /// `copy_file_range`, which may share blocks where the file system can.
-    CopyFileRange,
-    /// `FICLONE`: the target gets the source's blocks, shared until one is changed.
-    Reflink,
-    /// `io_uring`: reads and writes, several under way at once.
-    IoUring,
-    /// `read` and `write` with `O_DIRECT` on both files.
-    Direct,
-    /// The program `cp`, as the yardstick.
-    Cp,
+names! {
+    /// How the bytes get from one file into the other.
+    #[cfg_attr(test, schemars(rename = "CopyMethod"))]
+    pub enum Method {
+        /// The C library's `fgetc` and `fputc`, one call a byte.
+        FgetcFputc = "fgetc_fputc",
+        /// The C library's `getc_unlocked` and `putc_unlocked`, which take no lock.
+        GetcUnlocked = "getc_unlocked",
+        /// `read` and `write` with one buffer.
+        ReadWrite = "read_write",
+        /// `readv` and `writev` with the buffer in [`PIECES`] pieces.
+        ReadvWritev = "readv_writev",
+        /// Both files mapped, copied in user space.
+        MmapMemcpy = "mmap_memcpy",
+        /// The source mapped, and handed to `write`.
+        MmapWrite = "mmap_write",
+        /// `sendfile`.
+        Sendfile = "sendfile",
+        /// `splice` into a pipe and out of it.
+        Splice = "splice",
+        /// `copy_file_range`, which may share blocks where the file system can.
+        CopyFileRange = "copy_file_range",
+        /// `FICLONE`: the target gets the source's blocks, shared until one is changed.
+        Reflink = "reflink",
+        /// `io_uring`: reads and writes, several under way at once.
+        IoUring = "io_uring",
+        /// `read` and `write` with `O_DIRECT` on both files.
+        Direct = "direct",
+        /// The program `cp`, as the yardstick.
+        Cp = "cp",
+    }
 }
 
 /// Pieces of the buffer in [`Method::ReadvWritev`].
@@ -57,42 +57,6 @@ pub const PIECES: u64 = 8;
 pub const DIRECT_ALIGNMENT_BYTES: u64 = 4096;
 
 impl Method {
-    /// Every method, in the order of the table.
-    pub const ALL: [Self; 13] = [
-        Self::FgetcFputc,
-        Self::GetcUnlocked,
-        Self::ReadWrite,
-        Self::ReadvWritev,
-        Self::MmapMemcpy,
-        Self::MmapWrite,
-        Self::Sendfile,
-        Self::Splice,
-        Self::CopyFileRange,
-        Self::Reflink,
-        Self::IoUring,
-        Self::Direct,
-        Self::Cp,
-    ];
-
-    /// The name on the command line, in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::FgetcFputc => "fgetc_fputc",
-            Self::GetcUnlocked => "getc_unlocked",
-            Self::ReadWrite => "read_write",
-            Self::ReadvWritev => "readv_writev",
-            Self::MmapMemcpy => "mmap_memcpy",
-            Self::MmapWrite => "mmap_write",
-            Self::Sendfile => "sendfile",
-            Self::Splice => "splice",
-            Self::CopyFileRange => "copy_file_range",
-            Self::Reflink => "reflink",
-            Self::IoUring => "io_uring",
-            Self::Direct => "direct",
-            Self::Cp => "cp",
-        }
-    }
-
     /// Whether its buffer's size is chosen, and not its own affair.
     pub fn has_buffer(self) -> bool {
         matches!(
@@ -102,54 +66,25 @@ impl Method {
     }
 }
 
-/// Where the source's bytes are when the copy begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// In no page of the page cache.
-    Cold,
-    /// All in the page cache.
-    Warm,
-}
-
-impl Source {
-    /// Both, in the order of the table.
-    pub const ALL: [Self; 2] = [Self::Warm, Self::Cold];
-
-    /// The name on the command line, in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Cold => "cold",
-            Self::Warm => "warm",
-        }
+names! {
+    /// Where the source's bytes are when the copy begins.
+    pub enum Source {
+        /// All in the page cache.
+        Warm = "warm",
+        /// In no page of the page cache.
+        Cold = "cold",
     }
 }
 
-/// What the copy is written over.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
-)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Destination {
-    /// Nothing: the copy makes its file.
-    #[default]
-    Fresh,
-    /// A file of the same size, whose blocks are overwritten.
-    Existing,
-}
-
-impl Destination {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Fresh, Self::Existing];
-
-    /// The name on the command line and in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fresh => "fresh",
-            Self::Existing => "existing",
-        }
+names! {
+    /// What the copy is written over.
+    #[derive(Default)]
+    pub enum Destination {
+        /// Nothing: the copy makes its file.
+        #[default]
+        Fresh = "fresh",
+        /// A file of the same size, whose blocks are overwritten.
+        Existing = "existing",
     }
 }
 
@@ -261,16 +196,6 @@ pub enum Measure {
 pub const CACHED_BYTES: u64 = 64 << 10;
 
 impl Measure {
-    /// Every measure, in the order of the table.
-    pub const ALL: [Self; 6] = [
-        Self::MemoryCopy,
-        Self::CachedCopy,
-        Self::FreshMemory,
-        Self::DeviceWrite,
-        Self::DeviceRead,
-        Self::ProgramStart,
-    ];
-
     /// The name in tables and sentences.
     pub fn as_str(self) -> &'static str {
         match self {

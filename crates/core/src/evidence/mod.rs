@@ -95,7 +95,51 @@ pub struct Cache {
     pub resident_after_bytes: Option<u64>,
 }
 
+/// A count of the page cache.
+pub struct CacheCount {
+    /// In JSON, and behind `cache_` in tables.
+    pub name: &'static str,
+    /// What comparisons call it; `None` where it is not compared.
+    pub compared: Option<&'static str>,
+    /// The count.
+    pub of: fn(&Cache) -> Option<u64>,
+}
+
 impl Cache {
+    /// Every count, in the order of the fields.
+    pub const COUNTS: [CacheCount; 6] = [
+        CacheCount {
+            name: "lookups_pages",
+            compared: Some("pages looked up"),
+            of: |cache| cache.lookups_pages,
+        },
+        CacheCount {
+            name: "missed_pages",
+            compared: Some("pages missed"),
+            of: |cache| cache.missed_pages,
+        },
+        CacheCount {
+            name: "prefetched_pages",
+            compared: Some("pages prefetched"),
+            of: |cache| cache.prefetched_pages,
+        },
+        CacheCount {
+            name: "dirtied_bytes",
+            compared: Some("bytes dirtied"),
+            of: |cache| cache.dirtied_bytes,
+        },
+        CacheCount {
+            name: "resident_before_bytes",
+            compared: None,
+            of: |cache| cache.resident_before_bytes,
+        },
+        CacheCount {
+            name: "resident_after_bytes",
+            compared: None,
+            of: |cache| cache.resident_after_bytes,
+        },
+    ];
+
     /// Pages that were asked for and resident before the run brought any in, at least:
     /// pages prefetched and never asked for count as if they had been.
     pub fn resident_pages(&self) -> Option<u64> {
@@ -212,15 +256,8 @@ impl DeviceCounts {
 
     /// Requests that write, of every cause.
     pub fn writes(&self) -> RequestCount {
-        [
-            self.data,
-            self.journal,
-            self.commit,
-            self.metadata,
-            self.unknown,
-        ]
-        .into_iter()
-        .fold(RequestCount::default(), RequestCount::plus)
+        let causes = Self::WRITES.iter().map(|(_, of)| of(self));
+        causes.fold(RequestCount::default(), RequestCount::plus)
     }
 
     /// Both together.

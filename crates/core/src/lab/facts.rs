@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{Case, Interference, Row, machine_of, target_of};
 use crate::evidence::Evidence;
+use crate::judge::Judged;
 use crate::timing::Timing;
 
 /// A row without what only its experiment has, with the number by which answers cite it.
@@ -24,6 +25,18 @@ pub struct Facts<'a> {
     pub interference: &'a Interference,
     /// What the reader must know about it.
     pub notes: &'a [String],
+}
+
+/// A row of any experiment.
+pub(crate) trait HasFacts {
+    /// Of the row with this number.
+    fn facts(&self, number: usize) -> Facts<'_>;
+}
+
+impl<R: Judged> HasFacts for R {
+    fn facts(&self, number: usize) -> Facts<'_> {
+        Facts::of(number, self.row())
+    }
 }
 
 /// A row with the case of any experiment.

@@ -1,16 +1,31 @@
 //! The result of `iostrata lab`: `iostrata.lab/1`.
 
+/// Does the same with the result of an experiment of any kind.
+macro_rules! each {
+    ($experiment:expr, $result:ident => $does:expr) => {
+        match $experiment {
+            Experiment::Buffering($result) => $does,
+            Experiment::PageCache($result) => $does,
+            Experiment::Sync($result) => $does,
+            Experiment::Atime($result) => $does,
+            Experiment::Copy($result) => $does,
+        }
+    };
+}
+
 mod case;
 mod facts;
 mod merge;
 mod place;
+
+use std::any::Any;
 
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::atime::{self, AtimeResult, AtimeRow};
+use crate::atime::{self, AtimeResult};
 use crate::buffering::{self, BufferingResult};
 use crate::copy::{self, CopyResult};
 use crate::doctor::Setting;
@@ -23,6 +38,7 @@ use crate::sync::{self, SyncResult};
 use crate::timing::Timing;
 pub use case::Case;
 pub use facts::Facts;
+pub(crate) use facts::HasFacts;
 pub use merge::{Input, MergeError, merge};
 pub(crate) use merge::{Joined, Stamp, Stamped};
 pub(crate) use place::machines;
@@ -106,18 +122,29 @@ impl Experiment {
         }
     }
 
+    /// Judges its rows again, those of each machine by themselves.
+    pub fn judge(&mut self) {
+        match self {
+            Self::Buffering(result) => result.answers = buffering::answers(result),
+            Self::PageCache(result) => result.answers = page_cache::answers(result),
+            Self::Sync(result) => result.answers = sync::answers(result),
+            Self::Atime(result) => result.answers = atime::answers(result),
+            Self::Copy(result) => result.answers = copy::answers(result),
+        }
+    }
+
     /// What each row has as the rows of every experiment do.
     pub fn facts(&self) -> Vec<Facts<'_>> {
-        match self {
-            Self::Buffering(result) => result.facts(|at, row| Facts::of(at, &row.row)),
-            Self::PageCache(result) => result.facts(|at, row| Facts::of(at, &row.row)),
-            Self::Sync(result) => result.facts(|at, row| Facts::of(at, &row.row)),
-            Self::Atime(result) => result.facts(|at, row| match row {
-                AtimeRow::Touch(row) => Facts::of(at, &row.row),
-                AtimeRow::Loop(row) => Facts::of(at, &row.row),
-            }),
-            Self::Copy(result) => result.facts(|at, row| Facts::of(at, &row.row)),
-        }
+        each!(self, result => {
+            let rows = result.numbered();
+            rows.map(|(number, row)| row.facts(number)).collect()
+        })
+    }
+
+    /// Its rows, if they are of this type; none otherwise.
+    pub fn rows_of<R: 'static>(&self) -> &[R] {
+        let rows: &dyn Any = each!(self, result => &result.rows);
+        rows.downcast_ref::<Vec<R>>().map_or(&[], Vec::as_slice)
     }
 
     /// Rows it has.
@@ -127,13 +154,7 @@ impl Experiment {
 
     /// What does not exist, and why.
     pub fn missing_mut(&mut self) -> &mut Vec<Gap> {
-        match self {
-            Self::Buffering(result) => &mut result.missing,
-            Self::PageCache(result) => &mut result.missing,
-            Self::Sync(result) => &mut result.missing,
-            Self::Atime(result) => &mut result.missing,
-            Self::Copy(result) => &mut result.missing,
-        }
+        each!(self, result => &mut result.missing)
     }
 }
 
@@ -238,12 +259,6 @@ impl<R, O, M> ExperimentResult<R, O, M> {
             interrupted: self.method.interrupted,
             planned_rows: self.method.planned_rows,
         }
-    }
-
-    fn facts<'a>(&'a self, of: impl Fn(usize, &'a R) -> Facts<'a>) -> Vec<Facts<'a>> {
-        self.numbered()
-            .map(|(number, row)| of(number, row))
-            .collect()
     }
 
     /// The rows with their 1-based numbers.

@@ -7,37 +7,25 @@ use crate::{bytes, lab};
 /// Bytes of a page: what `cachestat`(2) counts in on the machines this runs on.
 const PAGE_BYTES: u64 = 4096;
 
-/// Where the file is before the read, and whether the read uses the page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// No page of the file is resident.
-    Cold,
-    /// Every page of the file is resident.
-    Warm,
-    /// Opened with `O_DIRECT`, after an eviction.
-    Direct,
-    /// Read with `RWF_DONTCACHE`, after an eviction.
-    Dontcache,
-    /// Some pages are resident: found, never asked for.
-    Partial,
+names! {
+    /// Where the file is before the read, and whether the read uses the page cache.
+    pub enum State {
+        /// No page of the file is resident.
+        Cold = "cold",
+        /// Every page of the file is resident.
+        Warm = "warm",
+        /// Opened with `O_DIRECT`, after an eviction.
+        Direct = "direct",
+        /// Read with `RWF_DONTCACHE`, after an eviction.
+        Dontcache = "dontcache",
+        /// Some pages are resident: found, never asked for.
+        Partial = "partial",
+    }
 }
 
 impl State {
-    /// Every state that can be asked for, in the order of the table.
-    pub const ALL: [Self; 4] = [Self::Cold, Self::Warm, Self::Direct, Self::Dontcache];
-
-    /// The name on the command line, in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Cold => "cold",
-            Self::Warm => "warm",
-            Self::Direct => "direct",
-            Self::Dontcache => "dontcache",
-            Self::Partial => "partial",
-        }
-    }
+    /// Those that can be asked for.
+    pub const ASKED: [Self; 4] = [Self::Cold, Self::Warm, Self::Direct, Self::Dontcache];
 
     /// What a row that was asked for in this state is, when `resident_bytes` of a file
     /// of `size_bytes` were in the cache before the read. `O_DIRECT` does not look
@@ -57,81 +45,35 @@ impl State {
     }
 }
 
-/// How the file is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Reader {
-    /// The whole file into a buffer that is new each time, so that its pages fault.
-    Read,
-    /// The whole file into a buffer whose pages have been touched before.
-    ReadReused,
-    /// Mapped, and every byte added up.
-    Mmap,
-    /// 4 KiB reads in random order, no page twice.
-    PreadRandom,
-    /// The whole file through `io_uring`, several requests in flight.
-    IoUring,
-}
-
-impl Reader {
-    /// Every reader, in the order of the table.
-    pub const ALL: [Self; 5] = [
-        Self::Read,
-        Self::ReadReused,
-        Self::Mmap,
-        Self::PreadRandom,
-        Self::IoUring,
-    ];
-
-    /// The name on the command line, in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::ReadReused => "read_reused",
-            Self::Mmap => "mmap",
-            Self::PreadRandom => "pread_random",
-            Self::IoUring => "io_uring",
-        }
+names! {
+    /// How the file is read.
+    pub enum Reader {
+        /// The whole file into a buffer that is new each time, so that its pages fault.
+        Read = "read",
+        /// The whole file into a buffer whose pages have been touched before.
+        ReadReused = "read_reused",
+        /// Mapped, and every byte added up.
+        Mmap = "mmap",
+        /// 4 KiB reads in random order, no page twice.
+        PreadRandom = "pread_random",
+        /// The whole file through `io_uring`, several requests in flight.
+        IoUring = "io_uring",
     }
 }
 
-/// What is done with the bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Parse {
-    /// Nothing.
-    None,
-    /// JSON into a tree of values.
-    Json,
-    /// JSON into typed structures.
-    JsonTyped,
-    /// Lines are counted.
-    Lines,
-    /// sum of 64-bit words: as cheap as looking at every byte can be.
-    Checksum,
-}
-
-impl Parse {
-    /// Every parser, in the order of the table.
-    pub const ALL: [Self; 5] = [
-        Self::None,
-        Self::Json,
-        Self::JsonTyped,
-        Self::Lines,
-        Self::Checksum,
-    ];
-
-    /// The name on the command line, in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Json => "json",
-            Self::JsonTyped => "json_typed",
-            Self::Lines => "lines",
-            Self::Checksum => "checksum",
-        }
+names! {
+    /// What is done with the bytes.
+    pub enum Parse {
+        /// Nothing.
+        None = "none",
+        /// JSON into a tree of values.
+        Json = "json",
+        /// JSON into typed structures.
+        JsonTyped = "json_typed",
+        /// Lines are counted.
+        Lines = "lines",
+        /// sum of 64-bit words: as cheap as looking at every byte can be.
+        Checksum = "checksum",
     }
 }
 
@@ -219,7 +161,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_json() {
-        for state in State::ALL {
+        for state in State::ASKED {
             assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
         }
         for reader in Reader::ALL {

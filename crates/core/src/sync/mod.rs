@@ -26,74 +26,34 @@ pub(crate) const DISTURBED: f64 = 0.05;
 /// The question the experiment answers.
 pub const QUESTION: &str = "what does one sync cost, and what does the device do for it?";
 
-/// How durability is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Call {
-    /// `fsync`(2) after each write.
-    Fsync,
-    /// `fdatasync`(2) after each write.
-    Fdatasync,
-    /// File opened with `O_DSYNC`.
-    ODsync,
-    /// File opened with `O_SYNC`.
-    OSync,
-    /// `sync`(2) after each write: every file system of the machine.
-    Sync,
-    /// `syncfs`(2) after each write: the whole file system of the file.
-    Syncfs,
-}
-
-impl Call {
-    /// Every call, in the order of the table.
-    pub const ALL: [Self; 6] = [
-        Self::Fsync,
-        Self::Fdatasync,
-        Self::ODsync,
-        Self::OSync,
-        Self::Sync,
-        Self::Syncfs,
-    ];
-
-    /// The name on the command line, in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fsync => "fsync",
-            Self::Fdatasync => "fdatasync",
-            Self::ODsync => "o_dsync",
-            Self::OSync => "o_sync",
-            Self::Sync => "sync",
-            Self::Syncfs => "syncfs",
-        }
+names! {
+    /// How durability is asked for.
+    pub enum Call {
+        /// `fsync`(2) after each write.
+        Fsync = "fsync",
+        /// `fdatasync`(2) after each write.
+        Fdatasync = "fdatasync",
+        /// File opened with `O_DSYNC`.
+        ODsync = "o_dsync",
+        /// File opened with `O_SYNC`.
+        OSync = "o_sync",
+        /// `sync`(2) after each write: every file system of the machine.
+        Sync = "sync",
+        /// `syncfs`(2) after each write: the whole file system of the file.
+        Syncfs = "syncfs",
     }
 }
 
-/// What the write before the sync finds. It decides what a sync must make durable
-/// besides the contents, so no row leaves it out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Write {
-    /// The file grows by each write.
-    Append,
-    /// The blocks were written before, and synced.
-    Overwrite,
-    /// The blocks were allocated by `fallocate`(2) and never written.
-    Preallocated,
-}
-
-impl Write {
-    /// Every way of writing, in the order of the table.
-    pub const ALL: [Self; 3] = [Self::Append, Self::Overwrite, Self::Preallocated];
-
-    /// The name on the command line, in JSON and in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Append => "append",
-            Self::Overwrite => "overwrite",
-            Self::Preallocated => "preallocated",
-        }
+names! {
+    /// What the write before the sync finds. It decides what a sync must make durable
+    /// besides the contents, so no row leaves it out.
+    pub enum Write {
+        /// The file grows by each write.
+        Append = "append",
+        /// The blocks were written before, and synced.
+        Overwrite = "overwrite",
+        /// The blocks were allocated by `fallocate`(2) and never written.
+        Preallocated = "preallocated",
     }
 }
 

@@ -1,6 +1,6 @@
 //! The experiment from end to end.
 
-use iostrata_core::atime::{self, AtimeResult, AtimeRow, Loop, LoopRow, Mount, Reading, Rules};
+use iostrata_core::atime::{self, AtimeRow, Loop, LoopRow, Mount, Reading, Rules};
 use iostrata_core::{Gap, lab};
 
 use super::loops::{Item, loops};
@@ -21,10 +21,9 @@ const CALLS: f64 = 5.0;
 const CELL_STARTS: f64 = 4.0;
 
 impl Experiment for Plan {
-    type Report = AtimeResult;
-    const AMONG: fn(AtimeResult) -> lab::Experiment = lab::Experiment::Atime;
-    const NOTHING: &'static str =
-        "nothing to measure: give at least one file system and mount option";
+    fn nothing(&self) -> &'static str {
+        "nothing to measure: give at least one file system and mount option"
+    }
 
     fn usual_tmpfs(&self) -> bool {
         true
@@ -66,7 +65,7 @@ impl Experiment for Plan {
 
     /// File systems that iostrata made are mounted anew with each option; others are measured
     /// with the option they have.
-    fn measure(&self, session: &mut Session<'_>) -> Result<AtimeResult, LabError> {
+    fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError> {
         let targets = session.targets;
         session.lack_what_is_unseen();
         let alone = timed_alone(self, targets);
@@ -106,8 +105,7 @@ impl Experiment for Plan {
             result.method.timing_runs = (0, 0);
         }
         result.own.comparisons = atime::comparisons(&result);
-        result.answers = atime::answers(&result);
-        Ok(result)
+        Ok(lab::Experiment::Atime(result))
     }
 }
 

@@ -1,8 +1,6 @@
 //! The experiment from end to end.
 
-use iostrata_core::buffering::{
-    self, BufferingResult, BufferingRow, Case, GROUP_WRITES, Mode, Seen, Timeline,
-};
+use iostrata_core::buffering::{self, BufferingRow, Case, GROUP_WRITES, Mode, Seen, Timeline};
 use iostrata_core::lab::{self, OwnCost};
 
 use super::item::Item;
@@ -25,10 +23,9 @@ const TIMELINE_STARTS: f64 = 12.0;
 const LANGUAGE_STARTS: f64 = 60.0;
 
 impl Experiment for Plan {
-    type Report = BufferingResult;
-    const AMONG: fn(BufferingResult) -> lab::Experiment = lab::Experiment::Buffering;
-    const NOTHING: &'static str =
-        "nothing to measure: give at least one mode, size and file system";
+    fn nothing(&self) -> &'static str {
+        "nothing to measure: give at least one mode, size and file system"
+    }
 
     fn rows_on(&self, _: &Target) -> usize {
         self.cases.len()
@@ -53,7 +50,7 @@ impl Experiment for Plan {
             .sum()
     }
 
-    fn measure(&self, session: &mut Session<'_>) -> Result<BufferingResult, LabError> {
+    fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError> {
         let targets = session.targets.iter();
         let items: Vec<Item<'_>> = targets
             .flat_map(|target| self.cases.iter().map(move |&case| Item { target, case }))
@@ -78,8 +75,7 @@ impl Experiment for Plan {
             items.len(),
         );
         result.caveats = caveats(session, &result.rows, own_cost_ns);
-        result.answers = buffering::answers(&result);
-        Ok(result)
+        Ok(lab::Experiment::Buffering(result))
     }
 }
 

@@ -3,9 +3,7 @@
 use std::cell::Cell;
 use std::fs::File;
 
-use iostrata_core::copy::{
-    self, Case, CopyResult, CopyRow, Method, Source, Verified, Yardstick, Yardsticks,
-};
+use iostrata_core::copy::{self, Case, CopyRow, Method, Source, Verified, Yardstick, Yardsticks};
 use iostrata_core::lab;
 use rustix::fs::{IFlags, ioctl_getflags};
 
@@ -26,9 +24,9 @@ use crate::target::Target;
 const STDIO_CALLS: f64 = 10.0;
 
 impl Experiment for Plan {
-    type Report = CopyResult;
-    const AMONG: fn(CopyResult) -> lab::Experiment = lab::Experiment::Copy;
-    const NOTHING: &'static str = "nothing to copy: give at least one method, size and file system";
+    fn nothing(&self) -> &'static str {
+        "nothing to copy: give at least one method, size and file system"
+    }
 
     /// Those that can share blocks, where that is shown.
     fn usual_images(&self, _: Effort) -> &'static [ImageKind] {
@@ -62,7 +60,7 @@ impl Experiment for Plan {
     }
 
     /// A copy that differs from its source is [`LabError::Differs`].
-    fn measure(&self, session: &mut Session<'_>) -> Result<CopyResult, LabError> {
+    fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError> {
         let rows = session.targets.iter().map(|target| self.of(target).len());
         let planned_rows: usize = rows.sum();
         let ground = session.until_stopped(|session| Ground::prepare(session, self))?;
@@ -82,8 +80,7 @@ impl Experiment for Plan {
             planned_rows - ground.left_out,
         );
         result.caveats = caveats(session, &result.rows);
-        result.answers = copy::answers(&result);
-        Ok(result)
+        Ok(lab::Experiment::Copy(result))
     }
 }
 

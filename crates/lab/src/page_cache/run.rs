@@ -6,9 +6,7 @@ use std::path::Path;
 use iostrata_core::bytes;
 use iostrata_core::doctor::PageOut;
 use iostrata_core::lab::{self, OwnCost};
-use iostrata_core::page_cache::{
-    self, Case, PageCacheResult, PageCacheRow, Parse, Parsing, Reader, State,
-};
+use iostrata_core::page_cache::{self, Case, PageCacheRow, Parse, Parsing, Reader, State};
 use iostrata_tracer::page_cache::page_out;
 
 use super::content::Content;
@@ -41,10 +39,9 @@ struct Made<'a> {
 }
 
 impl Experiment for Plan {
-    type Report = PageCacheResult;
-    const AMONG: fn(PageCacheResult) -> lab::Experiment = lab::Experiment::PageCache;
-    const NOTHING: &'static str =
-        "nothing to measure: give at least one state, reader, size and file system";
+    fn nothing(&self) -> &'static str {
+        "nothing to measure: give at least one state, reader, size and file system"
+    }
 
     /// A cache is the same over all of them.
     fn usual_images(&self, _: Effort) -> &'static [ImageKind] {
@@ -80,7 +77,7 @@ impl Experiment for Plan {
         rows.sum()
     }
 
-    fn measure(&self, session: &mut Session<'_>) -> Result<PageCacheResult, LabError> {
+    fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError> {
         let made = self.make_files(session)?;
         let items = self.items(session, &made)?;
         let own_cost_ns = own_cost_ns(session, &items)?;
@@ -98,13 +95,12 @@ impl Experiment for Plan {
             items.len(),
         );
         result.caveats = caveats(session, &result.rows, own_cost_ns);
-        result.answers = page_cache::answers(&result);
         for made in made {
             if let Err(error) = made.file.remove() {
                 session.ledger.failed(error);
             }
         }
-        Ok(result)
+        Ok(lab::Experiment::PageCache(result))
     }
 }
 

@@ -141,7 +141,7 @@ impl Selection {
 fn usual(parse: Parse, effort: Effort) -> (Vec<State>, Vec<Reader>, Vec<u64>) {
     if parse == Parse::None {
         let sizes = article_sizes(effort).to_vec();
-        return (State::ALL.to_vec(), Reader::ALL.to_vec(), sizes);
+        return (State::ASKED.to_vec(), Reader::ALL.to_vec(), sizes);
     }
     let sizes = match effort {
         Effort::Quick => vec![JSON_BYTES],
@@ -186,7 +186,7 @@ fn usual_cases(effort: Effort) -> Vec<Case> {
     };
     let mut cases = Vec::new();
     for size in article_sizes(effort) {
-        for state in State::ALL {
+        for state in State::ASKED {
             let readers = Reader::ALL.into_iter().filter(|reader| {
                 size >= LARGE_FROM_BYTES
                     || !matches!(reader, Reader::PreadRandom | Reader::ReadReused)
@@ -244,7 +244,7 @@ mod tests {
     fn the_default_has_the_articles_sizes_and_its_json() {
         let cases = plan(&Selection::default()).cases;
         for size in [KIB, MIB, GIB] {
-            for state in State::ALL {
+            for state in State::ASKED {
                 let here = |case: &&Case| (case.size_bytes, case.state) == (size, state);
                 assert!(cases.iter().filter(here).count() >= 1, "{size} {state:?}");
             }

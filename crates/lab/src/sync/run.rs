@@ -21,10 +21,9 @@ use crate::target::Target;
 use crate::tool::or_gap;
 
 impl Experiment for Plan {
-    type Report = SyncResult;
-    const AMONG: fn(SyncResult) -> lab::Experiment = lab::Experiment::Sync;
-    const NOTHING: &'static str =
-        "nothing to measure: give at least one call, size and file system";
+    fn nothing(&self) -> &'static str {
+        "nothing to measure: give at least one call, size and file system"
+    }
 
     fn usual_images(&self, effort: Effort) -> &'static [ImageKind] {
         match effort {
@@ -67,7 +66,7 @@ impl Experiment for Plan {
         rows.chain([Expected::once(calibration)]).sum()
     }
 
-    fn measure(&self, session: &mut Session<'_>) -> Result<SyncResult, LabError> {
+    fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError> {
         let items = self.items(session)?;
         let rows = measure(session, &items, session.targets.len())?;
         session.lack_what_is_unseen();
@@ -88,8 +87,7 @@ impl Experiment for Plan {
         result.own.projections = sync::projections(&result, &self.devices);
         let unprojected = unprojected(&result);
         result.missing.extend(unprojected);
-        result.answers = sync::answers(&result);
-        Ok(result)
+        Ok(lab::Experiment::Sync(result))
     }
 }
 

@@ -98,7 +98,7 @@ fn measure(kinds: &[ImageKind], selection: &Selection, observed: bool) -> AtimeR
         assert!(left <= 1, "{} entries stay on {}", left, target.name);
     }
     assert!(prepared.close().is_empty());
-    result.unwrap()
+    of!(Atime, result.unwrap())
 }
 
 #[test]

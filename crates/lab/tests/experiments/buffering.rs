@@ -47,14 +47,15 @@ fn few() -> Selection {
 
 fn run_on(targets: &[Target], stop: &dyn Fn() -> bool) -> Result<BufferingResult, LabError> {
     let scratch = tempfile::tempdir().unwrap();
-    run(
+    let result = run(
         &few().plan().unwrap(),
         &settings(scratch.path()),
         targets,
         None,
         &mut Silent,
         stop,
-    )
+    );
+    Ok(of!(Buffering, result?))
 }
 
 fn is_empty(dir: &Path) -> bool {
@@ -202,6 +203,7 @@ fn interrupted_at(label: &str, observer: Option<&mut dyn Observer>) -> Buffering
     .unwrap();
     assert!(progress.finished);
     assert!(is_empty(dir.path()), "nothing stays");
+    let result = of!(Buffering, result);
     assert!(result.method.interrupted);
     result
 }
@@ -432,6 +434,7 @@ fn what_fails_while_it_is_observed_loses_no_row() {
         &|| false,
     )
     .unwrap();
+    let result = of!(Buffering, result);
     assert_eq!(failures.0, ["cannot attach: no memory"]);
     assert!(result.method.interrupted);
     assert_eq!(result.rows.len(), 20);

@@ -249,7 +249,7 @@ fn host_run(selection: &Selection) -> CopyResult {
     let observer = Some(&mut observer as &mut dyn iostrata_core::observe::Observer);
     let result = run(&cases, &settings, &[place], observer, &mut Silent, &never);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "all removed");
-    result.unwrap()
+    of!(Copy, result.unwrap())
 }
 
 fn with_images(kinds: &[ImageKind], test: impl FnOnce(&[Image])) {
@@ -310,7 +310,10 @@ fn a_durable_copy_writes_the_file_once_and_a_reflink_nothing() {
         let cases = selection.plan().unwrap();
         let settings = settings(&targets[0].dir);
         let observer = Some(&mut observer as &mut dyn iostrata_core::observe::Observer);
-        let result = run(&cases, &settings, &targets, observer, &mut Silent, &never).unwrap();
+        let result = of!(
+            Copy,
+            run(&cases, &settings, &targets, observer, &mut Silent, &never).unwrap()
+        );
         assert_eq!(result.rows.len(), 2 * 5, "{:?}", result.missing);
         for row in &result.rows {
             let case = row.row.case;
@@ -345,7 +348,10 @@ fn a_cold_source_is_read_from_the_device_and_a_warm_one_is_not() {
             let cases = selection.plan().unwrap();
             let settings = settings(&targets[0].dir);
             let observer = Some(&mut observer as &mut dyn iostrata_core::observe::Observer);
-            let result = run(&cases, &settings, &targets, observer, &mut Silent, &never).unwrap();
+            let result = of!(
+                Copy,
+                run(&cases, &settings, &targets, observer, &mut Silent, &never).unwrap()
+            );
             for row in &result.rows {
                 let read = row.row.evidence.device.unwrap().reads.bytes;
                 let before = row.row.evidence.cache.resident_before_bytes;
@@ -373,7 +379,10 @@ fn a_memory_file_system_is_never_cold_and_says_so() {
     let place = target("host", dir.path(), "tmpfs");
     let cases = selection.plan().unwrap();
     let settings = settings(dir.path());
-    let result = run(&cases, &settings, &[place], None, &mut Silent, &never).unwrap();
+    let result = of!(
+        Copy,
+        run(&cases, &settings, &[place], None, &mut Silent, &never).unwrap()
+    );
     assert_eq!(result.rows.len(), 1);
     let gap = |what: &str| result.missing.iter().find(|gap| gap.what == what);
     assert!(gap("cold source on host").unwrap().why.contains("tmpfs"));
@@ -392,7 +401,10 @@ fn an_interruption_keeps_nothing_but_says_so() {
     let place = target("host", dir.path(), "ext4");
     let cases = selection.plan().unwrap();
     let settings = settings(dir.path());
-    let result = run(&cases, &settings, &[place], None, &mut Silent, &|| true).unwrap();
+    let result = of!(
+        Copy,
+        run(&cases, &settings, &[place], None, &mut Silent, &|| true).unwrap()
+    );
     assert!(result.method.interrupted && result.rows.is_empty());
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }

@@ -1,6 +1,16 @@
 //! Experiments and their workload processes, on the real kernel.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+/// The result of an experiment, which must be of this kind.
+macro_rules! of {
+    ($kind:ident, $experiment:expr) => {
+        match $experiment {
+            iostrata_core::lab::Experiment::$kind(result) => result,
+            other => panic!("it is of {}", other.shared().id),
+        }
+    };
+}
+
 mod atime;
 mod buffering;
 mod child;

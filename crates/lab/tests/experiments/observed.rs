@@ -75,7 +75,7 @@ fn observed_run(modes: &[Mode]) -> BufferingResult {
     )
     .unwrap();
     assert!(prepared.close().is_empty(), "everything is removed");
-    result
+    of!(Buffering, result)
 }
 
 #[test]

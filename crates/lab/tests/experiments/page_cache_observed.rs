@@ -79,7 +79,7 @@ fn observed_run() -> PageCacheResult {
     )
     .unwrap();
     assert!(prepared.close().is_empty(), "everything is removed");
-    result
+    of!(PageCache, result)
 }
 
 /// System calls, and bytes, by which the reader reads.

@@ -2,6 +2,7 @@
 //!
 //! Where a figure surprises, the comment beside it says what in the kernel makes it.
 
+use iostrata_core::lab::Experiment;
 use iostrata_core::sync::{Call, Case, PerSync, SyncResult, SyncRow, Write};
 use iostrata_lab::engine::{Silent, StoppingRule};
 use iostrata_lab::experiment::run;
@@ -122,7 +123,10 @@ fn measured_for(
     );
     let leftovers = prepared.close();
     assert!(leftovers.is_empty(), "{leftovers:?}");
-    result.unwrap()
+    match result.unwrap() {
+        Experiment::Sync(result) => result,
+        other => panic!("it is of {}", other.shared().id),
+    }
 }
 
 fn row(result: &SyncResult, call: Call, write: Write) -> &SyncRow {

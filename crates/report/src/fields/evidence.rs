@@ -1,7 +1,7 @@
 //! What every kind of result has: evidence and times.
 
 use iostrata_core::evidence::{
-    Cache, DeviceCounts, DeviceRange, Evidence, Faults, OfCause, RequestCount,
+    Cache, CacheCount, DeviceCounts, DeviceRange, Evidence, Faults, OfCause, RequestCount,
 };
 use iostrata_core::timing::Timing;
 
@@ -22,13 +22,11 @@ pub(crate) fn evidence<'a>() -> Fields<'a, &'a Evidence> {
 }
 
 fn cache<'a>() -> Fields<'a, &'a Cache> {
-    Fields::<&'a Cache>::new()
-        .count("lookups_pages", |cache| cache.lookups_pages)
-        .count("missed_pages", |cache| cache.missed_pages)
-        .count("prefetched_pages", |cache| cache.prefetched_pages)
-        .count("dirtied_bytes", |cache| cache.dirtied_bytes)
-        .count("resident_before_bytes", |cache| cache.resident_before_bytes)
-        .count("resident_after_bytes", |cache| cache.resident_after_bytes)
+    let fields = Fields::<&'a Cache>::new();
+    let counts = Cache::COUNTS.into_iter();
+    counts.fold(fields, |fields, CacheCount { name, of, .. }| {
+        fields.count(name, move |cache| of(cache))
+    })
 }
 
 /// The least and the most where other programs shared the disk.

@@ -3,12 +3,12 @@
 
 mod parts;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 
 use super::place::AT;
 use super::{Experiment, ExperimentResult, LabResult, Part, SCHEMA};
 use crate::op::Gap;
-use crate::{atime, buffering, copy, page_cache, sync};
 pub(crate) use parts::{Joined, Stamped};
 
 /// A result that is merged with others.
@@ -243,26 +243,18 @@ impl Stamp<'_> {
 
 impl Experiment {
     fn put_on(&mut self, stamp: &Stamp<'_>) {
-        match self {
-            Self::Buffering(result) => put_on(result, stamp),
-            Self::PageCache(result) => put_on(result, stamp),
-            Self::Sync(result) => put_on(result, stamp),
-            Self::Atime(result) => put_on(result, stamp),
-            Self::Copy(result) => put_on(result, stamp),
-        }
+        each!(self, result => put_on(result, stamp));
     }
 
     /// Adds what another machine measured of the same experiment.
     fn append(&mut self, other: Self) {
-        match (self, other) {
-            (Self::Buffering(ours), Self::Buffering(theirs)) => append(ours, theirs),
-            (Self::PageCache(ours), Self::PageCache(theirs)) => append(ours, theirs),
-            (Self::Sync(ours), Self::Sync(theirs)) => append(ours, theirs),
-            (Self::Atime(ours), Self::Atime(theirs)) => append(ours, theirs),
-            (Self::Copy(ours), Self::Copy(theirs)) => append(ours, theirs),
-            // Experiments of one name are of one kind.
-            _ => {}
-        }
+        let other: Box<dyn Any> = each!(other, result => Box::new(result));
+        // Experiments of one name are of one kind.
+        each!(self, result => {
+            if let Ok(theirs) = other.downcast() {
+                append(result, *theirs);
+            }
+        });
     }
 
     /// Says which machines did not measure it.
@@ -275,17 +267,6 @@ impl Experiment {
                 self.missing_mut()
                     .push(Gap::new(format!("rows of {machine}"), why));
             }
-        }
-    }
-
-    /// Judges its rows again, those of each machine by themselves.
-    pub fn judge(&mut self) {
-        match self {
-            Self::Buffering(result) => result.answers = buffering::answers(result),
-            Self::PageCache(result) => result.answers = page_cache::answers(result),
-            Self::Sync(result) => result.answers = sync::answers(result),
-            Self::Atime(result) => result.answers = atime::answers(result),
-            Self::Copy(result) => result.answers = copy::answers(result),
         }
     }
 }

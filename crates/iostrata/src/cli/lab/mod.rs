@@ -13,7 +13,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use iostrata_core::bytes;
 use iostrata_lab::error::LabError;
-use iostrata_lab::experiment::AnyExperiment;
+use iostrata_lab::experiment::Experiment;
 use iostrata_lab::scratch::{ImageKind, TMPFS};
 use iostrata_lab::session::Effort;
 
@@ -152,7 +152,7 @@ impl Lab {
         &self,
         name: ExperimentName,
         effort: Effort,
-    ) -> Result<Box<dyn AnyExperiment>, LabError> {
+    ) -> Result<Box<dyn Experiment>, LabError> {
         Ok(match name {
             ExperimentName::Buffering => Box::new(self.buffering.plan(self, effort)?),
             ExperimentName::PageCache => Box::new(self.page_cache.plan(self, effort)?),

@@ -60,7 +60,7 @@ impl PageCacheOptions {
 
 fn states() -> impl TypedValueParser<Value = State> {
     one_of(
-        State::ALL,
+        State::ASKED,
         State::as_str,
         Some(|state| match state {
             State::Cold => "evicted, verified",

@@ -1,6 +1,7 @@
 //! How long a run will take, said before it begins.
 
 use iostrata_lab::error::LabError;
+use iostrata_lab::experiment::expected;
 use iostrata_lab::pace::{Expected, Pace};
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
@@ -35,7 +36,7 @@ pub(super) fn announce(
             .filter(is_own)
             .map(|(target, pace)| (target, *pace))
             .collect();
-        let expected = one.experiment.expected(run, &own);
+        let expected = expected(&*one.experiment, run, &own);
         each.push(format!("{} {}", one.name.as_str(), range(expected)));
         all = [all, expected].into_iter().sum();
     }

@@ -12,6 +12,7 @@ use iostrata_core::environment::Backend;
 use iostrata_core::lab::{Experiment, LabResult, SCHEMA};
 use iostrata_core::observe::Observer;
 use iostrata_lab::engine::Launcher;
+use iostrata_lab::experiment;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::Guard;
 use iostrata_lab::session::{Effort, RunSettings};
@@ -196,8 +197,8 @@ fn measure(
             .as_mut()
             .map(|observer| &mut **observer as &mut dyn Observer);
         let targets = choice.targets_of(one, targets);
-        let experiment = &one.experiment;
-        match experiment.run(settings, &targets, observer, &mut bar, &stop) {
+        let experiment = &*one.experiment;
+        match experiment::run(experiment, settings, &targets, observer, &mut bar, &stop) {
             Ok(mut experiment) => {
                 experiment.missing_mut().extend(choice.gaps_of(one));
                 experiments.push(experiment);

@@ -1,7 +1,7 @@
 //! Experiments with their cases chosen.
 
 use iostrata_lab::error::LabError;
-use iostrata_lab::experiment::AnyExperiment;
+use iostrata_lab::experiment::Experiment;
 use iostrata_lab::session::Effort;
 
 use crate::cli::{ExperimentName, Lab};
@@ -9,7 +9,7 @@ use crate::cli::{ExperimentName, Lab};
 /// One experiment of a run.
 pub(super) struct Planned {
     pub(super) name: ExperimentName,
-    pub(super) experiment: Box<dyn AnyExperiment>,
+    pub(super) experiment: Box<dyn Experiment>,
 }
 
 impl Planned {

@@ -40,36 +40,17 @@ pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
         samples::timings(results),
         samples::samples(results),
         answers(results),
-        table(
-            "buffering",
+        table("buffering", results, fields::lab::buffering::rows()),
+        table("page_cache", results, fields::lab::page_cache::rows()),
+        table("sync", results, fields::lab::sync::rows()),
+        table("atime", results, fields::lab::atime::rows()),
+        table("copy", results, fields::lab::copy::rows()),
+        parts(
+            "sync_latencies",
             results,
-            fields::lab::buffering(),
-            |one| match one {
-                Experiment::Buffering(result) => &result.rows,
-                _ => &[],
-            },
+            fields::lab::sync::bucket(),
+            |row| &row.latency_s.buckets,
         ),
-        table(
-            "page_cache",
-            results,
-            fields::lab::page_cache(),
-            |one| match one {
-                Experiment::PageCache(result) => &result.rows,
-                _ => &[],
-            },
-        ),
-        table("sync", results, fields::lab::sync(), synced),
-        table("atime", results, fields::lab::atime(), |one| match one {
-            Experiment::Atime(result) => &result.rows,
-            _ => &[],
-        }),
-        table("copy", results, fields::lab::copy(), |one| match one {
-            Experiment::Copy(result) => &result.rows,
-            _ => &[],
-        }),
-        parts("sync_latencies", results, fields::lab::bucket(), |row| {
-            &row.latency_s.buckets
-        }),
         parts("sync_seconds", results, fields::lab::second(), |row| {
             &row.series.seconds
         }),
@@ -212,34 +193,24 @@ fn answers<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     Table::new("answers", columns, rows)
 }
 
-/// What only the rows of one experiment have. `pick` gives those, and none of another one.
-fn table<'a, T: 'a>(
+/// What only the rows of one experiment have.
+fn table<'a, R: 'static>(
     name: &'static str,
     results: &'a Numbered<'a>,
-    figures: Fields<'a, &'a T>,
-    pick: fn(&'a Experiment) -> &'a [T],
+    figures: Fields<'a, &'a R>,
 ) -> Table<'a> {
-    let columns = Fields::<(LabRow<'a>, &'a T)>::new()
+    let columns = Fields::<(LabRow<'a>, &'a R)>::new()
         .within("", keys(), |(row, _)| Some(row.clone()))
         .within("", figures, |(_, whole)| Some(*whole));
-    Table::new(name, columns, picked(results, pick))
+    Table::new(name, columns, rows_of(results))
 }
 
-fn picked<'a, T>(
-    results: &'a Numbered<'a>,
-    pick: fn(&'a Experiment) -> &'a [T],
-) -> impl Iterator<Item = (LabRow<'a>, &'a T)> {
-    all(results).flat_map(move |(number, experiment)| match pick(experiment) {
+/// Rows of one experiment, with what all have.
+fn rows_of<'a, R: 'static>(results: &'a Numbered<'a>) -> impl Iterator<Item = (LabRow<'a>, &'a R)> {
+    all(results).flat_map(|(number, experiment)| match experiment.rows_of::<R>() {
         [] => Vec::new(),
         own => rows(number, experiment).into_iter().zip(own).collect(),
     })
-}
-
-fn synced(experiment: &Experiment) -> &[SyncRow] {
-    match experiment {
-        Experiment::Sync(result) => &result.rows,
-        _ => &[],
-    }
 }
 
 /// A table of the parts of each row of `sync`.
@@ -254,7 +225,7 @@ fn parts<'a, T: 'a>(
         .within("", keys(), |(row, _, _)| Some(row.clone()))
         .count("part", |(_, place, _)| *place)
         .within("", part, |(_, _, part)| Some(*part));
-    let parts = picked(results, synced).flat_map(move |(row, sync)| {
+    let parts = rows_of::<SyncRow>(results).flat_map(move |(row, sync)| {
         let parts = pick(sync).iter().zip(1..);
         parts.map(move |(part, place)| (row.clone(), place, part))
     });

@@ -74,7 +74,7 @@ pub(super) fn page_cache(result: &PageCacheResult) -> Intervals {
     let entry = |(number, row): (usize, &PageCacheRow)| {
         let case = &row.row.case;
         let state = case.state;
-        let series = State::ALL.iter().position(|other| *other == state)?;
+        let series = State::ASKED.iter().position(|other| *other == state)?;
         let mut group = row.title();
         if case.parse != Parse::None {
             group = format!("{group}, {}", case.parse.as_str());
@@ -92,7 +92,7 @@ pub(super) fn page_cache(result: &PageCacheResult) -> Intervals {
     };
     let entries = numbered(&result.rows).filter_map(entry).collect();
     times(
-        State::ALL.iter().map(|state| state.as_str()).collect(),
+        State::ASKED.iter().map(|state| state.as_str()).collect(),
         entries,
     )
 }
