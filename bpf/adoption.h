@@ -4,7 +4,7 @@
  * by the fork that makes it, or by both at once on two CPUs; and it may end at any moment. A claim
  * decides: whoever makes it first marks the task, and one that ends before it is marked never is. */
 #pragma once
-#include "numbers.h"
+#include "wanted.h"
 
 /* include/linux/sched.h: set before sched_process_exit (do_exit, kernel/exit.c). */
 #define PF_EXITING 0x4
@@ -36,6 +36,14 @@ static __always_inline __u64 *claim_to(struct task_struct *task)
 	return claim;
 }
 
+/* Of a task that ends: those that join go on to make claims. */
+static __always_inline void forget_claim(struct task_struct *task)
+{
+	struct claim_key key = { .task = (__u64)task, .started = task->start_time };
+
+	bpf_map_delete_elem(&claims, &key);
+}
+
 /* A blank state for the task, 0 when there is no memory for it. */
 static __always_inline struct task_state *new_state(struct task_struct *task)
 {
@@ -65,7 +73,8 @@ static __always_inline void part_with_the_last(struct task_struct *task)
 	__u32 at = place_of(task);
 	struct task_state *state = bpf_map_lookup_elem(&places, &at);
 
-	if (state)
+	/* An iterator may have met the task before its fork is told. */
+	if (state && *(volatile __u64 *)&state->born != task->start_time)
 		__sync_val_compare_and_swap(&state->owner, (__u64)task, NO_TASK);
 }
 
@@ -137,7 +146,8 @@ static __always_inline struct task_state *mark(struct task_struct *task)
 struct ancestry {
 	__u64 task;
 	__u32 root;
-	__u32 found;
+	__u16 several; /* roots: those of wanted_roots, too */
+	__u16 found;
 };
 
 static long climb_family(__u32 index, struct ancestry *line)
@@ -145,7 +155,8 @@ static long climb_family(__u32 index, struct ancestry *line)
 	struct task_struct *task = (struct task_struct *)line->task;
 	__u32 process = process_of(task);
 
-	line->found = process == line->root;
+	line->found = process == line->root ||
+		      (line->several && bpf_map_lookup_elem(&wanted_roots, &process));
 	line->task = (__u64)READ(task, real_parent);
 	return line->found || process <= 1 || !line->task;
 }
@@ -153,13 +164,23 @@ static long climb_family(__u32 index, struct ancestry *line)
 /* Generations that are looked at: more than a machine has processes. */
 #define GENERATIONS (1 << 22)
 
-/* Whether the task is of the root process, or of one that it started. */
-static __always_inline bool is_of_root(struct task_struct *task, __u32 root)
+/* Whether the task is of a root process, or of one that it started. */
+static __always_inline bool is_of_root(struct task_struct *task, struct config *c)
 {
-	struct ancestry line = { .task = (__u64)task, .root = root };
+	struct ancestry line = {
+		.task = (__u64)task, .root = c->root, .several = wants(c, WANTS_ROOTS),
+	};
 
+	if (is_observer(task))
+		return 0;
 	bpf_loop(GENERATIONS, climb_family, &line, 0);
 	return line.found;
+}
+
+/* Whether the task belongs to the tree, whoever made it. */
+static __always_inline bool is_wanted(struct task_struct *task, struct config *c)
+{
+	return is_of_root(task, c) || (wants(c, WANTS_GROUPS) && is_in_group(task));
 }
 
 /* Whether the last thread of a process ends that has children: they get another parent, and
@@ -187,7 +208,8 @@ static long vacate(__u32 place, void *unused)
 	return 0;
 }
 
-/* Run by the loader: once before the programs are attached, then until it finds nobody new. */
+/* Run by the loader: once before the programs are attached, then until it finds nobody new; and again
+ * where threads joined. */
 SEC("iter/task")
 int adopt(struct bpf_iter__task *ctx)
 {
@@ -205,8 +227,11 @@ int adopt(struct bpf_iter__task *ctx)
 		known->executed = 0;
 		known->late = 0;
 		known->gone = 0;
+		known->moved = 0;
+		known->unlisted = 0;
 	}
-	if (!task || !is_adopting(c) || (task->flags & PF_EXITING) || !is_of_root(task, c->root))
+	if (!task || c->adoption < ADOPTION_RUNS || (task->flags & PF_EXITING) ||
+	    !is_wanted(task, c))
 		return 0;
 	/* A claim names a task by its date of birth, which may change (de_thread, fs/exec.c). */
 	if (!state_of(task) && mark(task))

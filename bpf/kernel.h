@@ -227,6 +227,7 @@ struct file {
 };
 struct mm_struct {
 	struct file *exe_file;
+	unsigned long arg_start;
 };
 struct fs_struct {
 	struct path root;
@@ -257,6 +258,22 @@ struct pid {
 };
 struct signal_struct {
 	atomic_t live; /* threads that do not end */
+	int nr_threads;
+};
+struct kernfs_node {
+	__u64 id;
+};
+struct cgroup;
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+struct css_set {
+	struct cgroup *dfl_cgrp; /* of the hierarchy of version 2 */
 };
 struct sched_entity {
 	__u64 sum_exec_runtime;
@@ -283,6 +300,7 @@ struct task_struct {
 	struct fs_struct *fs;
 	struct nsproxy *nsproxy;
 	struct files_struct *files;
+	struct css_set *cgroups;
 	void *worker_private; /* of an io_uring worker its struct io_worker */
 	__u64 self_exec_id;
 	__u64 start_time;

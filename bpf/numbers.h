@@ -28,9 +28,18 @@ static __always_inline void know_observer(void)
 
 	if (!known || !pid)
 		return;
+	known->process = task->tgid;
 	known->level = READ(pid, level);
 	number = number_at(pid, known->level);
 	known->namespace = (__u64)READ(number, ns);
+}
+
+/* What iostrata does is never the tree's. */
+static __always_inline bool is_observer(struct task_struct *task)
+{
+	struct observer *known = observer();
+
+	return known && (__u32)READ(task, tgid) == known->process;
 }
 
 /* The number of a thread, 0 where it has none. */

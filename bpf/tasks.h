@@ -1,6 +1,6 @@
 /* The tree: who belongs to it, and what a task has used when it leaves. */
 #pragma once
-#include "adoption.h"
+#include "joins.h"
 #include "calls.h"
 #include "page_cache.h"
 
@@ -82,8 +82,10 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	struct task_state *state;
 
 	part_with_the_last(child);
+	if (state_of(child))
+		return 0;
 	if (is_adopting(c)) {
-		if (!state_of(parent) && !is_of_root(parent, c->root))
+		if (!state_of(parent) && !is_of_root(parent, c))
 			return 0;
 		state = mark(child);
 		if (state)
@@ -134,13 +136,15 @@ int BPF_PROG(exited, struct task_struct *task)
 	struct task_state *state;
 
 	if (is_adopting(c) && !is_marked_at_its_end(task)) {
-		if (leaves_children(task) && is_of_root(task, c->root))
+		if (leaves_children(task) && is_of_root(task, c))
 			lose(LOSS_ORPHANS);
 		return 0;
 	}
 	state = state_of(task);
 	if (state && settle(state, (__u64)task, task, bpf_ktime_get_ns()))
 		give_up(state, task);
+	if (state && c && c->wants)
+		forget_claim(task);
 	return 0;
 }
 

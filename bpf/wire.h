@@ -259,6 +259,43 @@ struct config {
 	__u64 started_ns;      /* of the run; 0 before it */
 	__u32 adoption;        /* enum adoption */
 	__u32 ends;            /* what still lives is to hand over its sums, too */
+	__u32 wants;           /* WANTS_*: who belongs to the tree besides the root */
+	__u32 wants_pad;
+};
+
+/* Entries of wanted_groups and wanted_names, and of joined. */
+#define WANTED 1024
+#define JOINED 4096
+
+enum wants {
+	WANTS_ROOTS = 1,  /* processes of wanted_roots, */
+	WANTS_GROUPS = 2, /* ... whoever is in wanted_groups, */
+	WANTS_NAMES = 4,  /* ... and whoever becomes one of wanted_names */
+};
+
+/* The last name of a path, with zeros behind it. */
+struct wanted_name {
+	char name[64];
+};
+
+/* How a process joined the tree that nobody of the tree made. */
+enum joined_by {
+	JOINED_FORK = 1,       /* made in a control group, */
+	JOINED_MOVE = 2,       /* ... moved there, */
+	JOINED_COMM = 4,       /* ... or became a program whose name is wanted: that of the thread, */
+	JOINED_EXECUTABLE = 8, /* ... of the file, */
+	JOINED_ARGUMENT = 16,  /* ... or its first argument */
+};
+
+struct joined_key {
+	__u64 numbers; /* of process and thread */
+	__u64 started;
+};
+
+struct joined {
+	__u32 by; /* enum joined_by */
+	__u32 pad;
+	char name[16];
 };
 
 /* How far the beginning of a session has come. */
@@ -266,6 +303,7 @@ enum adoption {
 	ADOPTION_OVER,
 	ADOPTION_PREPARES, /* the programs are not attached */
 	ADOPTION_RUNS,     /* they are, and who belongs to the tree is looked for */
+	ADOPTION_AGAIN,    /* it is over, and threads that joined with another are looked for */
 };
 
 /* A task, whose memory may have been another's before. */
@@ -278,12 +316,14 @@ struct claim_key {
 struct observer {
 	__u64 namespace; /* its PID namespace, */
 	__u32 level;     /* ... and how many are above that */
-	__u32 pad;
+	__u32 process;   /* ... and its process, by the first namespace */
 	__u64 adopted;   /* tasks that the iterator has found */
 	__u64 executed;  /* programs that tasks of the tree became */
 	__u64 living;    /* tasks of the tree that looks have met, each time anew, */
 	__u64 late;      /* ... those that had ended unseen, and were still there, */
 	__u64 gone;      /* ... and those of which only the state was */
+	__u64 moved;     /* threads that were moved into a control group with the first of their process */
+	__u64 unlisted;  /* tasks that joined, and found no room in the table */
 };
 
 enum event_kind {
@@ -624,8 +664,11 @@ ASSERT_SIZE(moment_sum, 24);
 ASSERT_SIZE(moment, 96);
 ASSERT_SIZE(request_moment_key, 8);
 ASSERT_SIZE(request_moment, 128);
-ASSERT_SIZE(config, 96);
-ASSERT_SIZE(observer, 56);
+ASSERT_SIZE(config, 104);
+ASSERT_SIZE(observer, 72);
+ASSERT_SIZE(wanted_name, 64);
+ASSERT_SIZE(joined_key, 16);
+ASSERT_SIZE(joined, 24);
 ASSERT_SIZE(claim_key, 16);
 ASSERT_SIZE(call_event, 128);
 ASSERT_SIZE(request_event, 72);

@@ -8,6 +8,7 @@
 //! This is the only crate with `unsafe` code; each module that needs it says so.
 
 pub mod aftermath;
+pub mod attach;
 pub mod clock;
 mod decode;
 pub mod ebpf;

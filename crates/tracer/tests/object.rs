@@ -97,12 +97,16 @@ fn layouts_of_tables() -> Vec<String> {
         }
         "config" Config {
             root: u32, phase: u32, stream_calls: u32, stream_requests: u32,
-            end_io: [u64; END_IOS], started_ns: u64, adoption: u32, ends: u32,
+            end_io: [u64; END_IOS], started_ns: u64, adoption: u32, ends: u32, wants: u32,
+            wants_pad: u32,
         }
+        "wanted_name" WantedName { name: [u8; 64] }
+        "joined_key" JoinedKey { numbers: u64, started: u64 }
+        "joined" Joined { by: u32, pad: u32, name: [u8; 16] }
         "claim_key" ClaimKey { task: u64, started: u64 }
         "observer" Known {
-            namespace: u64, level: u32, pad: u32, adopted: u64, executed: u64, living: u64,
-            late: u64, gone: u64,
+            namespace: u64, level: u32, process: u32, adopted: u64, executed: u64, living: u64,
+            late: u64, gone: u64, moved: u64, unlisted: u64,
         }
         "moment_sum" MomentSum { count: u64, bytes: u64, time_ns: u64 }
         "moment" Moment { of: [wire::MomentSum; wire::PURPOSES] }
@@ -186,7 +190,7 @@ fn layouts_of_queues() -> Vec<String> {
 }
 
 fn constants() -> Vec<String> {
-    use wire::{adoption, call, form, loss, path_end, run, told_by, touched};
+    use wire::{call, form, loss, path_end, run, told_by, touched};
     let same = [
         ("SYSCALLS", wire::SYSCALLS as u64),
         ("TOLD_BASE", wire::TOLD_BASE as u64),
@@ -212,9 +216,6 @@ fn constants() -> Vec<String> {
         ("LOSS_RESULTS", loss::RESULTS.into()),
         ("LOSS_ORPHANS", loss::ORPHANS.into()),
         ("LOSS_ENDS", loss::ENDS.into()),
-        ("ADOPTION_OVER", adoption::OVER.into()),
-        ("ADOPTION_PREPARES", adoption::PREPARES.into()),
-        ("ADOPTION_RUNS", adoption::RUNS.into()),
         ("LOSSES", loss::ALL.into()),
         ("CALL_FD_FIRST", call::FD_FIRST.into()),
         ("CALL_FD_RETURNED", call::FD_RETURNED.into()),
@@ -250,8 +251,31 @@ fn constants() -> Vec<String> {
         ("EVENT_CALL", wire::EVENT_CALL.into()),
         ("EVENT_REQUEST", wire::EVENT_REQUEST.into()),
     ];
-    same.iter()
-        .map(|(name, value)| format!("ASSERT({name} == {value});"))
+    asserted(&same)
+}
+
+fn constants_of_adoption() -> Vec<String> {
+    use wire::{adoption, joined_by, wants};
+    asserted(&[
+        ("ADOPTION_OVER", adoption::OVER.into()),
+        ("ADOPTION_PREPARES", adoption::PREPARES.into()),
+        ("ADOPTION_RUNS", adoption::RUNS.into()),
+        ("ADOPTION_AGAIN", adoption::AGAIN.into()),
+        ("WANTS_ROOTS", wants::ROOTS.into()),
+        ("WANTS_GROUPS", wants::GROUPS.into()),
+        ("WANTS_NAMES", wants::NAMES.into()),
+        ("WANTED", wire::WANTED as u64),
+        ("JOINED_FORK", joined_by::FORK.into()),
+        ("JOINED_MOVE", joined_by::MOVE.into()),
+        ("JOINED_COMM", joined_by::COMM.into()),
+        ("JOINED_EXECUTABLE", joined_by::EXECUTABLE.into()),
+        ("JOINED_ARGUMENT", joined_by::ARGUMENT.into()),
+    ])
+}
+
+fn asserted(same: &[(&str, u64)]) -> Vec<String> {
+    let same = same.iter();
+    same.map(|(name, value)| format!("ASSERT({name} == {value});"))
         .collect()
 }
 
@@ -266,7 +290,8 @@ fn the_loader_lays_structures_out_as_the_sources_do() {
         layouts_of_queues(),
     ]
     .concat();
-    let source = [vec![head], layouts, constants()].concat().join("\n") + "\n";
+    let constants = [constants(), constants_of_adoption()].concat();
+    let source = [vec![head], layouts, constants].concat().join("\n") + "\n";
     let mut compiler = Command::new("cc")
         .args(["-std=gnu11", "-fsyntax-only", "-I", BPF, "-x", "c", "-"])
         .stdin(Stdio::piped())

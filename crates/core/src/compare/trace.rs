@@ -165,9 +165,10 @@ fn hold_cache(conditions: &mut Conditions, base: &TraceResult, new: &TraceResult
 }
 
 fn start(result: &TraceResult) -> &'static str {
-    match result.adopted {
-        Some(_) => "adopted while it ran",
-        None => "started by iostrata",
+    if result.is_attached() {
+        "adopted while it ran"
+    } else {
+        "started by iostrata"
     }
 }
 

@@ -142,7 +142,7 @@ pub(super) fn directory_of(file: &FileRow) -> &str {
 /// its files before was not seen.
 pub(super) fn sureness(is_proven: bool, run: &TraceResult) -> Confidence {
     let is_whole = run.lost_events == 0
-        && run.adopted.is_none()
+        && !run.is_attached()
         && run.missing.iter().all(|gap| gap.what != HISTORY);
     if is_proven && is_whole {
         Confidence::Certain

@@ -20,6 +20,7 @@ pub(super) fn run(files: Vec<FileRow>) -> TraceResult {
         environment: environment(),
         command: vec!["program".to_owned()],
         adopted: None,
+        attached: None,
         accounts: None,
         recording: None,
         runs: None,

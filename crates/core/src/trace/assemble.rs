@@ -10,8 +10,8 @@ use super::shape::without_order;
 use super::sharing::{Claims, Storage};
 use super::timeline::timeline;
 use super::{
-    Bounds, CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen, Task, TaskRow,
-    TraceResult, direction, percentile_s,
+    Attached, Bounds, CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen, Task,
+    TaskRow, TraceResult, direction, percentile_s,
 };
 
 use crate::cache::ResidencyMap;
@@ -30,6 +30,8 @@ pub struct Facts {
     pub command: Vec<String>,
     /// Process that was adopted.
     pub adopted: Option<u32>,
+    /// What was asked for and found, where nothing was started.
+    pub attached: Option<Attached>,
     /// Exit code.
     pub exit_code: Option<i32>,
     /// Signal that ended it.
@@ -81,6 +83,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         environment: facts.environment,
         command: facts.command,
         adopted: facts.adopted,
+        attached: facts.attached,
         exit_code: facts.exit_code,
         signal: facts.signal,
         started_ns: facts.started_ns,

@@ -28,6 +28,7 @@ pub(crate) fn result() -> TraceResult {
         },
         command: vec!["/bin/app".to_owned()],
         adopted: None,
+        attached: None,
         accounts: None,
         recording: None,
         runs: None,

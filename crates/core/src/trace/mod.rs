@@ -2,6 +2,7 @@
 
 mod amplification;
 mod assemble;
+mod attached;
 pub mod budget;
 pub mod calls;
 mod direction;
@@ -38,6 +39,7 @@ use crate::op::Gap;
 
 pub use crate::op::FileKind;
 pub use assemble::{Facts, assemble};
+pub use attached::{Asked, AskedBy, Attached, Joined, Matched, MatchedBy};
 pub use direction::{Direction, direction, is_open, is_sync};
 pub use event::{Did, Event, Located, NameChange, NodeSeen, OpenFile, Writes};
 pub use finding::{Basis, Cited, Confidence, Draft, Finding, Remedy, Replayed, Severity, worth_s};
@@ -75,8 +77,12 @@ pub struct TraceResult {
     pub environment: Environment,
     /// The program and its arguments; of an adopted process, its command line.
     pub command: Vec<String>,
-    /// Process that was adopted with `-p`; `null` when iostrata started the program.
+    /// Process that was adopted with `-p`; `null` when iostrata started the program, or attached to
+    /// others than one process.
     pub adopted: Option<u32>,
+    /// Running processes that iostrata attached to; `null` when it started the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attached: Option<Attached>,
     /// Exit code; `null` if a signal ended it, or it was attached to and is still running.
     pub exit_code: Option<i32>,
     /// Signal that ended it.

@@ -1,5 +1,6 @@
 //! The command line as typed.
 
+mod attach;
 mod cache;
 mod checks;
 mod choices;
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Color as Ansi, Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use attach::Attach;
 pub(crate) use cache::{Cache, CacheAction, CacheFiles};
 pub(crate) use checks::Checks;
 pub(crate) use compare::Compare;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use iostrata_core::bytes;
 
-use super::{Checks, Html, Markdown, Runs, Shown, Viewers};
+use super::{Attach, Checks, Html, Markdown, Runs, Shown, Viewers};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -16,13 +16,12 @@ pub(crate) struct Trace {
     #[arg(
         value_name = "COMMAND",
         trailing_var_arg = true,
-        required_unless_present = "pid"
+        required_unless_present_any = ["pid", "name", "unit", "cgroup", "container"]
     )]
     pub(crate) command: Vec<OsString>,
 
-    /// Adopt this process and what it has started instead, until Ctrl-C or its end
-    #[arg(short, long, value_name = "PID", value_parser = process, conflicts_with = "command")]
-    pub(crate) pid: Option<u32>,
+    #[command(flatten)]
+    pub(crate) attach: Attach,
 
     /// Stop observing after this time, such as 10s, 500ms or 2min; the program keeps running
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
@@ -57,7 +56,7 @@ pub(crate) struct Trace {
 
     /// Also write the operation log: every change to files in order, with its bytes. FILE must
     /// not exist
-    #[arg(long, value_name = "FILE", conflicts_with = "pid")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pid", "name", "unit", "cgroup", "container"])]
     pub(crate) record: Option<PathBuf>,
 
     /// Also record reads of regular files: offsets and lengths, not the data; and mapped ranges,
@@ -116,23 +115,11 @@ const EXAMPLES: &str = "Examples:
   iostrata trace --fail-on medium --budget 'fsync<=10,device.writes.bytes<=1MiB' -- ./app
   iostrata trace --record app.log --perfetto app.trace.json -- ./app
   iostrata trace -p 4211 --for 10s
+  iostrata trace --unit postgresql --for 1min
   iostrata trace --runs 10 --warmup 1 -- ./app
   iostrata trace --runs 10 --cold -- grep -rc needle src
 
 The program keeps standard output; the summary goes to standard error.";
-
-/// The number of a process.
-fn process(text: &str) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| {
-        let name = if text.starts_with('-') || text.is_empty() {
-            "NAME"
-        } else {
-            text
-        };
-        format!("a process is named by its number (PID); `pgrep {name}` finds those of a program")
-    })
-}
 
 /// A whole number with `ms`, `s`, `min` or `h`.
 fn duration(text: &str) -> Result<Duration, String> {

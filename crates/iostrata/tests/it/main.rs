@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
 mod atime;
+mod attaching;
 mod cache;
 mod compare;
 mod copying;

@@ -430,7 +430,7 @@ fn tips_fit() {
     assert_snapshot!(refused("trace -p sqlite3"), @r"
     exit 2
     --- stderr
-    error: invalid value 'sqlite3' for '--pid <PID>': a process is named by its number (PID); `pgrep sqlite3` finds those of a program
+    error: invalid value 'sqlite3' for '--pid <PID>': a process is named by its number (PID); --name sqlite3 finds those of a program
 
     For more information, try '--help'.
     ");

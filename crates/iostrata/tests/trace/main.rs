@@ -4,6 +4,7 @@
 
 mod adopted;
 mod analytic;
+mod attached;
 mod cold;
 mod crowded;
 mod endings;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use iostrata_core::trace::TraceResult;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::attached::Group;
 use crate::traced::{place, workload};
 
 /// The next one where iostrata had not begun before one was over, as on a busy machine.
@@ -44,17 +45,38 @@ struct Born {
     ended_ns: u64,
 }
 
+/// How iostrata is told of the storm.
+#[derive(Debug, Clone, Copy)]
+enum By {
+    Pid,
+    /// The storm is made in it.
+    Cgroup,
+}
+
 /// Lets the storm rage and iostrata adopt it, which must begin before the storm is over. Returns what
 /// both say.
-fn storm(backend: &str, more: &[&str]) -> (Vec<Born>, TraceResult) {
-    let seen = STORMS_MS.iter().find_map(|ms| one_storm(ms, backend, more));
+fn storm(backend: &str, by: By, more: &[&str]) -> (Vec<Born>, TraceResult) {
+    let seen = STORMS_MS
+        .iter()
+        .find_map(|ms| one_storm(ms, backend, by, more));
     seen.unwrap()
 }
 
-fn one_storm(ms: &str, backend: &str, more: &[&str]) -> Option<(Vec<Born>, TraceResult)> {
+fn one_storm(ms: &str, backend: &str, by: By, more: &[&str]) -> Option<(Vec<Born>, TraceResult)> {
     let dir = place();
     let rows = dir.path().join("rows");
-    let mut command = Command::new(workload("storm"));
+    let group = match by {
+        By::Pid => None,
+        By::Cgroup => Some(Group::new("iostrata-storm-NUMBER").unwrap()),
+    };
+    let mut command = match &group {
+        None => Command::new(workload("storm")),
+        Some(group) => {
+            let mut into = Command::new(workload("into"));
+            into.arg(group.path()).arg(workload("storm"));
+            into
+        }
+    };
     command.arg(ms).args(more).current_dir(dir.path());
     let mut storm = Running(
         command
@@ -66,12 +88,17 @@ fn one_storm(ms: &str, backend: &str, more: &[&str]) -> Option<(Vec<Born>, Trace
     let said = dir.path().join("said");
     let mut trace = Command::new(env!("CARGO_BIN_EXE_iostrata"));
     trace.args(["trace", "--no-measure", "--backend", backend, "--json"]);
-    trace.arg(&saved).args(["-p", &storm.0.id().to_string()]);
+    trace.arg(&saved);
+    match &group {
+        None => trace.args(["-p", &storm.0.id().to_string()]),
+        Some(group) => trace.args(["--cgroup", group.path()]),
+    };
     trace
         .stdout(Stdio::null())
         .stderr(File::create(&said).unwrap());
     let mut trace = Running(trace.spawn().unwrap());
     assert!(storm.ends(), "the storm is held up");
+    drop(group);
     assert!(
         trace.ends(),
         "{backend} {more:?}: nobody is left to wait for"
@@ -101,35 +128,51 @@ fn one_storm(ms: &str, backend: &str, more: &[&str]) -> Option<(Vec<Born>, Trace
     (made.iter().filter(|child| is_after(child)).count() > 10).then_some((made, result))
 }
 
+/// Each child has written what it says.
+#[track_caller]
+fn is_whole(made: &[Born], result: &TraceResult, words: &str) {
+    assert_eq!(result.lost_events, 0, "{words}: {:?}", result.missing);
+    let mut written: BTreeMap<u32, u64> = BTreeMap::new();
+    for task in &result.tasks {
+        *written.entry(task.process).or_default() += task.written_bytes;
+    }
+    let begun_ns = result.started_ns;
+    // Numbers are used again within one storm.
+    let mut expected: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for child in made.iter().filter(|child| child.ended_ns >= begun_ns) {
+        let (least, most) = expected.entry(child.number).or_default();
+        *least += 3 * u64::from(child.made_ns >= begun_ns);
+        *most += 3;
+    }
+    for (number, (least, most)) in expected {
+        let seen = written.get(&number);
+        let is_right = seen.is_some_and(|seen| (least..=most).contains(seen));
+        assert!(is_right, "{words}: {number} {least} {most} {seen:?}");
+    }
+}
+
 #[test]
 fn every_child_that_ends_after_the_beginning_is_seen() {
     for backend in ["ebpf", "ptrace"] {
         for more in [&[][..], &["with a child that nobody waits for"]] {
             for _ in 0..3 {
-                let (made, result) = storm(backend, more);
-                assert_eq!(result.lost_events, 0, "{backend}: {:?}", result.missing);
-                let mut written: BTreeMap<u32, u64> = BTreeMap::new();
-                for task in &result.tasks {
-                    *written.entry(task.process).or_default() += task.written_bytes;
-                }
-                let begun_ns = result.started_ns;
-                // Numbers are used again within one storm.
-                let mut expected: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-                for child in made.iter().filter(|child| child.ended_ns >= begun_ns) {
-                    let (least, most) = expected.entry(child.number).or_default();
-                    *least += 3 * u64::from(child.made_ns >= begun_ns);
-                    *most += 3;
-                }
-                for (number, (least, most)) in expected {
-                    let seen = written.get(&number);
-                    let is_right = seen.is_some_and(|seen| (least..=most).contains(seen));
-                    assert!(
-                        is_right,
-                        "{backend} {more:?}: {number} {least} {most} {seen:?}"
-                    );
-                }
+                let (made, result) = storm(backend, By::Pid, more);
+                is_whole(&made, &result, &format!("{backend} {more:?}"));
             }
         }
+    }
+}
+
+/// Also one whose parent has ended: its cgroup tells that it belongs to the others.
+#[test]
+fn every_child_in_a_cgroup_is_seen() {
+    // Says why not, where there can be no cgroup.
+    if Group::new("iostrata-storm-NUMBER").is_none() {
+        return;
+    }
+    for _ in 0..3 {
+        let (made, result) = storm("ebpf", By::Cgroup, &[]);
+        is_whole(&made, &result, "in a cgroup");
     }
 }
 

@@ -20,6 +20,9 @@ pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
     Fields::<&'a TraceResult>::new()
         .made_text("command", |result| json_name(&result.command))
         .count("adopted", |result| result.adopted.map(u64::from))
+        .count("attached_unlisted", |result| {
+            result.attached.as_ref().map(|attached| attached.unlisted)
+        })
         .signed("exit_code", |result| result.exit_code.map(i64::from))
         .metric("trace_exit_code", "Exit code of the program")
         .signed("signal", |result| result.signal.map(i64::from))

@@ -5,7 +5,7 @@
 
 use iostrata_core::observe::ObserveError;
 
-use super::wire::{Known, adoption};
+use super::wire::{Known, adoption, wants};
 use super::{EbpfObserver, error, readout};
 use crate::clock;
 
@@ -14,22 +14,27 @@ use crate::clock;
 const LOOKS: u32 = 100;
 
 impl EbpfObserver {
-    /// Marks the root and all it has started.
-    pub(super) fn adopt_tree(&mut self) -> Result<(), ObserveError> {
-        let root = self.config.root;
+    /// Marks the root, those that `find` names, whoever else is wanted, and all they have started.
+    pub(super) fn adopt_tree(
+        &mut self,
+        whom: &str,
+        find: &mut dyn FnMut() -> Vec<u32>,
+    ) -> Result<(), ObserveError> {
         self.come_to(adoption::PREPARES)?;
-        self.look(root)?;
+        self.look(whom)?;
         self.object
             .attach()
             .map_err(|e| error("attach the eBPF programs", &e))?;
         self.come_to(adoption::RUNS)?;
         let mut adopted = 0;
         for _ in 0..LOOKS {
-            self.look(root)?;
+            let found = find();
+            self.want_processes(&found)?;
+            self.look(whom)?;
             let before = adopted;
             adopted = self.known()?.adopted;
-            if adopted == 0 {
-                return Err(nobody(root));
+            if adopted == 0 && self.config.wants & wants::GROUPS == 0 {
+                return Err(nobody(whom));
             }
             if adopted == before {
                 // Attaching takes longer than many programs run: their first moment begins after it.
@@ -38,14 +43,28 @@ impl EbpfObserver {
             }
         }
         Err(ObserveError {
-            doing: format!("observe process {root}"),
-            cause: format!("it creates processes faster than {LOOKS} scans find them"),
+            doing: format!("observe {whom}"),
+            cause: format!("new processes are created faster than {LOOKS} scans find them"),
         })
     }
 
-    fn look(&mut self, root: u32) -> Result<(), ObserveError> {
+    /// Marks the threads of processes that were moved into a control group: the kernel tells of the
+    /// first of each.
+    pub fn keep_up(&mut self) -> Result<(), ObserveError> {
+        let known = self.known()?;
+        if known.moved == self.moved {
+            return Ok(());
+        }
+        self.moved = known.moved;
+        self.come_to(adoption::AGAIN)?;
+        let looked = self.look("a process that was moved into a control group");
+        self.come_to(adoption::OVER)?;
+        looked
+    }
+
+    fn look(&mut self, whom: &str) -> Result<(), ObserveError> {
         self.object.iterate("adopt").map_err(|cause| ObserveError {
-            doing: format!("observe process {root}"),
+            doing: format!("observe {whom}"),
             cause,
         })
     }
@@ -67,9 +86,9 @@ impl EbpfObserver {
     }
 }
 
-fn nobody(root: u32) -> ObserveError {
+fn nobody(whom: &str) -> ObserveError {
     ObserveError {
-        doing: format!("observe process {root}"),
+        doing: format!("observe {whom}"),
         cause: "the kernel shows no threads of it: it has ended".to_owned(),
     }
 }

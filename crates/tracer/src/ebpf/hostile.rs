@@ -148,6 +148,7 @@ fn assembled(mut events: Events, directory: &Path) {
         environment: machine::environment(directory, Backend::Ebpf).unwrap(),
         command: vec![],
         adopted: None,
+        attached: None,
         exit_code: None,
         signal: None,
         started_ns: u64::MAX,

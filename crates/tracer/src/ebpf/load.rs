@@ -36,6 +36,8 @@ const ITERATOR: &str = "bpf_iter_task";
 pub enum Stratum {
     /// The process tree itself; without it nothing else can be charged.
     Tasks,
+    /// Processes that join it.
+    Joins,
     /// System calls per file.
     Syscalls,
     /// Blocked time inside calls.
@@ -52,8 +54,9 @@ pub enum Stratum {
 
 impl Stratum {
     /// All strata.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Tasks,
+        Self::Joins,
         Self::Syscalls,
         Self::Blocked,
         Self::PageCache,
@@ -66,6 +69,7 @@ impl Stratum {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tasks => "process tree",
+            Self::Joins => "processes that join later",
             Self::Syscalls => "system calls",
             Self::Blocked => "blocked time",
             Self::PageCache => "page cache",
@@ -245,7 +249,11 @@ fn is_filtered() -> bool {
 impl Limits {
     /// Operations of io_uring and names are decoded with the history only: experiments know their own.
     fn wants(&self, stratum: Stratum) -> bool {
-        self.history || !matches!(stratum, Stratum::Ring | Stratum::Names)
+        match stratum {
+            Stratum::Joins => self.joins,
+            Stratum::Ring | Stratum::Names => self.history,
+            _ => true,
+        }
     }
 }
 
@@ -336,7 +344,11 @@ mod tests {
             return;
         }
         let types = types(&types::loaded()).unwrap();
-        for limits in [Limits::default(), Limits::trace(), Limits::record()] {
+        let joins = Limits {
+            joins: true,
+            ..Limits::trace()
+        };
+        for limits in [Limits::default(), joins, Limits::record()] {
             let mut plain = Programs::of(PLAIN, &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(plain.missing, []);
             let Some(object) = casts::resolve(casting(&limits), &types.hooks) else {

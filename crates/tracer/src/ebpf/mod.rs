@@ -38,6 +38,7 @@ pub(crate) mod told;
 mod touched;
 mod types;
 mod uring;
+mod wanted;
 mod ways;
 pub(crate) mod wire;
 
@@ -61,6 +62,7 @@ use skipped::Skipped;
 use stopping::Stopping;
 use stream::Stream;
 use sums::Sums;
+pub use wanted::{Joiner, Wanted};
 use wire::Config;
 
 /// Sizes of the kernel-side tables. What does not fit is counted as lost.
@@ -89,6 +91,8 @@ pub struct Limits {
     pub record: bool,
     /// Whether reads are wanted in the log too; needs `record`.
     pub reads: bool,
+    /// Whether processes may join that are started or moved meanwhile ([`EbpfObserver::attach`]).
+    pub joins: bool,
     /// Whether `bpf_rdonly_cast` is used where the kernel has it, since Linux 6.2. Without, every
     /// field of a kernel structure costs the call of a helper.
     pub casts: bool,
@@ -147,6 +151,7 @@ impl Default for Limits {
             history: false,
             record: false,
             reads: false,
+            joins: false,
             casts: true,
             without: &[],
         }
@@ -167,6 +172,8 @@ pub struct EbpfObserver {
     /// Skipped runs before the session.
     skipped_before: Skipped,
     looks: Looks,
+    /// Threads that were looked for because their process was moved.
+    moved: u64,
 }
 
 impl EbpfObserver {
@@ -191,6 +198,7 @@ impl EbpfObserver {
             unfinished: None,
             skipped_before: Skipped::default(),
             looks: Looks::default(),
+            moved: 0,
         })
     }
 
@@ -210,6 +218,39 @@ impl EbpfObserver {
     fn reload(&mut self) -> Result<(), ObserveError> {
         let object = Object::load(&self.limits);
         self.object = object.map_err(|e| error("load the programs anew", &e))?;
+        Ok(())
+    }
+
+    /// Everything before somebody is adopted.
+    fn prepare(&mut self, stream: Streams) -> Result<(), ObserveError> {
+        self.object.detach();
+        if !self.object.new_modules().is_empty() {
+            self.reload()?;
+        }
+        // To find nothing in fresh tables takes three milliseconds.
+        if self.object.has_run() {
+            readout::clear(&mut self.object.ebpf, &self.config)
+                .map_err(|e| error("clear the eBPF maps", &e))?;
+        }
+        self.config = Config {
+            stream_calls: u32::from(stream.calls),
+            stream_requests: u32::from(stream.requests),
+            end_io: self.object.end_io,
+            ..Config::default()
+        };
+        self.skipped_before = self.object.skipped();
+        self.looks = Looks::default();
+        self.moved = 0;
+        self.streaming = stream.calls || stream.requests || self.limits.history;
+        if self.streaming {
+            let payloads = self.recording.take();
+            let payloads = payloads.map(|recording| self.payloads(recording));
+            let ring = self.object.ring();
+            let ring = ring.map_err(|e| unread(&e))?;
+            self.stream
+                .start(ring, payloads.transpose()?, Sums::new(&self.limits))
+                .map_err(|e| error("start the thread that reads the ring", &e))?;
+        }
         Ok(())
     }
 
@@ -246,35 +287,9 @@ impl Observer for EbpfObserver {
     }
 
     fn start(&mut self, root: u32, stream: Streams) -> Result<(), ObserveError> {
-        self.object.detach();
-        if !self.object.new_modules().is_empty() {
-            self.reload()?;
-        }
-        // To find nothing in fresh tables takes three milliseconds.
-        if self.object.has_run() {
-            readout::clear(&mut self.object.ebpf, &self.config)
-                .map_err(|e| error("clear the eBPF maps", &e))?;
-        }
-        self.config = Config {
-            root,
-            stream_calls: u32::from(stream.calls),
-            stream_requests: u32::from(stream.requests),
-            end_io: self.object.end_io,
-            ..Config::default()
-        };
-        self.skipped_before = self.object.skipped();
-        self.looks = Looks::default();
-        self.streaming = stream.calls || stream.requests || self.limits.history;
-        if self.streaming {
-            let payloads = self.recording.take();
-            let payloads = payloads.map(|recording| self.payloads(recording));
-            let ring = self.object.ring();
-            let ring = ring.map_err(|e| unread(&e))?;
-            self.stream
-                .start(ring, payloads.transpose()?, Sums::new(&self.limits))
-                .map_err(|e| error("start the thread that reads the ring", &e))?;
-        }
-        self.adopt_tree()
+        self.prepare(stream)?;
+        self.config.root = root;
+        self.adopt_tree(&format!("process {root}"), &mut Vec::new)
     }
 
     fn program_ended(&mut self) -> Result<(), ObserveError> {

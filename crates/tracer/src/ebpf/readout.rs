@@ -24,7 +24,7 @@ use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, ClaimKey, Config, FileKey,
     Known, NUMBERS, Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss, using,
 };
-use super::{aio, calls, living, moments, uring};
+use super::{aio, calls, living, moments, uring, wanted};
 
 /// A value of `in_flight`, of which nothing is read.
 type Flight = [u64; 11];
@@ -98,8 +98,9 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
     let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
     let counted =
         counted.map(|(count, [one, several], why)| Gap::counted(count, one, several, why));
-    let ends = living::not_told(&known(ebpf)?, alive(ebpf)?);
-    Ok(counted.chain(ends).collect())
+    let known = known(ebpf)?;
+    let ends = living::not_told(&known, alive(ebpf)?);
+    Ok(counted.chain(ends).chain(wanted::late(&known)).collect())
 }
 
 /// Operations of io_uring on files that have not ended.

@@ -104,7 +104,7 @@ macro_rules! always {
 }
 
 /// The list. Programs are attached in this order, and whoever enters calls comes last.
-pub(super) const EVENTS: [Event; 20] = [
+pub(super) const EVENTS: [Event; 23] = [
     // What is submitted is seen to end.
     always!(Device, "bio_ended", "block_bio_complete"),
     always!(Device, "queued", "block_bio_queue"),
@@ -199,8 +199,13 @@ pub(super) const EVENTS: [Event; 20] = [
     always!(Blocked, "switched", "sched_switch"),
     // Whoever is marked from its fork on is seen ending.
     always!(Tasks, "exited", "sched_process_exit"),
+    // Who joins by becoming another program is known before that is named, ...
+    always!(Joins, "became", "sched_process_exec"),
     always!(Tasks, "executed", "sched_process_exec"),
+    // ... and who is of the tree anyway does not join.
     always!(Tasks, "forked", "sched_process_fork"),
+    always!(Joins, "forked_into", "sched_process_fork"),
+    always!(Joins, "moved_into", "cgroup_attach_task"),
     // The kernel refuses the first where the event has but three arguments, and would take the
     // second where it has four, to read the wrong one.
     Event {

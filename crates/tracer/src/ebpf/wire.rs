@@ -106,6 +106,26 @@ pub(super) mod adoption {
     pub(crate) const OVER: u32 = 0;
     pub(crate) const PREPARES: u32 = 1;
     pub(crate) const RUNS: u32 = 2;
+    pub(crate) const AGAIN: u32 = 3;
+}
+
+/// Who belongs to the tree besides the root (`enum wants` in `bpf/wire.h`).
+pub(super) mod wants {
+    pub(crate) const ROOTS: u32 = 1;
+    pub(crate) const GROUPS: u32 = 2;
+    pub(crate) const NAMES: u32 = 4;
+}
+
+/// Entries of `wanted_groups` and `wanted_names`.
+pub(super) const WANTED: usize = 1024;
+
+/// How a process joined (`enum joined_by` in `bpf/wire.h`).
+pub(super) mod joined_by {
+    pub(crate) const FORK: u32 = 1;
+    pub(crate) const MOVE: u32 = 2;
+    pub(crate) const COMM: u32 = 4;
+    pub(crate) const EXECUTABLE: u32 = 8;
+    pub(crate) const ARGUMENT: u32 = 16;
 }
 
 /// `enum purpose` and `enum cause` in `bpf/wire.h`.
@@ -239,9 +259,10 @@ wire! {
 }
 wire! {
     #[derive(Default)]
-    struct Config(96) {
+    struct Config(104) {
         root: u32, phase: u32, stream_calls: u32, stream_requests: u32,
-        end_io: [u64; END_IOS], started_ns: u64, adoption: u32, ends: u32,
+        end_io: [u64; END_IOS], started_ns: u64, adoption: u32, ends: u32, wants: u32,
+        wants_pad: u32,
     }
 }
 wire! {
@@ -249,10 +270,19 @@ wire! {
 }
 wire! {
     #[derive(Default)]
-    struct Known(56) {
-        namespace: u64, level: u32, pad: u32, adopted: u64, executed: u64, living: u64,
-        late: u64, gone: u64,
+    struct Known(72) {
+        namespace: u64, level: u32, process: u32, adopted: u64, executed: u64, living: u64,
+        late: u64, gone: u64, moved: u64, unlisted: u64,
     }
+}
+wire! {
+    struct WantedName(64) { name: [u8; 64] }
+}
+wire! {
+    struct JoinedKey(16) { numbers: u64, started: u64 }
+}
+wire! {
+    struct Joined(24) { by: u32, pad: u32, name: [u8; 16] }
 }
 wire! {
     struct CallEvent(128) {

@@ -29,6 +29,18 @@ pub fn must_hold_back() -> bool {
         && !capabilities(None).is_ok_and(|sets| own(sets).contains(CapabilitySet::SYS_PTRACE))
 }
 
+/// Whether this user may trace any process, also one that is not there yet.
+pub fn may_trace_all() -> bool {
+    capabilities(None).is_ok_and(|sets| {
+        let given = if is_raised() {
+            own(sets)
+        } else {
+            sets.effective
+        };
+        given.contains(CapabilitySet::SYS_PTRACE)
+    })
+}
+
 /// Fails unless this user may trace the process: by the same credentials, or by a `CAP_SYS_PTRACE`
 /// of its own. The kernel is asked, so that its security modules are too.
 ///

@@ -10,12 +10,15 @@ use crate::clock::now_ns;
 
 const QUIET_LOOKS: u32 = 3;
 
-/// Seizes all threads of a process and of all it has started, and makes them stop once, so
+/// Seizes all threads of processes and of all they have started, and makes them stop once, so
 /// that they stop at their calls from then on.
 ///
 /// A process that may not be traced is an error; of one that it has started, as a
 /// set-user-ID program, the recorder takes note. When the calling thread ends, all are let go.
-pub(super) fn seize_tree(root: u32, recorder: &mut Recorder) -> io::Result<HashSet<Tid>> {
+pub(super) fn seize_trees(
+    roots: &[u32],
+    recorder: &mut Recorder,
+) -> Result<HashSet<Tid>, (u32, io::Error)> {
     let (mut seized, mut refused) = (HashSet::new(), HashSet::new());
     let mut quiet_looks = 0;
     // Threads that are made meanwhile are found by another look, unless their maker was
@@ -23,7 +26,7 @@ pub(super) fn seize_tree(root: u32, recorder: &mut Recorder) -> io::Result<HashS
     // another ends as it is read (proc_tid_children(5)), so that one quiet look is not enough.
     loop {
         let mut found_new = false;
-        for process in tree(root) {
+        for process in trees(roots) {
             for thread in threads(process) {
                 if seized.contains(&thread) || refused.contains(&thread) {
                     continue;
@@ -35,7 +38,7 @@ pub(super) fn seize_tree(root: u32, recorder: &mut Recorder) -> io::Result<HashS
                         refused.insert(thread);
                         continue;
                     }
-                    Err(error) if process == root => return Err(error),
+                    Err(error) if roots.contains(&process) => return Err((process, error)),
                     Err(_) => {
                         recorder.refused(1);
                         refused.insert(thread);
@@ -50,7 +53,8 @@ pub(super) fn seize_tree(root: u32, recorder: &mut Recorder) -> io::Result<HashS
             }
         }
         if seized.is_empty() {
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            let root = roots.first().copied().unwrap_or_default();
+            return Err((root, io::Error::from_raw_os_error(libc::ESRCH)));
         }
         quiet_looks = if found_new { 0 } else { quiet_looks + 1 };
         if quiet_looks == QUIET_LOOKS {
@@ -78,9 +82,9 @@ fn is_traced_by_me(thread: Tid) -> bool {
     usage::number(&status, b"TracerPid:") == Some(me)
 }
 
-/// A process and what it has started.
-fn tree(root: u32) -> Vec<u32> {
-    let mut all = vec![root];
+/// Processes and what they have started.
+fn trees(roots: &[u32]) -> Vec<u32> {
+    let mut all = roots.to_vec();
     let mut at = 0;
     while let Some(process) = all.get(at).copied() {
         at += 1;

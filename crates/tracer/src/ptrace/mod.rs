@@ -171,14 +171,16 @@ impl Session {
         })
     }
 
-    /// Observes a process that runs already, and all it has started.
+    /// Observes processes that run already, and all they have started. The first that may not be traced
+    /// is an error; one that has ended is left out, if any is left.
     ///
     /// A call that its threads wait in is interrupted once, as by `SIGSTOP` and `SIGCONT`;
     /// the kernel goes on with nearly all of them by itself (signal(7), "Interruption of
     /// system calls and library functions by stop signals").
-    pub fn adopt(pid: u32) -> Result<Self, TraceError> {
+    pub fn adopt(pids: &[u32]) -> Result<Self, TraceError> {
+        let pids = pids.to_vec();
         Self::begin(Stops::All, move |watch, started, record| {
-            attach(pid, watch, started, record)
+            attach(&pids, watch, started, record)
         })
     }
 
@@ -363,9 +365,9 @@ fn run(
     }
 }
 
-/// On the thread that traces: observes a process until its end or that of the observation.
+/// On the thread that traces: observes processes until their end or that of the observation.
 fn attach(
-    pid: u32,
+    pids: &[u32],
     watch: &Arc<Watch>,
     started: &Sender<u32>,
     record: Sender<Record>,
@@ -373,8 +375,10 @@ fn attach(
     let (bell, quiet) = start::bell().map_err(StartError::NoProcess)?;
     watch.hang(quiet);
     let mut recorder = Recorder::new(MOST_ROWS, true);
-    let seized = adopt::seize_tree(pid, &mut recorder);
-    let seized = seized.map_err(|source| TraceError::Refused { pid, source })?;
+    let seized = adopt::seize_trees(pids, &mut recorder);
+    let seized = seized.map_err(|(pid, source)| TraceError::Refused { pid, source })?;
+    // Of several none is the program whose end is told.
+    let pid = if let [pid] = pids { *pid } else { 0 };
     watch.alive.store(seized.len() as u64, Ordering::Release);
     watch.executed.store(true, Ordering::Release);
     _ = started.send(pid);

@@ -91,6 +91,11 @@ impl Mounts {
         self.mounts.iter().rev().filter(is_it).find_map(seen)
     }
 
+    /// Mounts of file systems of this type.
+    pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Mount> {
+        self.mounts.iter().filter(move |mount| mount.kind == kind)
+    }
+
     /// A mount of the file system with this number.
     pub(super) fn of_device(&self, device: DeviceNumber) -> Option<&Mount> {
         self.mounts.iter().find(|mount| mount.device == device)

@@ -194,7 +194,7 @@ fn a_process_is_adopted_and_let_go() {
     let mut program = Ended(program);
     let pid = program.0.id();
     until("the file", || path.exists());
-    let session = Session::adopt(pid).unwrap();
+    let session = Session::adopt(&[pid]).unwrap();
     let size = || std::fs::metadata(&path).unwrap().len();
     let before = size();
     until("some records", || size() >= before + 10 * 8);
@@ -225,13 +225,13 @@ fn a_stopped_process_is_adopted_and_stays_stopped() {
     let program = Ended(program);
     let pid = program.0.id();
     until("the stop", || state(pid) == Some('T'));
-    let session = Session::adopt(pid).unwrap();
+    let session = Session::adopt(&[pid]).unwrap();
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(std::fs::read(&path).unwrap(), b"");
     let (outcome, _) = session.stop().unwrap();
     assert!(rows_of_none(&outcome));
     until("the stop that goes on", || state(pid) == Some('T'));
-    let again = Session::adopt(pid).unwrap();
+    let again = Session::adopt(&[pid]).unwrap();
     let number = rustix::process::Pid::from_child(&program.0);
     rustix::process::kill_process(number, rustix::process::Signal::CONT).unwrap();
     let outcome = again.wait().unwrap();
@@ -258,7 +258,7 @@ fn a_process_with_threads_is_adopted_whole() {
         .spawn()
         .unwrap();
     let mut program = Ended(program);
-    let session = Session::adopt(program.0.id()).unwrap();
+    let session = Session::adopt(&[program.0.id()]).unwrap();
     drop(program.0.stdin.take());
     let outcome = session.wait().unwrap();
     assert_eq!(outcome.status.unwrap().code(), Some(7));
@@ -311,7 +311,7 @@ fn who_goes_on_behind_a_filter_is_answered_to_its_end() {
 fn a_process_that_is_not_there_cannot_be_adopted() {
     let mut gone = std::process::Command::new("true").spawn().unwrap();
     gone.wait().unwrap();
-    let error = Session::adopt(gone.id()).unwrap_err();
+    let error = Session::adopt(&[gone.id()]).unwrap_err();
     assert!(matches!(error, TraceError::Refused { pid, .. } if pid == gone.id()));
 }
 

@@ -115,7 +115,7 @@ fn a_set_user_id_program_is_said_to_have_lost_its_privileges() {
 #[test]
 #[ignore = "is run as another user by the tests below"]
 fn others_process_by_nobody() {
-    let error = Session::adopt(1).unwrap_err();
+    let error = Session::adopt(&[1]).unwrap_err();
     assert!(error.to_string().contains("process 1"), "{error}");
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn with_ptrace(
             let pid = program.spawn().expect("the program").id();
             wait_for("the program", || is_waiting(pid).then_some(()));
             observer.start(pid, Stream::default()).expect("a session");
-            Session::adopt(pid).expect("its tracer")
+            Session::adopt(&[pid]).expect("its tracer")
         }
     };
     say_go(&go);

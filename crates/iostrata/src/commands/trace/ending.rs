@@ -17,6 +17,7 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::exfiltrator::origin::Origin;
 
+use super::attaching::Target;
 use crate::error::Failure;
 use crate::ui;
 
@@ -150,22 +151,31 @@ pub(super) fn wait_for_others<E>(
     }
 }
 
-/// Until nothing of an adopted process is left, the time is over, or the user has seen
-/// enough.
+/// Until nobody who was asked for is left and nobody can come, the time is over, or the user has
+/// seen enough.
 pub(super) fn wait_until_enough<E>(
-    pid: u32,
+    target: &Target,
     ending: &Ending,
     limit: Option<Duration>,
     mut alive: impl FnMut() -> Result<u64, E>,
 ) -> Result<(), E> {
     let begun = Instant::now();
     ui::say(&format!(
-        "observing process {pid}; Ctrl-C ends the observation"
+        "observing {}; Ctrl-C ends the observation",
+        target.words()
     ));
     loop {
         failure::stage("main.enough");
         let enough = limit.is_some_and(|limit| begun.elapsed() >= limit);
-        if enough || ending.is_asked_for() || alive()? == 0 {
+        if enough || ending.is_asked_for() {
+            return Ok(());
+        }
+        if alive()? == 0 && !target.may_fill() {
+            if let Some(removed) = target.removed() {
+                ui::say(&format!(
+                    "the observation has ended: cgroup {removed} was removed"
+                ));
+            }
             return Ok(());
         }
         thread::sleep(PAUSE);

@@ -13,6 +13,7 @@ use iostrata_tracer::failure;
 use iostrata_tracer::program::Blocked;
 use iostrata_tracer::signals::Held;
 
+use super::attaching::Target;
 use super::ending::{self, Ending, PAUSE};
 use super::failed::or_missing;
 use super::runs::Streams;
@@ -103,31 +104,34 @@ fn wait(
     Ok(None)
 }
 
-/// Observes a process that runs already.
+/// Observes processes that run already.
 pub(super) fn adopt(
-    pid: u32,
+    target: &mut Target,
     limit: Option<Duration>,
     observer: &mut EbpfObserver,
     held: Held,
 ) -> Result<Run, Failure> {
-    ending::check_adoptable(pid)?;
     let ending = Ending::of_adopted().map_err(|error| itself(&error))?;
+    let (whom, wanted) = (target.words(), target.wanted());
     observer
-        .start(pid, Stream::default())
+        .attach(&whom, &wanted, &mut || target.find())
         .map_err(|error| itself(&error))?;
     drop(held);
     let started_ns = now_ns();
     let mut failed = Vec::new();
     or_missing(LATER, &mut failed, || {
-        ending::wait_until_enough(pid, &ending, limit, || observer.alive())
+        ending::wait_until_enough(target, &ending, limit, || {
+            observer.keep_up()?;
+            observer.alive()
+        })
     });
-    Ok(finish(
-        observer,
-        ending,
-        None,
-        (started_ns, now_ns()),
-        failed,
-    ))
+    let ended_ns = now_ns();
+    let mut run = finish(observer, ending, None, (started_ns, ended_ns), failed);
+    let failed = &mut run.observation.failed;
+    if let Some(joined) = or_missing("who joined", failed, || observer.joined()) {
+        target.joined(joined);
+    }
+    Ok(run)
 }
 
 /// What cannot be had any more is missing.

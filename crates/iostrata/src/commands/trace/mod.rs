@@ -1,5 +1,6 @@
 //! `iostrata trace`.
 
+mod attaching;
 mod checked;
 mod ending;
 mod failed;
@@ -30,6 +31,7 @@ use iostrata_tracer::record::Unfinished;
 use iostrata_tracer::signals::Held;
 use iostrata_tracer::{machine, memory};
 
+use self::attaching::Target;
 use self::ending::Ending;
 use self::findings::Measuring;
 use self::runs::{Before, Streams};
@@ -90,6 +92,8 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let viewers = viewers::named(&options.viewers);
     outputs::check(outputs.into_iter().flatten().chain(viewers))?;
     runs::check(options)?;
+    // Programs of other makers may be asked for it.
+    let mut target = attaching::target(options)?;
     let held = Held::begin().map_err(|error| itself(&error))?;
     let watcher = choose(options)?;
     check_filter(&watcher)?;
@@ -118,13 +122,13 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         }
     };
     let streams = streams(options, before.as_ref())?;
-    let (mut run, gap) = observe(options, &streams, watcher, held)?;
+    let (mut run, gap) = observe(options, &streams, watcher, target.as_mut(), held)?;
     let recorded = run.recorded.take();
     let code = code_of(run.status);
     let ending = run.ending.clone();
     let hides_calls = run.observation.raw.losses.hide_calls();
     let mut failed = std::mem::take(&mut run.observation.failed);
-    let mut result = result::assemble(options, run, &mut failed)?;
+    let mut result = result::assemble(options, run, target.as_ref(), &mut failed)?;
     result.missing.extend(gap);
     result.missing.extend(held_back(options, result.backend));
     let recorded = recording::told(options, recorded, &mut result);
@@ -195,7 +199,7 @@ fn is_read_as_it_is(result: &TraceResult) -> Result<(), Failure> {
 /// What a program that iostrata starts does without, when iostrata has its own privileges from its
 /// file.
 fn held_back(options: &Trace, backend: Backend) -> Option<Gap> {
-    let is_started = options.pid.is_none() && backend == Backend::Ebpf;
+    let is_started = !options.attach.is_asked() && backend == Backend::Ebpf;
     (is_started && caller::must_hold_back()).then(|| {
         Gap::new(
             "the privileges of set-user-ID programs",
@@ -271,7 +275,7 @@ fn check_filter(watcher: &Watcher) -> Result<(), Failure> {
 /// A program behind a filter dies with the process that traces it. That one is another than
 /// the one that the user sees, and may kill. To be called before there are threads.
 fn stand_behind(options: &Trace, watcher: &Watcher) -> Result<Option<Side>, Failure> {
-    let is_filtered = options.pid.is_none() && !options.every_call;
+    let is_filtered = !options.attach.is_asked() && !options.every_call;
     match watcher {
         Watcher::Stops(_) if is_filtered => front::split()
             .map(Some)
@@ -318,12 +322,14 @@ fn observe(
     options: &Trace,
     streams: &Streams,
     watcher: Watcher,
+    target: Option<&mut Target>,
     held: Held,
 ) -> Result<(Run, Option<Gap>), Failure> {
-    Ok(match (watcher, options.pid) {
-        (Watcher::Kernel(mut observer), Some(pid)) => {
-            (kernel::adopt(pid, options.time, &mut observer, held)?, None)
-        }
+    Ok(match (watcher, target) {
+        (Watcher::Kernel(mut observer), Some(target)) => (
+            kernel::adopt(target, options.time, &mut observer, held)?,
+            None,
+        ),
         (Watcher::Kernel(mut observer), None) => {
             if let Some(recording) = recording::begin(options)? {
                 observer.record(recording);
@@ -336,7 +342,10 @@ fn observe(
             }
             (run, None)
         }
-        (Watcher::Stops(gap), Some(pid)) => (stops::adopt(pid, options.time, held)?, gap),
+        (Watcher::Stops(gap), Some(target)) => {
+            target.follows_nobody()?;
+            (stops::adopt(target, options.time, held)?, gap)
+        }
         (Watcher::Stops(gap), None) => {
             let recording = recording::begin(options)?;
             let started = stops::start(options, streams, recording, held);
@@ -378,14 +387,14 @@ fn draw(
         let style = options.shown.style(canvas.colour());
         terminal::trace::draw(saved, canvas.width(), &style)
     };
-    let printed = match options.pid {
-        _ if !as_text || options.runs.purpose == Some(Purpose::Record) => Ok(()),
-        Some(_) => ui::print(&text(Canvas::Output)),
+    let printed = if !as_text || options.runs.purpose == Some(Purpose::Record) {
+        Ok(())
+    } else if options.attach.is_asked() {
+        ui::print(&text(Canvas::Output))
+    } else {
         // A program that was started has standard output for itself.
-        None => {
-            ui::say_drawn(&text(Canvas::Error));
-            Ok(())
-        }
+        ui::say_drawn(&text(Canvas::Error));
+        Ok(())
     };
     let json = options.json.as_deref();
     let written = page.map_or(Ok(()), |page| page.save_one(Drawn::Trace(saved), json));

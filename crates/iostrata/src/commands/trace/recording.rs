@@ -26,6 +26,7 @@ pub(super) fn limits(options: &Trace) -> Limits {
         }
     } else {
         Limits {
+            joins: !options.attach.name.is_empty() || !options.attach.has_no_groups(),
             without: without(),
             ..Limits::trace()
         }

@@ -11,6 +11,7 @@ use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::{aftermath, machine};
 
 use super::Run;
+use super::attaching::Target;
 use crate::cli::Trace;
 use crate::error::Failure;
 
@@ -20,6 +21,7 @@ use crate::error::Failure;
 pub(super) fn assemble(
     options: &Trace,
     run: Run,
+    target: Option<&Target>,
     failed: &mut Vec<Gap>,
 ) -> Result<TraceResult, Failure> {
     let raw = run.observation.raw;
@@ -38,8 +40,9 @@ pub(super) fn assemble(
     environment.ways = run.ways;
     let facts = Facts {
         environment,
-        command: command(options),
-        adopted: options.pid,
+        command: command(options, target),
+        adopted: target.and_then(Target::only_process),
+        attached: target.map(Target::attached),
         exit_code: run.status.and_then(|status| status.code()),
         signal: run.status.and_then(|status| status.signal()),
         started_ns: run.started_ns,
@@ -48,7 +51,7 @@ pub(super) fn assemble(
         dirty_bytes,
         residency,
         lower: run.lower,
-        missing: Vec::new(),
+        missing: target.map(Target::gaps).unwrap_or_default(),
     };
     let joined = survive("everything observed", failed, || {
         failure::stage("main.assemble");
@@ -57,15 +60,16 @@ pub(super) fn assemble(
     Ok(joined.unwrap_or_else(|| join(RawEvidence::default(), Seen::default(), facts)))
 }
 
-/// As it was typed, or as `/proc` shows it.
-fn command(options: &Trace) -> Vec<String> {
+/// As it was typed, or as `/proc` shows it; what was asked for where that is more than one process.
+fn command(options: &Trace, target: Option<&Target>) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match options.pid {
+    match target.map(|target| (target, target.only_process())) {
         None => {
             let words = options.command.iter();
             words.map(|word| text(word.as_bytes())).collect()
         }
-        Some(pid) => {
+        Some((target, None)) => target.options(),
+        Some((_, Some(pid))) => {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let words = line.split(|byte| *byte == 0);
             words.filter(|word| !word.is_empty()).map(text).collect()

@@ -12,6 +12,7 @@ use iostrata_tracer::ptrace::{Outcome, Session, Stops, TraceError};
 use iostrata_tracer::record::Recording;
 use iostrata_tracer::signals::Held;
 
+use super::attaching::Target;
 use super::ending::{self, Ending, PAUSE};
 use super::failed::or_missing;
 use super::runs::Streams;
@@ -81,18 +82,21 @@ fn wait(session: &Session, limit: Option<Duration>) {
     }
 }
 
-/// Observes a process that runs already.
-pub(super) fn adopt(pid: u32, limit: Option<Duration>, held: Held) -> Result<Run, Failure> {
-    ending::check_adoptable(pid)?;
+/// Observes processes that run already.
+pub(super) fn adopt(
+    target: &mut Target,
+    limit: Option<Duration>,
+    held: Held,
+) -> Result<Run, Failure> {
     let ending = Ending::of_adopted().map_err(|error| itself(&error))?;
-    let session = Session::adopt(pid).map_err(failure_of)?;
+    let session = Session::adopt(&target.find()).map_err(failure_of)?;
     drop(held);
     // Before, some of its threads may have made calls unseen.
     let started_ns = now_ns();
     let mut failed = Vec::new();
     let alive = || Ok::<_, Infallible>(session.alive());
     or_missing(LATER, &mut failed, || {
-        ending::wait_until_enough(pid, &ending, limit, alive)
+        ending::wait_until_enough(target, &ending, limit, alive)
     });
     finish(session, ending, started_ns, failed)
 }

@@ -5,12 +5,12 @@ pub(super) mod requests;
 mod residency;
 mod time;
 
-use iostrata_core::trace::{Cited, DirectoryRow, Finding, NotFound, TraceResult};
+use iostrata_core::trace::{Asked, Cited, DirectoryRow, Finding, Matched, NotFound, TraceResult};
 
 use super::table::Table;
-use crate::fields::Fields;
 use crate::fields::timed::{stayed, timed_run};
 use crate::fields::trace::{call, run, task};
+use crate::fields::{Fields, json_name};
 
 /// Trace results with their numbers.
 pub type Numbered<'a> = [(u64, &'a TraceResult)];
@@ -19,6 +19,18 @@ pub type Numbered<'a> = [(u64, &'a TraceResult)];
 pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
     vec![
         runs(results),
+        listed("asked", "place", results, asked(), |result| {
+            result
+                .attached
+                .as_ref()
+                .map_or(&[], |attached| &attached.asked)
+        }),
+        listed("matched", "place", results, matched(), |result| {
+            result
+                .attached
+                .as_ref()
+                .map_or(&[], |attached| &attached.matched)
+        }),
         listed("timed_runs", "run", results, timed_run(), |result| {
             result.runs.as_ref().map_or(&[], |runs| &runs.each)
         }),
@@ -76,6 +88,21 @@ fn runs<'a>(results: &'a Numbered<'a>) -> Table<'a> {
         .count("result", |row| row.0)
         .within("", run(), |row| Some(row.1));
     Table::new("runs", columns, results.iter().copied())
+}
+
+fn asked<'a>() -> Fields<'a, &'a Asked> {
+    Fields::<&'a Asked>::new()
+        .named("by", |asked| Some(asked.by))
+        .text("value", |asked| &asked.value)
+        .maybe_text("cgroup", |asked| asked.cgroup.as_deref())
+}
+
+fn matched<'a>() -> Fields<'a, &'a Matched> {
+    Fields::<&'a Matched>::new()
+        .count("process", |matched| u64::from(matched.process))
+        .text("name", |matched| &matched.name)
+        .made_text("by", |matched| json_name(&matched.by))
+        .named("joined", |matched| Some(matched.joined))
 }
 
 fn finding<'a>() -> Fields<'a, &'a Finding> {

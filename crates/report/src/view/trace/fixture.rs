@@ -33,6 +33,7 @@ pub(crate) fn empty() -> TraceResult {
             "two words".to_owned(),
         ],
         adopted: None,
+        attached: None,
         accounts: None,
         recording: None,
         runs: None,

@@ -20,6 +20,7 @@ const SIGNALS: [&str; 31] = [
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let result = view.result;
     title(page, result, &[end(result), who(result), seen(result)]);
+    matched(page, result);
     let words = [place(result), machine(&result.environment)];
     page.paragraph(0, &words.join(SEPARATOR));
 }
@@ -28,6 +29,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
 pub(super) fn brief(page: &mut Page, view: &View<'_>) {
     let result = view.result;
     title(page, result, &[end(result), who(result)]);
+    matched(page, result);
     page.paragraph(0, &[place(result), seen(result)].join(SEPARATOR));
 }
 
@@ -57,9 +59,19 @@ fn command(result: &TraceResult) -> String {
         }
     });
     let line = words.collect::<Vec<_>>().join(" ");
-    match result.adopted {
-        Some(process) => format!("process {process} ({line})"),
-        None => line,
+    match (result.adopted, &result.attached) {
+        (Some(process), _) => format!("process {process} ({line})"),
+        (None, Some(attached)) => attached.words(),
+        (None, None) => line,
+    }
+}
+
+/// Who was found, where more than one process was asked for.
+fn matched(page: &mut Page, result: &TraceResult) {
+    /// More of them say nothing new.
+    const LISTED: usize = 4;
+    if let (None, Some(attached)) = (result.adopted, &result.attached) {
+        page.paragraph(0, &format!("attached to {}", attached.found(LISTED)));
     }
 }
 
@@ -71,6 +83,7 @@ fn end(result: &TraceResult) -> String {
         },
         (Some(code), None) => format!("exit {code}"),
         (None, None) if result.adopted.is_some() => "still running".to_owned(),
+        (None, None) if result.is_attached() => "attached".to_owned(),
         (None, None) => "end not observed".to_owned(),
     }
 }

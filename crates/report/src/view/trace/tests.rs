@@ -1,6 +1,8 @@
 use iostrata_core::evidence::{DeviceCounts, DeviceRange};
 use iostrata_core::trace::budget;
-use iostrata_core::trace::{NotFound, Site, Sort};
+use iostrata_core::trace::{
+    Asked, AskedBy, Attached, Joined, Matched, MatchedBy, NotFound, Site, Sort,
+};
 
 use super::*;
 use crate::terminal::trace::{draw, draw_budgets};
@@ -298,10 +300,44 @@ fn every_end_is_told() {
     assert!(end(None, None, None).contains(" · end not observed · "));
 }
 
+fn attached(name: &str) -> Attached {
+    let matched = |process, joined| Matched {
+        process,
+        name: name.to_owned(),
+        by: vec![MatchedBy::Cgroup],
+        joined,
+    };
+    Attached {
+        asked: vec![Asked {
+            by: AskedBy::Unit,
+            value: name.to_owned(),
+            cgroup: Some(format!("/{name}")),
+        }],
+        matched: vec![matched(7, Joined::Start), matched(9, Joined::Move)],
+        unlisted: 0,
+    }
+}
+
+#[test]
+fn those_that_were_attached_to_are_named() {
+    let mut result = empty();
+    result.exit_code = None;
+    result.attached = Some(attached("web"));
+    let text = summary(&result, 100);
+    assert!(text.contains("unit web · 4.20 s · attached · "), "{text}");
+    let found = "attached to 7 web (cgroup), 9 web (cgroup, moved there later)";
+    assert!(text.contains(found), "{text}");
+    // One process is told by its command line.
+    result.adopted = Some(7);
+    assert!(!summary(&result, 100).contains("attached to"));
+}
+
 #[test]
 fn nothing_acts_on_the_terminal() {
-    for width in [80, 100, 300] {
-        let text = draw(&hostile(), width, &ALL);
+    let mut others = hostile();
+    others.attached = Some(attached("a\u{1b}[2J\n\u{202e}b"));
+    for (result, width) in [(hostile(), 80), (hostile(), 300), (others, 100)] {
+        let text = draw(&result, width, &ALL);
         let acts = |char: char| (char.is_control() && char != '\n') || char == '\u{202e}';
         assert!(!text.contains(acts), "{text:?}");
         assert!(text.contains("\\u{1b}[2J"), "{text}");

@@ -46,10 +46,10 @@ pub(super) fn check(options: &Trace) -> Result<(), Failure> {
             Ok(())
         };
     }
-    if options.pid.is_some() {
+    if options.attach.is_asked() {
         return refuse(
-            "--runs, --warmup and --cold start the program several times, and -p attaches to a running \
-             process; give the command instead of -p",
+            "--runs, --warmup and --cold start the program several times, and -p, --name, --unit, \
+             --cgroup and --container attach to running processes; give the command instead",
         );
     }
     if options.time.is_some() {

@@ -1,0 +1,298 @@
+//! Running processes to attach to: what was asked for, and who it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iostrata_core::noun::counted;
+use iostrata_core::op::Gap;
+use iostrata_core::trace::{Asked, AskedBy, Attached, Joined, Matched, MatchedBy};
+use iostrata_tracer::attach::{Group, Hierarchy, name_of, named};
+use iostrata_tracer::ebpf::{Joiner, Wanted};
+use iostrata_tracer::permission::caller;
+
+use super::{ending, itself};
+use crate::cli::{Attach, Trace, TraceBackend};
+use crate::error::Failure;
+
+/// Processes in a result.
+const LISTED: usize = 4096;
+
+/// What was asked for, resolved.
+pub(super) struct Target {
+    asked: Vec<Asked>,
+    pub(super) processes: Vec<u32>,
+    names: Vec<Vec<u8>>,
+    pub(super) groups: Vec<Group>,
+    /// Whether those that come later may be observed too.
+    follows: bool,
+    found: Found,
+}
+
+/// Who was found until now.
+#[derive(Default)]
+struct Found {
+    matched: BTreeMap<u32, (String, Vec<MatchedBy>)>,
+    /// Those that this user may not trace.
+    refused: BTreeSet<u32>,
+    joined: Vec<Joiner>,
+    unlisted: u64,
+}
+
+/// What the options name; `None` where a program is started.
+///
+/// # Errors
+/// When there is nobody of that.
+pub(super) fn target(options: &Trace) -> Result<Option<Target>, Failure> {
+    let by_stops = options.backend == Some(TraceBackend::Ptrace);
+    let options = &options.attach;
+    if !options.is_asked() {
+        return Ok(None);
+    }
+    let mut target = Target {
+        asked: Vec::new(),
+        processes: options.pid.clone(),
+        names: options
+            .name
+            .iter()
+            .map(|name| name.clone().into_bytes())
+            .collect(),
+        groups: Vec::new(),
+        follows: !by_stops && caller::may_trace_all(),
+        found: Found::default(),
+    };
+    for pid in &options.pid {
+        ending::check_adoptable(*pid)?;
+        target.ask(AskedBy::Pid, pid.to_string(), None);
+    }
+    for name in &options.name {
+        target.ask(AskedBy::Name, name.clone(), None);
+    }
+    if !options.has_no_groups() {
+        let hierarchy = Hierarchy::read().map_err(|error| itself(&error))?;
+        target.ask_groups(options, &hierarchy)?;
+    }
+    if target.names.len().max(target.groups.len()) > Wanted::MOST {
+        return Err(itself(&format!(
+            "at most {} names and cgroups can be observed at a time; name fewer, or a cgroup above them",
+            Wanted::MOST
+        )));
+    }
+    target.find();
+    target.check_somebody()?;
+    Ok(Some(target))
+}
+
+impl Target {
+    fn ask(&mut self, by: AskedBy, value: String, group: Option<Group>) {
+        self.asked.push(Asked {
+            by,
+            value,
+            cgroup: group.as_ref().map(|group| group.path.clone()),
+        });
+        self.groups.extend(group);
+    }
+
+    fn ask_groups(&mut self, options: &Attach, hierarchy: &Hierarchy) -> Result<(), Failure> {
+        for unit in &options.unit {
+            let group = hierarchy.unit(unit).map_err(|error| itself(&error))?;
+            self.ask(AskedBy::Unit, unit.clone(), Some(group));
+        }
+        for path in &options.cgroup {
+            let group = hierarchy.group(path).map_err(|error| itself(&error))?;
+            self.ask(
+                AskedBy::Cgroup,
+                path.to_string_lossy().into_owned(),
+                Some(group),
+            );
+        }
+        for container in &options.container {
+            let group = hierarchy.container(container);
+            let group = group.map_err(|error| itself(&error))?;
+            self.ask(AskedBy::Container, container.clone(), Some(group));
+        }
+        Ok(())
+    }
+
+    /// Looks who is there now. Returns those that the back end has to be told of by number: members of a
+    /// group only where it does not follow the group itself.
+    pub(super) fn find(&mut self) -> Vec<u32> {
+        let mut now: BTreeMap<u32, Vec<MatchedBy>> = BTreeMap::new();
+        for process in &self.processes {
+            now.entry(*process).or_default().push(MatchedBy::Pid);
+        }
+        if !self.names.is_empty() {
+            for one in named(&self.names) {
+                now.entry(one.process).or_default().extend(one.by);
+            }
+        }
+        let told: BTreeSet<u32> = now.keys().copied().collect();
+        for process in self.groups.iter().flat_map(Group::members) {
+            let by = now.entry(process).or_default();
+            if !by.contains(&MatchedBy::Cgroup) {
+                by.push(MatchedBy::Cgroup);
+            }
+        }
+        now.remove(&std::process::id());
+        for (process, by) in now {
+            let is_new = !self.found.matched.contains_key(&process);
+            if is_new && !self.found.refused.contains(&process) {
+                if self.may(process) {
+                    self.found.matched.insert(process, (name_of(process), by));
+                } else {
+                    self.found.refused.insert(process);
+                }
+            }
+        }
+        let matched = self.found.matched.keys().copied();
+        let is_told = |process: &u32| !self.follows || told.contains(process);
+        matched.filter(is_told).collect()
+    }
+
+    /// Whoever may trace all is not asked for each. One that has ended meanwhile is found nowhere.
+    fn may(&self, process: u32) -> bool {
+        use std::io::ErrorKind::PermissionDenied;
+        let denied = || caller::may_trace(process).is_err_and(|e| e.kind() == PermissionDenied);
+        self.follows || !denied()
+    }
+
+    fn check_somebody(&self) -> Result<(), Failure> {
+        // A group may fill later.
+        if !self.found.matched.is_empty() || (self.follows && !self.groups.is_empty()) {
+            return Ok(());
+        }
+        let what = self.words();
+        let message = match self.found.refused.len() {
+            0 if self.groups.is_empty() => format!(
+                "no process matches {what}: none has it as name of its first thread (comm), executable or \
+                 argv[0]; `ps -e` shows names, and `iostrata trace -- COMMAND` starts a program"
+            ),
+            0 => format!(
+                "no process matches {what}, and this back end and user cannot wait for one; run as root, \
+                 with eBPF"
+            ),
+            refused => format!(
+                "this user may not observe {what}: the kernel does not permit tracing any of {}; observe \
+                 processes of your own, or run as root",
+                counted(refused as u64, "process")
+            ),
+        };
+        Err(Failure::Program { message, code: 125 })
+    }
+
+    /// By ptrace nobody is followed who comes later.
+    pub(super) fn follows_nobody(&mut self) -> Result<(), Failure> {
+        self.follows = false;
+        self.find();
+        self.check_somebody()
+    }
+
+    /// What was asked for.
+    pub(super) fn words(&self) -> String {
+        let attached = Attached {
+            asked: self.asked.clone(),
+            ..Attached::default()
+        };
+        attached.words()
+    }
+
+    /// The one process that was asked for, if it is one.
+    pub(super) fn only_process(&self) -> Option<u32> {
+        match self.processes[..] {
+            [process] if self.asked.len() == 1 => Some(process),
+            _ => None,
+        }
+    }
+
+    /// What the kernel side follows by itself.
+    pub(super) fn wanted(&self) -> Wanted {
+        if !self.follows {
+            return Wanted::default();
+        }
+        Wanted {
+            groups: self.groups.iter().map(|group| group.id).collect(),
+            names: self.names.clone(),
+        }
+    }
+
+    pub(super) fn joined(&mut self, (joined, unlisted): (Vec<Joiner>, u64)) {
+        (self.found.joined, self.found.unlisted) = (joined, unlisted);
+    }
+
+    /// Whether more may come though nobody is left.
+    pub(super) fn may_fill(&self) -> bool {
+        self.follows && (!self.names.is_empty() || self.groups.iter().any(Group::is_there))
+    }
+
+    /// The groups that were removed, in words.
+    pub(super) fn removed(&self) -> Option<String> {
+        let gone = self.groups.iter().filter(|group| !group.is_there());
+        let gone: Vec<&str> = gone.map(|group| group.path.as_str()).collect();
+        (!gone.is_empty()).then(|| gone.join(", "))
+    }
+
+    /// What of that the result cannot have.
+    pub(super) fn gaps(&self) -> Vec<Gap> {
+        let mut gaps = Vec::new();
+        if !self.follows && (!self.names.is_empty() || !self.groups.is_empty()) {
+            gaps.push(Gap::new(
+                "processes that match later",
+                "only those that matched at the start, and what they start, are observed: following \
+                 others needs eBPF and a user who may trace all processes (root, CAP_SYS_PTRACE)",
+            ));
+        }
+        if !self.found.refused.is_empty() {
+            gaps.push(Gap::counted(
+                self.found.refused.len() as u64,
+                "process that matches",
+                "processes that match",
+                "this user may not trace them",
+            ));
+        }
+        gaps
+    }
+
+    /// For the result.
+    pub(super) fn attached(&self) -> Attached {
+        let found = &self.found;
+        let at_start = found.matched.iter().map(|(process, (name, by))| Matched {
+            process: *process,
+            name: name.clone(),
+            by: by.clone(),
+            joined: Joined::Start,
+        });
+        let mut matched: Vec<Matched> = at_start.collect();
+        // The threads of a process join one by one.
+        let mut told: BTreeSet<u32> = found.matched.keys().copied().collect();
+        for joiner in &found.joined {
+            if told.insert(joiner.process) {
+                matched.push(Matched {
+                    process: joiner.process,
+                    name: joiner.name.clone(),
+                    by: joiner.by.clone(),
+                    joined: joiner.joined,
+                });
+            }
+        }
+        let more = matched.len().saturating_sub(LISTED) as u64;
+        matched.truncate(LISTED);
+        Attached {
+            asked: self.asked.clone(),
+            matched,
+            unlisted: self.found.unlisted.saturating_add(more),
+        }
+    }
+
+    /// In the place of a command line: what was asked for, as it is typed.
+    pub(super) fn options(&self) -> Vec<String> {
+        let option = |asked: &Asked| {
+            let name = match asked.by {
+                AskedBy::Pid => "-p",
+                AskedBy::Name => "--name",
+                AskedBy::Unit => "--unit",
+                AskedBy::Cgroup => "--cgroup",
+                AskedBy::Container => "--container",
+            };
+            [name.to_owned(), asked.value.clone()]
+        };
+        self.asked.iter().flat_map(option).collect()
+    }
+}
