@@ -24,12 +24,14 @@ pub(super) fn draw(
     match chart.zoom {
         Some(zoom) => {
             let (buckets, bucket_s) = (zoom.buckets.to_string(), zoom.bucket_s.to_string());
-            let attributes = [
+            let bins = zoom.bins.map(|bins| bins.to_string());
+            let mut attributes = vec![
                 ("class", "chart"),
-                ("id", &figure),
+                ("id", figure.as_str()),
                 ("data-buckets", &buckets),
                 ("data-bucket-s", &bucket_s),
             ];
+            attributes.extend(bins.as_deref().map(|bins| ("data-bins", bins)));
             markup.open("figure", &attributes);
         }
         None => markup.open("figure", &[("class", "chart"), ("id", &figure)]),

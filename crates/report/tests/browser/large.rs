@@ -11,7 +11,7 @@ use crate::results::{page_of_trace, trace};
 
 const FILES: usize = 10_000;
 const OPERATIONS: u64 = 1_000_000;
-const BUCKETS: usize = 1_023;
+const BUCKETS: usize = 4_095;
 
 /// Most bytes of a page.
 const LARGEST: usize = 5_000_000;
@@ -53,7 +53,7 @@ fn large() -> TraceResult {
         bytes: busy(step * 100),
     };
     result.timeline = Some(Timeline {
-        bucket_s: 0.016_777_216,
+        bucket_s: 0.004_194_304,
         calls: vec![
             calls(Purpose::Read, 990),
             calls(Purpose::Write, 1_777),
