@@ -2,7 +2,7 @@
 
 use super::markup::Markup;
 use super::outline::Outline;
-use crate::format::counted;
+use crate::format::{counted, seconds};
 use crate::view::cell::Cell;
 use crate::view::table::{Column, Kind, Table};
 
@@ -165,7 +165,7 @@ fn open_row(
         .map(|column| format!("{}{}", names.rows, column.cells[row]))
         .filter(|id| outline.claim(id));
     let span = table.spans.get(row).copied().flatten();
-    let span = span.map(|(from_s, to_s)| (format!("{from_s:.9}"), format!("{to_s:.9}")));
+    let span = span.map(|(from_s, to_s)| (seconds(from_s), seconds(to_s)));
     let mut attributes = Vec::new();
     if let Some(id) = &number {
         attributes.push(("id", id.as_str()));

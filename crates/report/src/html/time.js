@@ -143,8 +143,10 @@
         });
         return;
       }
+      // In the order of the lanes; those that were not measured carry no counts.
+      const left = lanes.slice();
       const columns = heads.slice(1).map(function (head) {
-        return lanes.find(function (lane) { return lane.name === head; });
+        return left.length > 0 && left[0].name === head ? left.shift() : null;
       });
       const body = document.createElement("tbody");
       shownBins().forEach(function (start) {

@@ -8,7 +8,7 @@ use super::bins;
 use super::scale::even_ticks;
 use super::svg::{Area, Svg, length, text_width};
 use super::tracks::{self, TRACK, Tracks};
-use crate::format::number;
+use crate::format::{number, seconds};
 use crate::html::markup::Markup;
 use crate::view::cell::Cell;
 use crate::view::table::{Column, Table};
@@ -201,13 +201,6 @@ fn cell(value: Option<f64>) -> Cell {
 )]
 fn number_whole(value: f64) -> String {
     grouped(value as u64)
-}
-
-/// Seconds to the microsecond, without ending zeros.
-fn seconds(value: f64) -> String {
-    let text = format!("{value:.6}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    text.to_owned()
 }
 
 /// The value `full` would fill the lane, whose bins are of `step` buckets.

@@ -40,7 +40,7 @@ pub(super) struct Chart {
     /// Where it stands.
     pub(super) after: Place,
     /// Its values, where the tables of the result do not have them.
-    pub(super) table: Option<Table>,
+    pub(super) tables: Vec<Table>,
     /// For a page and for a telephone; the style sheet shows the one that has room.
     pub(super) drawings: [Markup; 2],
     /// Buckets of an axis that can be zoomed.
@@ -79,14 +79,14 @@ impl Chart {
             title: title.to_owned(),
             summary,
             after,
-            table: None,
+            tables: Vec::new(),
             drawings: [draw("wide", WIDE)?, draw("narrow", NARROW)?],
             zoom: None,
         })
     }
 
     fn with_table(mut self, table: Table) -> Self {
-        self.table = Some(table);
+        self.tables.push(table);
         self
     }
 }
@@ -275,6 +275,9 @@ fn over_time(id: &str, after: Place, words: (&str, String), lanes: &lanes::Lanes
     let mut chart = Chart::new(id, after, words, draw)?;
     if !lanes.each.is_empty() {
         chart = chart.with_table(lanes.table());
+    }
+    if !lanes.tracks.is_empty() {
+        chart = chart.with_table(tracks::table(&lanes.tracks));
     }
     chart.zoom = Some(Zoom {
         buckets: lanes.buckets,

@@ -312,7 +312,7 @@ fn only_files_whose_pages_are_known_have_a_strip() {
     let charts = of_trace(&result);
     let residency = charts.iter().find(|chart| chart.id == "residency").unwrap();
     assert_eq!(residency.after.part, "files");
-    assert_eq!(residency.table.as_ref().unwrap().rows(), 2);
+    assert_eq!(residency.tables[0].rows(), 2);
 }
 
 #[test]

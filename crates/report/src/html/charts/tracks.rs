@@ -4,7 +4,8 @@
 use iostrata_core::trace::{FileGroup, Selection, TaskRow, Together, TraceResult, by_process};
 
 use super::svg::{Area, Svg, letters};
-use crate::format::{beginning, time};
+use crate::format::{beginning, seconds, time};
+use crate::view::table::{Column, Table};
 use crate::view::trace::{distinct, lived};
 
 /// Processes and files that are drawn: those that took most time.
@@ -128,6 +129,23 @@ pub(super) fn draw(svg: &mut Svg, of: &Tracks, area: Area, (buckets, bucket_s): 
             });
         });
     }
+}
+
+/// From when to when each of them was.
+pub(super) fn table(of: &[Tracks]) -> Table {
+    let each: Vec<&Track> = of.iter().flat_map(|tracks| &tracks.each).collect();
+    let columns = vec![
+        Column::label("track", each.iter().map(|track| track.label.as_str())),
+        Column::number("from s", each.iter().map(|track| seconds(track.from_s))),
+        Column::number("to s", each.iter().map(|track| seconds(track.to_s))),
+    ];
+    let mut table = Table::new(0, columns).named("processes and files");
+    let mut row = 0;
+    for tracks in of {
+        table.title(row, tracks.title.clone());
+        row += tracks.each.len();
+    }
+    table
 }
 
 #[cfg(test)]
