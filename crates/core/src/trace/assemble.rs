@@ -292,3 +292,36 @@ pub(super) fn total(figures: impl Iterator<Item = u64>) -> u64 {
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_from_its_first_begin_to_its_last_end_since_the_start() {
+        let row = |span_ns| SyscallRow {
+            name: "read",
+            file: None,
+            count: 1,
+            errors: 0,
+            returned: 0,
+            time_ns: 0,
+            blocked_ns: 0,
+            histogram: Vec::new(),
+            shape: None,
+            span_ns,
+            is_source: false,
+        };
+        let span = |spans: &[Option<(u64, u64)>]| {
+            let rows: Vec<SyscallRow> = spans.iter().copied().map(row).collect();
+            let rows: Vec<&SyscallRow> = rows.iter().collect();
+            call_row("read", &rows, (true, 1_000_000_000)).span_s()
+        };
+        let (one, other) = (
+            (3_000_000_000, 4_000_000_000),
+            (1_500_000_000, 2_000_000_000),
+        );
+        assert_eq!(span(&[Some(one), Some(other)]), Some((0.5, 3.0)));
+        assert_eq!(span(&[Some(one), None]), None);
+    }
+}

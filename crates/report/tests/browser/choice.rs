@@ -72,7 +72,7 @@ fn a_part_of_the_run_narrows_what_has_a_time() {
     );
     assert_eq!(
         texts(&mut page, "section.findings dd > p:first-child"),
-        json!(["small-writes · late.db"])
+        json!(["small-writes\u{a0}· late.db"])
     );
     let said = page.text("document.querySelector('.chooser p').textContent");
     assert_eq!(

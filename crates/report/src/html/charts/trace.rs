@@ -273,7 +273,7 @@ pub(super) fn words(result: &TraceResult, lanes: &Lanes) -> String {
     if let Some(timeline) = &result.timeline {
         let bin = duration(lanes.bucket_s * lanes.step() as f64);
         words.push(format!(
-            "Counts in bins of {bin}: calls at their end, requests when issued."
+            "Calls are counted at their end, requests when issued; bins of the whole run are {bin} long."
         ));
         if timeline.shared {
             words.push("Journal, metadata and flushes include those of other programs.".to_owned());
