@@ -176,7 +176,12 @@
       const names = Array.from(svg.querySelectorAll("text.time"));
       const start = from * bucketS;
       const length = count * bucketS;
-      const step = roundStep(length / Math.max(1, lines.length - 1));
+      let step = roundStep(length / lines.length);
+      // As many as were drawn, or fewer.
+      const ticks = function () {
+        return Math.floor((start + length) / step + 1e-9) - Math.ceil(start / step - 1e-9) + 1;
+      };
+      while (ticks() > lines.length) step = roundStep(step * 1.5);
       let tick = Math.ceil(start / step - 1e-9);
       lines.forEach(function (line, index) {
         const x = left + (tick * step - start) / length * width;

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use iostrata_core::evidence::Cause;
 use iostrata_core::trace::timeline::{CallSeries, Purpose, RequestSeries};
-use iostrata_core::trace::{Moved, Timeline, TraceResult};
+use iostrata_core::trace::{Moved, TaskRow, Timeline, TraceResult};
 
 use crate::page::{DESK, Look, Page};
 use crate::results::{page_of_trace, trace};
 
 const FILES: usize = 10_000;
+const PROCESSES: u32 = 300;
 const OPERATIONS: u64 = 1_000_000;
 const BUCKETS: usize = 4_095;
 
@@ -33,7 +34,18 @@ fn large() -> TraceResult {
                 bytes: each * 4096,
                 time_s: 0.01,
             };
+            for call in &mut file.calls {
+                (call.row.first_s, call.row.last_s) = (Some(0.5), Some(1.0));
+            }
             file
+        })
+        .collect();
+    let model = result.tasks[0].clone();
+    result.tasks = (0..PROCESSES)
+        .map(|number| TaskRow {
+            process: number,
+            thread: number,
+            ..model.clone()
         })
         .collect();
     let busy = |step: usize| {
@@ -98,5 +110,7 @@ fn a_million_operations_are_seen_at_once() {
         rows > 100 && rest.contains("more rows"),
         "{rows} rows; {rest}"
     );
+    let pages = page.printed_pages();
+    assert!((2..=6).contains(&pages), "{pages} pages on paper");
     page.is_quiet();
 }
