@@ -324,7 +324,8 @@ fn purpose(purpose: Purpose) -> &'static str {
         Purpose::Read => "read",
         Purpose::Write => "write",
         Purpose::Sync => "sync",
-        Purpose::Metadata => "metadata",
+        // Not to be taken for requests of that cause.
+        Purpose::Metadata => "metadata calls",
     }
 }
 

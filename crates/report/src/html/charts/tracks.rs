@@ -135,7 +135,7 @@ pub(super) fn draw(svg: &mut Svg, of: &Tracks, area: Area, (buckets, bucket_s): 
 pub(super) fn table(of: &[Tracks]) -> Table {
     let each: Vec<&Track> = of.iter().flat_map(|tracks| &tracks.each).collect();
     let columns = vec![
-        Column::label("track", each.iter().map(|track| track.label.as_str())),
+        Column::label("name", each.iter().map(|track| track.label.as_str())),
         Column::number("from s", each.iter().map(|track| seconds(track.from_s))),
         Column::number("to s", each.iter().map(|track| seconds(track.to_s))),
     ];
