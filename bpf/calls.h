@@ -7,6 +7,10 @@
 
 static __always_inline void add_value(struct call_value *to, const struct call_value *from)
 {
+	if (!to->count || from->first_ns < to->first_ns)
+		to->first_ns = from->first_ns;
+	if (to->last_ns < from->last_ns)
+		to->last_ns = from->last_ns;
 	to->count += from->count;
 	to->errors += from->errors;
 	to->returned += from->returned;
@@ -42,6 +46,8 @@ static __always_inline bool hand_over(const struct call_slot *slot)
 	event->time_ns = slot->value.time_ns;
 	event->blocked_ns = slot->value.blocked_ns;
 	event->furthest = slot->value.furthest;
+	event->first_ns = slot->value.first_ns;
+	event->last_ns = slot->value.last_ns;
 	event->count = slot->value.count;
 	event->errors = slot->value.errors;
 	event->pairs = slot->value.pairs;
@@ -305,6 +311,9 @@ static __always_inline void add_call(struct task_state *state, struct call_slot 
 {
 	__u64 bucket, at = slot->value.count++ & (FEW - 1);
 
+	if (slot->value.count == 1)
+		slot->value.first_ns = state->entered_ns;
+	slot->value.last_ns = state->entered_ns + took_ns;
 	if (result < 0)
 		slot->value.errors++;
 	else if (state->call & CALL_MOVES)

@@ -6,7 +6,7 @@
 #include "log2.h"
 
 #define FIRST_POWER 17
-#define FIRST_MOMENTS_POWER 10
+#define FIRST_MOMENTS_POWER 12
 #define PER_DOUBLING (1 << (FIRST_MOMENTS_POWER - 1))
 
 /* What each call is for (enum purpose), by number. */
@@ -22,7 +22,7 @@ struct {
 struct {
 	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 32768);
+	__uint(max_entries, 131072);
 	__type(key, struct request_moment_key);
 	__type(value, struct request_moment);
 } request_moments SEC(".maps");

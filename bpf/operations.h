@@ -45,6 +45,10 @@ APART int count_operation(struct ended *ended)
 		if (!value)
 			return 0;
 	}
+	if (!value->count || ended->entered_ns < value->first_ns)
+		value->first_ns = ended->entered_ns;
+	if (value->last_ns < ended->now)
+		value->last_ns = ended->now;
 	value->count++;
 	if (ended->result < 0)
 		value->errors++;

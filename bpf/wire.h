@@ -110,7 +110,7 @@ enum purpose {
 #define PURPOSES PURPOSE_METADATA
 
 /* Moments there can be: crates/core/src/trace/timeline. */
-#define MOMENTS 10240
+#define MOMENTS 36864
 
 enum loss {
 	LOSS_CALLS,  /* counted under "other": no room for the file */
@@ -159,6 +159,8 @@ struct call_value {
 	__u64 backward;   /* begin before its end */
 	__u64 empty;      /* of 0 bytes */
 	__u64 furthest;   /* largest offset plus length */
+	__u64 first_ns;   /* begin of the first */
+	__u64 last_ns;    /* end of the last */
 	__u32 histogram[HISTOGRAM_BUCKETS];
 	__u32 sizes[SIZE_BUCKETS];
 };
@@ -590,6 +592,8 @@ struct few_event {
 	__u64 time_ns;
 	__u64 blocked_ns;
 	__u64 furthest;
+	__u64 first_ns;
+	__u64 last_ns;
 	__u8 count;
 	__u8 errors;
 	__u8 pairs;
@@ -653,7 +657,7 @@ ASSERT_MASK(SIZE_BUCKETS);
 #define ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
 ASSERT_SIZE(file_key, 16);
 ASSERT_SIZE(call_key, 24);
-ASSERT_SIZE(call_value, 368);
+ASSERT_SIZE(call_value, 384);
 ASSERT_SIZE(cache_key, 24);
 ASSERT_SIZE(cache_value, 32);
 ASSERT_SIZE(block_key, 32);
@@ -681,7 +685,7 @@ ASSERT_SIZE(task_event, 112);
 ASSERT_SIZE(payload_event, 144);
 ASSERT_SIZE(stop_event, 16);
 ASSERT_SIZE(site_event, 80);
-ASSERT_SIZE(few_event, 72);
+ASSERT_SIZE(few_event, 88);
 ASSERT_SIZE(cache_event, 56);
 ASSERT_SIZE(submission, 64);
 ASSERT_SIZE(submission_key, 16);

@@ -86,6 +86,14 @@ pub(crate) fn time(seconds: f64) -> String {
     }
 }
 
+/// Seconds to the microsecond, without ending zeros: moments that a script reads, or that stand below
+/// each other.
+pub(crate) fn seconds(seconds: f64) -> String {
+    let text = format!("{seconds:.6}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    text.to_owned()
+}
+
 /// A size for reading at a glance, kept on one line: `19.0 KiB`.
 pub(crate) fn size(size_bytes: u64) -> String {
     glued(&bytes::short(size_bytes))

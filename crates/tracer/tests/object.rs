@@ -82,6 +82,7 @@ fn layouts_of_tables() -> Vec<String> {
         "call_value" CallValue {
             count: u64, errors: u64, returned: u64, time_ns: u64, blocked_ns: u64,
             pairs: u64, sequential: u64, backward: u64, empty: u64, furthest: u64,
+            first_ns: u64, last_ns: u64,
             histogram: [u32; HISTOGRAM_BUCKETS], sizes: [u32; SIZE_BUCKETS],
         }
         "cache_key" CacheKey { file: FileKey, metadata: u32, cpu: u32 }

@@ -245,6 +245,7 @@ mod tests {
             blocked_ns: 500,
             histogram: vec![],
             shape: None,
+            span_ns: None,
             is_source: false,
         }
     }

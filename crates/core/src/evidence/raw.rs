@@ -63,6 +63,9 @@ pub struct SyscallRow {
     /// How the transfers lay in the file; `None` unless history was asked for, and for
     /// calls that move no bytes of a regular file.
     pub shape: Option<Shape>,
+    /// Begin of the first and end of the last, nanoseconds of `CLOCK_MONOTONIC`; `None` where that
+    /// is not known of all.
+    pub span_ns: Option<(u64, u64)>,
     /// Whether the file is the one that the call read from while it is counted at another
     /// row, that of the file it wrote to (`copy_file_range`, `sendfile`, `splice`).
     pub is_source: bool,

@@ -70,6 +70,8 @@ fn row() -> impl Strategy<Value = CallRow> {
             p50_s: blocked_s,
             p99_s: None,
             took: Vec::new(),
+            first_s: None,
+            last_s: None,
         },
     )
 }

@@ -63,7 +63,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
     let own = of_the_tree(&raw, &seen, &disks);
     let claims = Claims::new(&raw, &seen, &facts.storage, &own);
     let evidence = whole_run(&raw, &own, &claims);
-    let syscalls = call_rows(&raw);
+    let syscalls = call_rows(&raw, facts.started_ns);
     let histories = std::mem::take(&mut seen.followed.files);
     // The last that needs the rows whole.
     let files = file_rows(&mut raw, &seen, histories, &facts, &disks);
@@ -161,7 +161,7 @@ fn other_requests(raw: &RawEvidence, own: &Charge, storage: &Storage) -> Option<
     foreign_requests(raw, &own)
 }
 
-fn call_rows(raw: &RawEvidence) -> Vec<CallRow> {
+fn call_rows(raw: &RawEvidence, started_ns: u64) -> Vec<CallRow> {
     let mut by_name: BTreeMap<&str, Vec<&SyscallRow>> = BTreeMap::new();
     for row in raw.syscalls.iter().flatten().filter(|row| !row.is_source) {
         by_name.entry(row.name).or_default().push(row);
@@ -170,7 +170,7 @@ fn call_rows(raw: &RawEvidence) -> Vec<CallRow> {
         .into_iter()
         .map(|(name, rows)| CallRow {
             took: took(&rows),
-            ..call_row(name, &rows, raw.blocked_seen)
+            ..call_row(name, &rows, (raw.blocked_seen, started_ns))
         })
         .collect();
     by_time(&mut rows, |row| row.time_s);
@@ -196,8 +196,12 @@ fn took(rows: &[&SyscallRow]) -> Vec<u64> {
     histogram
 }
 
-/// The sum of rows of one call.
-pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> CallRow {
+/// The sum of rows of one call in a run that began at `started_ns`.
+pub(super) fn call_row(
+    name: &str,
+    rows: &[&SyscallRow],
+    (blocked_seen, started_ns): (bool, u64),
+) -> CallRow {
     let sum = |of: fn(&SyscallRow) -> u64| total(rows.iter().map(|row| of(row)));
     let histogram = took(rows);
     let moves = direction(name).is_some();
@@ -207,6 +211,9 @@ pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> 
         1 => Some(time_s),
         _ => percentile_s(&histogram, share).map(|within| within.min(time_s)),
     };
+    let spans: Option<Vec<(u64, u64)>> = rows.iter().map(|row| row.span_ns).collect();
+    let spans = spans.unwrap_or_default().into_iter();
+    let since = |ns: u64| seconds(ns.saturating_sub(started_ns));
     CallRow {
         name: name.to_owned(),
         count,
@@ -217,6 +224,8 @@ pub(super) fn call_row(name: &str, rows: &[&SyscallRow], blocked_seen: bool) -> 
         p50_s: percentile(0.5),
         p99_s: percentile(0.99),
         took: Vec::new(),
+        first_s: spans.clone().map(|(first, _)| first).min().map(since),
+        last_s: spans.map(|(_, last)| last).max().map(since),
     }
 }
 
@@ -285,4 +294,37 @@ pub(super) fn total(figures: impl Iterator<Item = u64>) -> u64 {
 
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_from_its_first_begin_to_its_last_end_since_the_start() {
+        let row = |span_ns| SyscallRow {
+            name: "read",
+            file: None,
+            count: 1,
+            errors: 0,
+            returned: 0,
+            time_ns: 0,
+            blocked_ns: 0,
+            histogram: Vec::new(),
+            shape: None,
+            span_ns,
+            is_source: false,
+        };
+        let span = |spans: &[Option<(u64, u64)>]| {
+            let rows: Vec<SyscallRow> = spans.iter().copied().map(row).collect();
+            let rows: Vec<&SyscallRow> = rows.iter().collect();
+            call_row("read", &rows, (true, 1_000_000_000)).span_s()
+        };
+        let (one, other) = (
+            (3_000_000_000, 4_000_000_000),
+            (1_500_000_000, 2_000_000_000),
+        );
+        assert_eq!(span(&[Some(one), Some(other)]), Some((0.5, 3.0)));
+        assert_eq!(span(&[Some(one), None]), None);
+    }
 }

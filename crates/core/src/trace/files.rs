@@ -142,7 +142,7 @@ fn file_row(
             count: sum.count.saturating_add(row.count),
             time_s: sum.time_s + seconds(row.time_ns),
         }),
-        calls: file_calls(&calls, own.blocked_seen),
+        calls: file_calls(&calls, (own.blocked_seen, facts.started_ns)),
         evidence: charge(
             own,
             &Charge {
@@ -157,7 +157,7 @@ fn file_row(
     }
 }
 
-fn file_calls(calls: &[&SyscallRow], blocked_seen: bool) -> Vec<FileCall> {
+fn file_calls(calls: &[&SyscallRow], seen: (bool, u64)) -> Vec<FileCall> {
     let mut by_name: BTreeMap<(&str, bool), Vec<&SyscallRow>> = BTreeMap::new();
     for row in calls {
         by_name
@@ -168,7 +168,7 @@ fn file_calls(calls: &[&SyscallRow], blocked_seen: bool) -> Vec<FileCall> {
     let mut of_file: Vec<FileCall> = by_name
         .into_iter()
         .map(|((name, is_source), rows)| FileCall {
-            row: call_row(name, &rows, blocked_seen),
+            row: call_row(name, &rows, seen),
             is_source,
             sites: Vec::new(),
             shape: rows.iter().filter_map(|row| row.shape.as_ref()).fold(

@@ -230,6 +230,12 @@ pub struct CallRow {
     /// not 0. Only in the sum over all files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub took: Vec<u64>,
+    /// Begin of the first, seconds after the start of the run; absent when not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_s: Option<f64>,
+    /// End of the last, seconds after the start of the run; absent when not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_s: Option<f64>,
 }
 
 impl CallRow {
@@ -243,6 +249,15 @@ impl CallRow {
         self.blocked_s = blocked.map(|(one, other)| one + other);
         (self.p50_s, self.p99_s) = (None, None);
         self.took.clear();
+        let firsts = self.first_s.zip(more.first_s);
+        self.first_s = firsts.map(|(one, other)| one.min(other));
+        let lasts = self.last_s.zip(more.last_s);
+        self.last_s = lasts.map(|(one, other)| one.max(other));
+    }
+
+    /// From the begin of the first to the end of the last, seconds after the start of the run.
+    pub fn span_s(&self) -> Option<(f64, f64)> {
+        self.first_s.zip(self.last_s)
     }
 }
 
@@ -345,6 +360,16 @@ impl FileRow {
     /// Time in all calls on it, seconds.
     pub fn time_s(&self) -> f64 {
         self.calls.iter().map(|call| call.row.time_s).sum()
+    }
+
+    /// From the begin of the first call on it to the end of the last, seconds after the start of the
+    /// run; `None` where it had none, or where that is not known of all.
+    pub fn span_s(&self) -> Option<(f64, f64)> {
+        let spans: Option<Vec<(f64, f64)>> =
+            self.calls.iter().map(|call| call.row.span_s()).collect();
+        spans?
+            .into_iter()
+            .reduce(|(first, last), (more, until)| (first.min(more), last.max(until)))
     }
 }
 

@@ -267,4 +267,27 @@ mod tests {
         );
         assert_eq!(by_extension[0].row.evidence.cache.dirtied_bytes, Some(3));
     }
+
+    #[test]
+    fn files_of_one_path_were_used_from_the_first_to_the_last() {
+        let used = |first_s, last_s| {
+            let mut row = file("/srv/a");
+            row.calls = vec![FileCall {
+                row: CallRow {
+                    first_s,
+                    last_s,
+                    ..call("read", 1, None)
+                },
+                ..FileCall::default()
+            }];
+            row
+        };
+        let span = |files: [FileRow; 2]| together(&files, Together::Path)[0].row.span_s();
+        let one = used(Some(1.0), Some(2.0));
+        let other = used(Some(0.5), Some(0.75));
+        assert_eq!(one.span_s(), Some((1.0, 2.0)));
+        assert_eq!(span([one.clone(), other]), Some((0.5, 2.0)));
+        assert_eq!(span([one, used(None, None)]), None);
+        assert_eq!(file("/srv/b").span_s(), None);
+    }
 }

@@ -34,6 +34,7 @@ const PLAIN: &[&str] = &[
     "file",
     "files",
     "from s",
+    "to s",
     "from to",
     "in all",
     "failed lookups",

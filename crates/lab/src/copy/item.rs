@@ -283,6 +283,7 @@ mod tests {
             blocked_ns: 0,
             histogram: Vec::new(),
             shape: None,
+            span_ns: None,
             is_source: false,
         }
     }

@@ -133,6 +133,7 @@ pub(crate) mod tests {
             blocked_ns: 0,
             histogram: vec![],
             shape: None,
+            span_ns: None,
             is_source: false,
         };
         RawEvidence {

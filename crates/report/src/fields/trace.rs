@@ -150,6 +150,8 @@ pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
         .real("p99_s", |call| call.p99_s)
         .shown(Group::Calls, "p99", Time)
         .rank(1)
+        .real("first_s", |call| call.first_s)
+        .real("last_s", |call| call.last_s)
 }
 
 /// Bytes of calls that move some.

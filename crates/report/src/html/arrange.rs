@@ -1,16 +1,17 @@
 //! The blocks of a result in the order of a page: problems before the figures, and tables of one
 //! kind merged.
 
+use super::charts::OVER_TIME;
 use super::fold::Kind;
 use crate::view::page::{Block, Level, Page, Tone};
 
 /// The part whose many tables become one with a line before each of them.
 const JOINED: &str = "every-call";
 
-/// The blocks as a page shows them.
-pub(super) fn arranged(kind: Kind, page: Page) -> Vec<Block> {
+/// The blocks as a page shows them. `has_time` says whether a chart stands in [`OVER_TIME`].
+pub(super) fn arranged(kind: Kind, page: Page, has_time: bool) -> Vec<Block> {
     match kind {
-        Kind::Trace => findings_first(page.into_blocks()),
+        Kind::Trace => findings_first(page.into_blocks(), has_time),
         Kind::Lab => place_last(joined(page.into_blocks())),
         Kind::Doctor | Kind::Cache | Kind::Comparison => page.into_blocks(),
     }
@@ -27,8 +28,9 @@ fn anchor(block: &Block) -> Option<&'static str> {
     }
 }
 
-/// A trace: its title, its findings, then the other parts; environment comes last.
-fn findings_first(blocks: Vec<Block>) -> Vec<Block> {
+/// A trace: its title, its findings, the chart over time, then the other parts; environment comes
+/// last.
+fn findings_first(blocks: Vec<Block>, has_time: bool) -> Vec<Block> {
     let mut findings = Vec::new();
     let mut others = Vec::new();
     let mut is_finding = false;
@@ -45,6 +47,9 @@ fn findings_first(blocks: Vec<Block>) -> Vec<Block> {
     let parts = others.iter().position(|block| anchor(block).is_some());
     let rest = others.split_off(parts.unwrap_or(others.len()));
     others.append(&mut findings);
+    if has_time {
+        others.push(part(OVER_TIME, "over time"));
+    }
     others.extend(rest);
     place_last(others)
 }
@@ -84,13 +89,17 @@ fn end_with(arranged: &mut Vec<Block>, place: &mut Vec<Block>) {
     if place.is_empty() {
         return;
     }
-    arranged.push(Block::Heading {
-        level: Level::Part,
-        anchor: Some("machine"),
-        text: "where it ran".to_owned(),
-        spoken: false,
-    });
+    arranged.push(part("machine", "where it ran"));
     arranged.append(place);
+}
+
+fn part(anchor: &'static str, text: &str) -> Block {
+    Block::Heading {
+        level: Level::Part,
+        anchor: Some(anchor),
+        text: text.to_owned(),
+        spoken: false,
+    }
 }
 
 /// Tables of [`JOINED`] with the same heads as one; the line before each becomes a title in it.
@@ -156,8 +165,9 @@ mod tests {
         page.part("bytes", "bytes");
         page.heading("findings", "all findings: 0");
         page.heading("files", "all files: 0");
-        let blocks = arranged(Kind::Trace, page);
-        assert_eq!(heads(&blocks), ["findings", "bytes", "files", "machine"]);
+        let blocks = arranged(Kind::Trace, page, true);
+        let expected = ["findings", "over-time", "bytes", "files", "machine"];
+        assert_eq!(heads(&blocks), expected);
         assert!(
             matches!(blocks.last(), Some(Block::Text { text, .. }) if text == "in /srv on ext4")
         );
@@ -183,7 +193,7 @@ mod tests {
             table.draw(&mut page);
         }
         page.paragraph(0, "times are from the observed run");
-        let blocks = arranged(Kind::Lab, page);
+        let blocks = arranged(Kind::Lab, page, false);
         let tables: Vec<&Table> = blocks
             .iter()
             .filter_map(|block| match block {

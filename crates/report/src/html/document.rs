@@ -12,15 +12,15 @@ use crate::format::beginning;
 const STYLE: &str = concat!(include_str!("style.css"), include_str!("charts.css"));
 
 /// Of every page: they add sorting, filtering and marked rows to tables that can be read without
-/// them, and open what a link leads to.
+/// them, open what a link leads to, and show what is of a chosen file, process or time.
 const SCRIPTS: [&str; 3] = [
     include_str!("tables.js"),
     include_str!("folds.js"),
-    include_str!("file.js"),
+    include_str!("choice.js"),
 ];
 
 /// Of pages that have charts.
-const CHART_SCRIPTS: [&str; 1] = [include_str!("charts.js")];
+const CHART_SCRIPTS: [&str; 2] = [include_str!("charts.js"), include_str!("time.js")];
 
 /// A page whose parts are drawn.
 pub(super) struct Document<'a> {

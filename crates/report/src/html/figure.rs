@@ -24,12 +24,14 @@ pub(super) fn draw(
     match chart.zoom {
         Some(zoom) => {
             let (buckets, bucket_s) = (zoom.buckets.to_string(), zoom.bucket_s.to_string());
-            let attributes = [
+            let bins = zoom.bins.map(|bins| bins.to_string());
+            let mut attributes = vec![
                 ("class", "chart"),
-                ("id", &figure),
+                ("id", figure.as_str()),
                 ("data-buckets", &buckets),
                 ("data-bucket-s", &bucket_s),
             ];
+            attributes.extend(bins.as_deref().map(|bins| ("data-bins", bins)));
             markup.open("figure", &attributes);
         }
         None => markup.open("figure", &[("class", "chart"), ("id", &figure)]),
@@ -38,7 +40,7 @@ pub(super) fn draw(
     markup.element("strong", &[], &chart.title);
     markup.open("p", &[]);
     markup.text(&chart.summary);
-    if let Some(values) = values.filter(|_| chart.table.is_none()) {
+    if let Some(values) = values.filter(|_| chart.tables.is_empty()) {
         markup.text(" ");
         let link = format!("#{values}");
         markup.element("a", &[("href", &link)], "The figures are in the table");
@@ -56,16 +58,22 @@ pub(super) fn draw(
         markup.append(drawing);
     }
     markup.close("div");
-    if let Some(table) = &chart.table {
+    if !chart.tables.is_empty() {
         markup.open("details", &[]);
         markup.element("summary", &[], "the figures as a table");
-        let id = outline.name(&format!("{name}-table"));
-        let names = Names {
-            id: &id,
-            rows: &format!("{id}-row-"),
-            caption: &chart.title,
-        };
-        table::draw(markup, outline, table, &names, ROOM);
+        for table in &chart.tables {
+            let id = outline.name(&format!("{name}-table"));
+            let names = Names {
+                id: &id,
+                rows: &format!("{id}-row-"),
+                caption: if table.name.is_empty() {
+                    &chart.title
+                } else {
+                    &table.name
+                },
+            };
+            table::draw(markup, outline, table, &names, ROOM);
+        }
         markup.close("details");
     }
     markup.close("figure");

@@ -33,7 +33,7 @@ impl Fold {
             | (Kind::Comparison, "limit" | "open" | "experiments" | "strata" | "findings")
             | (Kind::Doctor, _) => Self::Open,
             (Kind::Cache, "files") => Self::Opened,
-            (Kind::Trace, "bytes" | "files" | "calls" | "missing")
+            (Kind::Trace, "over-time" | "bytes" | "files" | "calls" | "missing")
             | (Kind::Lab, "caveats" | "notes")
             | (Kind::Cache, "reasons")
             | (Kind::Comparison, "rows" | "changed" | "not-judged" | "notes") => Self::Printed,

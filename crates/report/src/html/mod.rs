@@ -22,6 +22,7 @@ use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
 
 use self::blocks::Drawing;
+use self::charts::{Chart, OVER_TIME};
 use self::document::Document;
 use self::fold::{Fold, Kind};
 use self::lead::Lead;
@@ -77,15 +78,19 @@ struct Made<'a> {
     name: Option<&'a str>,
     result: Drawn<'a>,
     blocks: Vec<Block>,
+    charts: Vec<Chart>,
 }
 
 impl<'a> Made<'a> {
     fn of(titled: &'a Titled<'a>) -> Self {
         let result = titled.result;
+        let charts = charts_of(result);
+        let has_time = charts.iter().any(|chart| chart.after.part == OVER_TIME);
         Self {
             name: titled.name.as_deref(),
             result,
-            blocks: arrange::arranged(result.kind(), blocks_of(result)),
+            blocks: arrange::arranged(result.kind(), blocks_of(result), has_time),
+            charts,
         }
     }
 }
@@ -149,16 +154,10 @@ fn draw(
     made: &Made<'_>,
     (level, results): (usize, usize),
 ) -> bool {
-    let charts = match made.result {
-        Drawn::Lab(result) => charts::of_lab(result),
-        Drawn::Trace(result) => charts::of_trace(result),
-        Drawn::Doctor(_) | Drawn::Comparison(_) => Vec::new(),
-        Drawn::Cache(result) => charts::of_cache(result),
-    };
     let is_folded = titles(&made.blocks).count() > 1;
     let drawing = Drawing {
         blocks: &made.blocks,
-        charts: &charts,
+        charts: &made.charts,
         kind: made.result.kind(),
         lead: match made.result {
             Drawn::Trace(result) => Some(Lead::Trace(lead::of_trace(outline, result))),
@@ -177,7 +176,16 @@ fn draw(
         body.append(&lead::of_lab(result, &scopes));
     }
     body.append(&whole);
-    !charts.is_empty()
+    !made.charts.is_empty()
+}
+
+fn charts_of(result: Drawn<'_>) -> Vec<Chart> {
+    match result {
+        Drawn::Lab(result) => charts::of_lab(result),
+        Drawn::Trace(result) => charts::of_trace(result),
+        Drawn::Doctor(_) | Drawn::Comparison(_) => Vec::new(),
+        Drawn::Cache(result) => charts::of_cache(result),
+    }
 }
 
 impl Drawn<'_> {

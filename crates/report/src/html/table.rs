@@ -2,7 +2,7 @@
 
 use super::markup::Markup;
 use super::outline::Outline;
-use crate::format::counted;
+use crate::format::{counted, seconds};
 use crate::view::cell::Cell;
 use crate::view::table::{Column, Kind, Table};
 
@@ -150,7 +150,8 @@ fn titles(markup: &mut Markup, table: &Table, row: usize) {
     }
 }
 
-/// The first row of a number can be linked to.
+/// The first row of a number can be linked to. A row that is of a time says from when to when it
+/// was: a script shows those of a chosen one.
 fn open_row(
     markup: &mut Markup,
     outline: &mut Outline,
@@ -161,11 +162,19 @@ fn open_row(
     let numbers = table.columns.first();
     let number = numbers
         .filter(|column| column.kind == Kind::RowNumber)
-        .map(|column| format!("{}{}", names.rows, column.cells[row]));
-    match number.filter(|id| outline.claim(id)) {
-        Some(id) => markup.open("tr", &[("id", &id)]),
-        None => markup.open("tr", &[]),
+        .map(|column| format!("{}{}", names.rows, column.cells[row]))
+        .filter(|id| outline.claim(id));
+    let span = table.spans.get(row).copied().flatten();
+    let span = span.map(|(from_s, to_s)| (seconds(from_s), seconds(to_s)));
+    let mut attributes = Vec::new();
+    if let Some(id) = &number {
+        attributes.push(("id", id.as_str()));
     }
+    if let Some((from_s, to_s)) = &span {
+        attributes.push(("data-from", from_s.as_str()));
+        attributes.push(("data-to", to_s));
+    }
+    markup.open("tr", &attributes);
 }
 
 fn cell(markup: &mut Markup, column: &Column, row: usize, names_row: bool) {

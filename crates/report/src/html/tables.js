@@ -37,6 +37,9 @@
 
   const isGroup = (row) => row.classList.contains("group");
 
+  const rowsOf = (table) =>
+    [...table.querySelectorAll("tbody tr")].filter((row) => !isGroup(row));
+
   const sort = (table, index, direction) => {
     for (const body of table.tBodies) {
       const rows = [...body.rows].filter((row) => !isGroup(row));
@@ -51,12 +54,22 @@
 
   const places = new WeakMap();
 
-  const makeSortable = (table) => {
+  const numberRows = (table) => {
     let place = 0;
     for (const row of table.querySelectorAll("tbody tr")) {
       places.set(row, place);
       place += 1;
     }
+  };
+
+  const makeSortable = (table) => {
+    numberRows(table);
+    table.addEventListener("rows-changed", () => {
+      numberRows(table);
+      for (const head of table.tHead.rows[0].cells) {
+        head.removeAttribute("aria-sort");
+      }
+    });
     for (const head of table.tHead.rows[0].cells) {
       const text = head.textContent;
       if (text === "") {
@@ -82,7 +95,7 @@
     }
   };
 
-  const makeFilterable = (table, rows) => {
+  const makeFilterable = (table) => {
     const tools = document.createElement("div");
     tools.className = "tools";
     const label = document.createElement("label");
@@ -95,18 +108,22 @@
     tools.append(label, count);
     table.closest(".table").prepend(tools);
     input.setAttribute("aria-controls", table.id);
-    const texts = new Map();
+    const texts = new WeakMap();
     // Cells stand side by side without a space between them: look at each on its own.
-    for (const row of rows) {
-      const group = row.parentElement.querySelector(":scope > .group")?.textContent ?? "";
-      const cells = [...row.cells].map((cell) => cell.textContent);
-      texts.set(row, [group, ...cells].join("\n").toLowerCase());
-    }
-    input.addEventListener("input", () => {
+    const textOf = (row) => {
+      if (!texts.has(row)) {
+        const group = row.parentElement.querySelector(":scope > .group")?.textContent ?? "";
+        const cells = [...row.cells].map((cell) => cell.textContent);
+        texts.set(row, [group, ...cells].join("\n").toLowerCase());
+      }
+      return texts.get(row);
+    };
+    const filter = () => {
+      const rows = rowsOf(table);
       const wanted = input.value.toLowerCase().split(/\s+/u).filter((word) => word !== "");
       let shown = 0;
       for (const row of rows) {
-        row.hidden = !wanted.every((word) => texts.get(row).includes(word));
+        row.hidden = !wanted.every((word) => textOf(row).includes(word));
         shown += row.hidden ? 0 : 1;
       }
       for (const body of table.tBodies) {
@@ -118,7 +135,9 @@
         }
       }
       count.textContent = wanted.length === 0 ? "" : `${shown} of ${rows.length} rows`;
-    });
+    };
+    input.addEventListener("input", filter);
+    table.addEventListener("rows-changed", filter);
   };
 
   // Only what scrolls needs a stop for the keyboard.
@@ -131,12 +150,12 @@
   });
 
   for (const table of document.querySelectorAll("table")) {
-    const rows = [...table.querySelectorAll("tbody tr")].filter((row) => !isGroup(row));
+    const rows = rowsOf(table);
     if (rows.length > 1) {
       makeSortable(table);
     }
     if (rows.length >= FILTERED) {
-      makeFilterable(table, rows);
+      makeFilterable(table);
     }
     stops.observe(table.parentElement);
   }

@@ -163,6 +163,9 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     /// Text by the row before which it stands.
     pub(crate) titles: BTreeMap<usize, Vec<String>>,
+    /// From when to when each row was, seconds since the start of the run; empty where rows are not
+    /// of a time. Media that can choose a time use it.
+    pub(crate) spans: Vec<Option<(f64, f64)>>,
     pub(crate) indent: usize,
 }
 
@@ -172,6 +175,7 @@ impl Table {
             name: String::new(),
             columns,
             titles: BTreeMap::new(),
+            spans: Vec::new(),
             indent,
         }
     }
@@ -203,6 +207,12 @@ impl Table {
     /// What the table shows, for media that name their tables.
     pub(crate) fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// From when to when each row was, seconds since the start of the run.
+    pub(crate) fn during(mut self, spans: impl IntoIterator<Item = Option<(f64, f64)>>) -> Self {
+        self.spans = spans.into_iter().collect();
         self
     }
 

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use iostrata_core::evidence::Cause;
 use iostrata_core::trace::timeline::{CallSeries, Purpose, RequestSeries};
-use iostrata_core::trace::{Moved, Timeline, TraceResult};
+use iostrata_core::trace::{Moved, TaskRow, Timeline, TraceResult};
 
 use crate::page::{DESK, Look, Page};
 use crate::results::{page_of_trace, trace};
 
 const FILES: usize = 10_000;
+const PROCESSES: u32 = 300;
 const OPERATIONS: u64 = 1_000_000;
-const BUCKETS: usize = 1_023;
+const BUCKETS: usize = 4_095;
 
 /// Most bytes of a page.
 const LARGEST: usize = 5_000_000;
@@ -33,7 +34,18 @@ fn large() -> TraceResult {
                 bytes: each * 4096,
                 time_s: 0.01,
             };
+            for call in &mut file.calls {
+                (call.row.first_s, call.row.last_s) = (Some(0.5), Some(1.0));
+            }
             file
+        })
+        .collect();
+    let model = result.tasks[0].clone();
+    result.tasks = (0..PROCESSES)
+        .map(|number| TaskRow {
+            process: number,
+            thread: number,
+            ..model.clone()
         })
         .collect();
     let busy = |step: usize| {
@@ -53,7 +65,7 @@ fn large() -> TraceResult {
         bytes: busy(step * 100),
     };
     result.timeline = Some(Timeline {
-        bucket_s: 0.016_777_216,
+        bucket_s: 0.004_194_304,
         calls: vec![
             calls(Purpose::Read, 990),
             calls(Purpose::Write, 1_777),
@@ -98,5 +110,7 @@ fn a_million_operations_are_seen_at_once() {
         rows > 100 && rest.contains("more rows"),
         "{rows} rows; {rest}"
     );
+    let pages = page.printed_pages();
+    assert!((2..=6).contains(&pages), "{pages} pages on paper");
     page.is_quiet();
 }

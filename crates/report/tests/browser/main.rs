@@ -11,6 +11,7 @@
 )]
 
 mod charts;
+mod choice;
 mod chromium;
 mod hostile;
 mod large;
@@ -19,4 +20,5 @@ mod page;
 mod pages;
 mod results;
 mod tables;
+mod time;
 mod witness;

@@ -4,7 +4,8 @@ use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::{self, Limit, Pair, Sides};
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
-use iostrata_core::trace::TraceResult;
+use iostrata_core::trace::timeline::{CallSeries, Purpose};
+use iostrata_core::trace::{CallRow, FileCall, FileRow, Finding, TaskRow, Timeline, TraceResult};
 use iostrata_report::html::{self, Drawn, Titled};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -56,6 +57,73 @@ pub(crate) fn lab(saved: &str) -> LabResult {
 /// The saved trace.
 pub(crate) fn trace() -> TraceResult {
     serde_json::from_str(TRACE).unwrap()
+}
+
+/// A trace of 4 s in which it is known when processes, files and calls were, but for one file.
+pub(crate) fn timed() -> TraceResult {
+    let mut result = trace();
+    let span = |call: &CallRow, span: Option<(f64, f64)>| CallRow {
+        first_s: span.map(|(first_s, _)| first_s),
+        last_s: span.map(|(_, last_s)| last_s),
+        ..call.clone()
+    };
+    let called = |name: &str, times| CallRow {
+        name: name.to_owned(),
+        ..span(&result.syscalls[0], times)
+    };
+    let (early, late) = (Some((0.1, 0.5)), Some((2.0, 3.9)));
+    let calls = vec![called("write", early), called("fsync", late)];
+    let model = &result.files[0];
+    let file = |name: &str, inode, call: &CallRow| FileRow {
+        path: format!("/srv/app/{name}"),
+        inode,
+        calls: vec![FileCall {
+            row: call.clone(),
+            ..FileCall::default()
+        }],
+        ..model.clone()
+    };
+    let files = vec![
+        file("early.log", 1, &calls[0]),
+        file("late.db", 2, &calls[1]),
+        file("unknown.so", 3, &called("openat", None)),
+    ];
+    let finding = |name: &str| Finding {
+        rule: "small-writes".to_owned(),
+        file: Some(format!("/srv/app/{name}")),
+        ..result.findings[0].clone()
+    };
+    let findings = vec![finding("early.log"), finding("late.db")];
+    let task = |process, name: &str, started_s, ended_s| TaskRow {
+        process,
+        thread: process,
+        name: name.to_owned(),
+        started_s,
+        ended_s,
+        time_s: f64::from(200 - process),
+        ..result.tasks[0].clone()
+    };
+    let tasks = vec![
+        task(101, "main", 0.0, None),
+        task(102, "middle", 2.0, Some(4.0)),
+        task(103, "last", 3.5, None),
+    ];
+    result.timeline = Some(Timeline {
+        bucket_s: 0.004,
+        calls: vec![CallSeries {
+            group: Purpose::Write,
+            counts: vec![1; 1000],
+            bytes: vec![1; 1000],
+            time_s: vec![0.0; 1000],
+        }],
+        requests: None,
+        flushes: None,
+        shared: false,
+    });
+    result.wall_s = 4.0;
+    (result.syscalls, result.files, result.findings, result.tasks) =
+        (calls, files, findings, tasks);
+    result
 }
 
 /// The saved run of `lab sync`.

@@ -66,7 +66,7 @@
     // Only scripts set styles, and only where something is placed.
     if (!element.classList.contains("tip")) wrong.push(`inline: ${name(element)}`);
   }
-  const svgs = all("figure svg").filter((svg) => svg.parentElement.tagName !== "svg" && shown(svg));
+  const svgs = all("figure .drawing > svg").filter(shown);
   for (const text of all("svg text, svg line, svg rect, svg circle, svg path")) {
     if (/NaN|Infinity|undefined/.test(name(text))) wrong.push(`no number: ${name(text)}`);
   }

@@ -3,7 +3,7 @@
 
 use zerocopy::FromZeros as _;
 
-use super::wire::{CallValue, EVENT_FEW, FEW, FewEvent, FileKey, add};
+use super::wire::{CallValue, EVENT_FEW, FEW, FewEvent, FileKey, add, span_of};
 
 /// No histogram has it.
 const NO_BUCKET: u8 = u8::MAX;
@@ -102,6 +102,8 @@ impl FewEvent {
             time_ns: many.time_ns,
             blocked_ns: many.blocked_ns,
             furthest: many.furthest,
+            first_ns: many.first_ns,
+            last_ns: many.last_ns,
             count: few(many.count)?,
             errors: few(many.errors)?,
             pairs: few(many.pairs)?,
@@ -122,6 +124,10 @@ impl FewEvent {
             return None;
         }
         let mut both = *self;
+        (both.first_ns, both.last_ns) = span_of(
+            (u64::from(self.count), (self.first_ns, self.last_ns)),
+            (u64::from(other.count), (other.first_ns, other.last_ns)),
+        );
         both.count = u8::try_from(count).ok()?;
         both.buckets[own..count].copy_from_slice(&other.buckets[..others]);
         both.sizes[own..count].copy_from_slice(&other.sizes[..others]);
@@ -155,6 +161,7 @@ impl CallValue {
     }
 
     fn add_few(&mut self, few: &FewEvent) {
+        self.lengthen(u64::from(few.count), (few.first_ns, few.last_ns));
         add(&mut self.count, u64::from(few.count));
         add(&mut self.errors, u64::from(few.errors));
         add(&mut self.returned, few.returned);
@@ -207,6 +214,8 @@ mod tests {
             time_ns: 7 + u64::from(seed),
             blocked_ns: 3,
             furthest: 1000 - u64::from(seed),
+            first_ns: 50 - u64::from(seed),
+            last_ns: 60 + u64::from(seed % 3),
             count,
             errors: seed & 1,
             pairs: 1,
@@ -250,6 +259,14 @@ mod tests {
                 assert_eq!(is_few, expected.count <= FEW as u64, "{counts:?}");
             }
         }
+    }
+
+    #[test]
+    fn calls_without_a_time_leave_no_span() {
+        assert_eq!(span_of((1, (5, 9)), (2, (3, 7))), (3, 9));
+        assert_eq!(span_of((1, (5, 9)), (1, (0, 0))), (0, 0));
+        assert_eq!(span_of((0, (0, 0)), (1, (3, 7))), (3, 7));
+        assert_eq!(span_of((1, (5, 9)), (0, (0, 0))), (5, 9));
     }
 
     #[test]

@@ -200,6 +200,7 @@ fn call_row(nr: u32, file: Option<FileId>, value: &CallValue) -> SyscallRow {
         blocked_ns: value.blocked_ns,
         histogram: without_last_zeros(&value.histogram),
         shape: shape(nr, value),
+        span_ns: (value.first_ns > 0).then_some((value.first_ns, value.last_ns)),
         is_source: calls::is_source(nr),
     }
 }

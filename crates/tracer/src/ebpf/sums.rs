@@ -250,6 +250,8 @@ mod tests {
             time_ns: 2_000,
             blocked_ns: 500,
             furthest: 100 * inode,
+            first_ns: 1,
+            last_ns: 2,
             count: u8::try_from(buckets.len()).unwrap(),
             errors: 0,
             pairs: 1,

@@ -214,9 +214,10 @@ wire! {
     struct CallKey(24) { file: FileKey, nr: u32, cpu: u32 }
 }
 wire! {
-    struct CallValue(368) {
+    struct CallValue(384) {
         count: u64, errors: u64, returned: u64, time_ns: u64, blocked_ns: u64,
         pairs: u64, sequential: u64, backward: u64, empty: u64, furthest: u64,
+        first_ns: u64, last_ns: u64,
         histogram: [u32; HISTOGRAM_BUCKETS], sizes: [u32; SIZE_BUCKETS],
     }
 }
@@ -357,9 +358,9 @@ wire! {
     }
 }
 wire! {
-    struct FewEvent(72) {
+    struct FewEvent(88) {
         kind: u32, nr: u32, file: FileKey, returned: u64, time_ns: u64, blocked_ns: u64,
-        furthest: u64, count: u8, errors: u8, pairs: u8, sequential: u8, backward: u8, empty: u8,
+        furthest: u64, first_ns: u64, last_ns: u64, count: u8, errors: u8, pairs: u8, sequential: u8, backward: u8, empty: u8,
         pad: [u8; 2], buckets: [u8; FEW], sizes: [u8; FEW],
     }
 }
@@ -399,8 +400,29 @@ impl RunEvent {
     }
 }
 
+/// Begin of the first and end of the last of so many calls and of others; zeros where that is not
+/// known of all.
+pub(super) fn span_of(
+    (count, span): (u64, (u64, u64)),
+    (more, other): (u64, (u64, u64)),
+) -> (u64, u64) {
+    match (count, more) {
+        (_, 0) => span,
+        (0, _) => other,
+        _ if span.0 == 0 || other.0 == 0 => (0, 0),
+        _ => (span.0.min(other.0), span.1.max(other.1)),
+    }
+}
+
 impl CallValue {
+    /// Takes in when so many more calls were; before they are counted.
+    pub(super) fn lengthen(&mut self, more: u64, other: (u64, u64)) {
+        let own = (self.first_ns, self.last_ns);
+        (self.first_ns, self.last_ns) = span_of((self.count, own), (more, other));
+    }
+
     pub(super) fn add(&mut self, other: &Self) {
+        self.lengthen(other.count, (other.first_ns, other.last_ns));
         add(&mut self.count, other.count);
         add(&mut self.errors, other.errors);
         add(&mut self.returned, other.returned);

@@ -71,7 +71,29 @@ fn every_call_and_request_has_its_moment() {
         assert_eq!(sums[&Purpose::Sync].0, count);
         assert_eq!(sums[&Purpose::Write].1, 1000 * count);
         requests_have_their_moments(&observation);
+        calls_have_their_spans(&observation);
     }
+}
+
+/// Of every call it is known when the first began and the last ended, within the life of a task.
+fn calls_have_their_spans(observation: &Observation) {
+    let lived = &observation.seen.as_ref().unwrap().lived;
+    let (first_ns, last_ns) = (lived.first_ns.unwrap(), lived.last_ns.unwrap());
+    let rows = || observation.raw.syscalls.iter().flatten();
+    assert!(rows().count() > 5);
+    for row in rows() {
+        let (from_ns, to_ns) = row.span_ns.unwrap();
+        assert!(first_ns <= from_ns && from_ns <= to_ns, "{row:?}");
+        assert!(to_ns <= last_ns, "{row:?}");
+        assert!(row.time_ns <= to_ns - from_ns, "one thread: {row:?}");
+    }
+    let span = |name: &str| {
+        let mut rows = rows().filter(|row| row.name == name && row.file.is_some());
+        rows.next().unwrap().span_ns.unwrap()
+    };
+    // Each write is followed by its sync.
+    let (write, sync) = (span("write"), span("fsync"));
+    assert!(write.0 < sync.0 && write.1 < sync.1, "{write:?} {sync:?}");
 }
 
 fn requests_have_their_moments(observation: &Observation) {

@@ -42,6 +42,7 @@ fn synced() -> SyscallRow {
         blocked_ns: 0,
         histogram: vec![],
         shape: None,
+        span_ns: None,
         is_source: false,
     }
 }

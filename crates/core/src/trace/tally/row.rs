@@ -18,6 +18,8 @@ pub(super) struct Sum {
     time_ns: u64,
     histogram: [u64; TIME_BUCKETS],
     shape: Option<Shape>,
+    /// Begin of the first and end of the last.
+    span_ns: Option<(u64, u64)>,
 }
 
 impl Sum {
@@ -30,11 +32,15 @@ impl Sum {
             time_ns: 0,
             histogram: [0; TIME_BUCKETS],
             shape: None,
+            span_ns: None,
         }
     }
 
     pub(super) fn add(&mut self, ended: &Ended) {
         let took_ns = ended.call.took_ns();
+        let (started_ns, ended_ns) = (ended.call.started_ns, ended.call.ended_ns);
+        let (first_ns, last_ns) = self.span_ns.unwrap_or((started_ns, ended_ns));
+        self.span_ns = Some((first_ns.min(started_ns), last_ns.max(ended_ns)));
         self.count += 1;
         self.errors += u64::from(ended.call.outcome.is_err());
         self.returned = self.returned.saturating_add(ended.moved_bytes());
@@ -61,6 +67,7 @@ impl Sum {
             blocked_ns: 0,
             histogram: self.histogram.into(),
             shape: self.shape,
+            span_ns: self.span_ns,
             is_source,
         }
     }

@@ -339,3 +339,13 @@ proptest! {
         prop_assert_eq!(judged, calls.len() as u64 - fails);
     }
 }
+
+#[test]
+fn a_row_has_the_begin_of_its_first_call_and_the_end_of_its_last() {
+    let mut tally = Tally::new(100);
+    for at_ns in [2_000, 1_000, 3_000] {
+        tally.call(write(at_ns, 0, 10));
+    }
+    let tallied = tally.finish();
+    assert_eq!(row(&tallied, "write").span_ns, Some((1_000, 3_100)));
+}

@@ -1,7 +1,7 @@
 //! When calls were made and requests issued.
 //!
-//! A back end adds to *moments*: the first are 131 µs long, and from then on each is a 512th to
-//! a 1,024th of the time since the start. So a run of any length has its moments in little
+//! A back end adds to *moments*: the first are 131 µs long, and from then on each is a 2,048th to
+//! a 4,096th of the time since the start. So a run of any length has its moments in little
 //! memory, none is ever moved, and at the end they fold into buckets of one length.
 
 mod purpose;
@@ -14,13 +14,13 @@ pub use purpose::Purpose;
 
 /// Length of the first moments: `2^17` ns.
 const FIRST_POWER: u32 = 17;
-/// Moments until their length is first doubled: `2^10`.
-const FIRST_MOMENTS_POWER: u32 = 10;
+/// Moments until their length is first doubled: `2^12`.
+const FIRST_MOMENTS_POWER: u32 = 12;
 /// Moments from one doubling to the next.
 const PER_DOUBLING: u32 = 1 << (FIRST_MOMENTS_POWER - 1);
 /// Times that the length is doubled: the last moments are over 9 hours after the start, and
 /// what comes later is added to the very last.
-const DOUBLINGS: u32 = 18;
+const DOUBLINGS: u32 = 16;
 
 /// Moments there can be.
 pub const MOMENTS: u32 = (1 << FIRST_MOMENTS_POWER) + DOUBLINGS * PER_DOUBLING;

@@ -10,14 +10,14 @@ fn moments_by_hand() {
     assert_eq!(moment_of(0), 0);
     assert_eq!(moment_of((1 << 17) - 1), 0);
     assert_eq!(moment_of(1 << 17), 1);
-    assert_eq!(moment_of((1 << 27) - 1), 1023);
-    // From 134 ms on twice as long, 512 until the next doubling.
-    assert_eq!(moment_of(1 << 27), 1024);
-    assert_eq!(moment_of((1 << 27) + (1 << 18)), 1025);
-    assert_eq!(moment_of(1 << 28), 1024 + 512);
-    assert_eq!(begins_ns(1024 + 512), 1 << 28);
+    assert_eq!(moment_of((1 << 29) - 1), 4095);
+    // From 537 ms on twice as long, 2,048 until the next doubling.
+    assert_eq!(moment_of(1 << 29), 4096);
+    assert_eq!(moment_of((1 << 29) + (1 << 18)), 4097);
+    assert_eq!(moment_of(1 << 30), 4096 + 2048);
+    assert_eq!(begins_ns(4096 + 2048), 1 << 30);
     assert_eq!(moment_of(u64::MAX), MOMENTS - 1);
-    assert_eq!(MOMENTS, 10_240);
+    assert_eq!(MOMENTS, 36_864);
 }
 
 proptest! {
@@ -29,10 +29,10 @@ proptest! {
     }
 
     #[test]
-    fn a_run_has_at_most_1024_buckets(wall_ns in 0_u64..1 << 44) {
+    fn a_run_has_at_most_4096_buckets(wall_ns in 0_u64..1 << 44) {
         let buckets = Buckets::of(wall_ns);
-        prop_assert!(buckets.count <= 1024);
-        prop_assert!(wall_ns < (1 << 27) || buckets.count > 512);
+        prop_assert!(buckets.count <= 4096);
+        prop_assert!(wall_ns < (1 << 29) || buckets.count > 2048);
         prop_assert!(buckets.length_ns * buckets.count as u64 > wall_ns);
     }
 

@@ -1,7 +1,7 @@
-//! Time in calls by call site: each function as wide as the calls below it took, callers above
-//! what they call.
+//! Blocked time by call site: each function as wide as the time that the calls below it were blocked,
+//! callers above what they call. Where that was not seen, time in calls.
 
-use iostrata_core::trace::TraceResult;
+use iostrata_core::trace::{CallRow, TraceResult};
 
 use super::svg::{Area, Svg, letters};
 use crate::format::{beginning, time};
@@ -59,15 +59,49 @@ impl Frame {
     }
 }
 
+/// What the widths of frames stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weight {
+    Blocked,
+    InCalls,
+}
+
+impl Weight {
+    /// Of the times that a trace has seen.
+    pub(super) fn of(result: &TraceResult) -> Self {
+        let mut calls = result.syscalls.iter();
+        if calls.any(|call| call.blocked_s.is_some()) {
+            Self::Blocked
+        } else {
+            Self::InCalls
+        }
+    }
+
+    fn of_call(self, call: &CallRow) -> f64 {
+        match self {
+            Self::Blocked => call.blocked_s.unwrap_or(0.0),
+            Self::InCalls => call.time_s,
+        }
+    }
+
+    /// The title of the chart.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Blocked => "Blocked time by call site",
+            Self::InCalls => "Time in calls by call site",
+        }
+    }
+}
+
 /// All stacks of a trace in one tree; `None` where none was taken.
-pub(super) fn frames(result: &TraceResult) -> Option<Frame> {
+pub(super) fn frames(result: &TraceResult, weight: Weight) -> Option<Frame> {
     let mut root = Frame {
         name: "all calls with a recorded call site".to_owned(),
         ..Frame::default()
     };
     for call in result.files.iter().flat_map(|file| &file.calls) {
         for site in call.sites.iter().filter(|site| !site.stack.is_empty()) {
-            let time_s = call.row.time_s * site.share;
+            let time_s = weight.of_call(&call.row) * site.share;
             if !(time_s > 0.0 && time_s.is_finite()) {
                 continue;
             }
@@ -81,10 +115,14 @@ pub(super) fn frames(result: &TraceResult) -> Option<Frame> {
     (root.time_s > 0.0 && root.time_s.is_finite()).then_some(root)
 }
 
-/// What the chart says in words: the call sites that take most.
-pub(super) fn words(root: &Frame) -> String {
+/// What the chart says in words.
+pub(super) fn words(root: &Frame, weight: Weight) -> String {
+    let spent = match weight {
+        Weight::Blocked => "blocked",
+        Weight::InCalls => "spent",
+    };
     format!(
-        "Each box is a function; its width is the share of {} spent in the system calls below it. \
+        "Each box is a function; its width is the share of {} {spent} in the system calls below it. \
          Callers are above their callees, system calls at the end.",
         time(root.time_s)
     )
@@ -176,6 +214,27 @@ mod tests {
     }
 
     #[test]
+    fn frames_are_of_blocked_time_where_it_was_seen() {
+        let mut result = crate::view::trace::fixture::full();
+        let call = &mut result.files[0].calls[0];
+        (call.row.time_s, call.row.blocked_s) = (2.0, Some(1.5));
+        call.sites = vec![iostrata_core::trace::Site {
+            stack: vec!["main".to_owned()].into(),
+            share: 0.5,
+            ..Default::default()
+        }];
+        let all = |result: &TraceResult| {
+            let weight = Weight::of(result);
+            (weight, frames(result, weight).unwrap().time_s)
+        };
+        assert_eq!(all(&result), (Weight::Blocked, 0.75));
+        for call in &mut result.syscalls {
+            call.blocked_s = None;
+        }
+        assert_eq!(all(&result), (Weight::InCalls, 1.0));
+    }
+
+    #[test]
     fn a_deep_stack_keeps_its_innermost_functions() {
         let mut result = crate::view::trace::fixture::full();
         let mut file = result.files[0].clone();
@@ -189,7 +248,7 @@ mod tests {
         }];
         file.calls = vec![call];
         result.files = vec![file];
-        let root = frames(&result).unwrap();
+        let root = frames(&result, Weight::InCalls).unwrap();
         assert_eq!(root.depth(), 1 + DEEPEST + 1);
         assert_eq!(root.below[0].name, "f63");
     }

@@ -282,8 +282,11 @@ fn seconds_of(number: usize, row: &SyncRow) -> Seconds {
         steady,
         lanes: Lanes {
             bucket_s: 1.0,
+            buckets: seconds.len(),
+            adds: false,
             one_scale: true,
             each: lanes,
+            tracks: Vec::new(),
         },
     }
 }

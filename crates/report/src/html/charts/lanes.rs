@@ -1,12 +1,14 @@
-//! Rates over time, one lane under the other on one axis, for zooming in.
+//! Counts and rates over time, one lane under the other on one axis, for zooming in.
 
 use std::fmt::Write as _;
 
 use iostrata_core::bytes::grouped;
 
+use super::bins;
 use super::scale::even_ticks;
 use super::svg::{Area, Svg, length, text_width};
-use crate::format::number;
+use super::tracks::{self, TRACK, Tracks};
+use crate::format::{number, seconds};
 use crate::html::markup::Markup;
 use crate::view::cell::Cell;
 use crate::view::table::{Column, Table};
@@ -40,10 +42,16 @@ pub(super) struct Lane {
 pub(super) struct Lanes {
     /// Length of a bucket, seconds.
     pub(super) bucket_s: f64,
+    /// How many there are.
+    pub(super) buckets: usize,
+    /// Whether values are counts, which are added where buckets are joined; rates are not.
+    pub(super) adds: bool,
     /// Whether heights compare from lane to lane; else each lane's largest value fills it.
     pub(super) one_scale: bool,
     /// The lanes, from top to bottom.
     pub(super) each: Vec<Lane>,
+    /// Below them.
+    pub(super) tracks: Vec<Tracks>,
 }
 
 impl Lane {
@@ -63,35 +71,66 @@ impl Lane {
 }
 
 impl Lanes {
-    fn most(&self) -> f64 {
-        self.each.iter().map(Lane::most).fold(0.0, f64::max)
+    /// Buckets in each bin of the drawing of the whole.
+    pub(super) fn step(&self) -> usize {
+        if self.adds {
+            bins::step(self.buckets)
+        } else {
+            1
+        }
     }
 
-    /// Buckets of the longest lane.
-    pub(super) fn buckets(&self) -> usize {
-        let counts = self.each.iter().map(|lane| lane.values.len());
-        counts.max().unwrap_or(0)
+    /// The values of the drawing of the whole.
+    fn joined(&self, lane: &Lane) -> Lane {
+        Lane {
+            values: bins::joined(&lane.values, self.step()),
+            ..lane.clone()
+        }
+    }
+
+    /// Where the lanes end, and then the tracks below them.
+    fn bottoms(&self) -> (f64, f64) {
+        let titles = self.each.iter().filter(|lane| lane.title.is_some()).count();
+        let lanes = titles as f64 * TITLE + self.each.len() as f64 * (LANE + GAP);
+        let tracks = self.tracks.iter();
+        let tracks = tracks.map(|tracks| TITLE + tracks.each.len() as f64 * TRACK + GAP);
+        (lanes, lanes + tracks.sum::<f64>())
     }
 
     /// The drawing at a width; `None` when there is nothing in it.
     pub(super) fn draw(&self, class: &str, width: f64) -> Option<Markup> {
-        let buckets = self.buckets();
-        if buckets == 0 {
+        let (lanes_end, bottom) = self.bottoms();
+        if self.buckets == 0 || bottom <= 0.0 {
             return None;
         }
-        let widest = self.each.iter().map(|lane| text_width(&lane.label));
+        let tracks = self.tracks.iter().flat_map(|tracks| &tracks.each);
+        let labels = self.each.iter().map(|lane| &lane.label);
+        let labels = labels.chain(tracks.map(|track| &track.label));
+        let widest = labels.map(|label| text_width(label));
         let left = widest.fold(40.0, f64::max).min(width * 0.3) + 10.0;
         let plot = width - left - MARGIN;
         let mut svg = Svg::new(width);
-        let titles = self.each.iter().filter(|lane| lane.title.is_some()).count();
-        let bottom = titles as f64 * TITLE + self.each.len() as f64 * (LANE + GAP);
-        let end_s = buckets as f64 * self.bucket_s;
+        self.draw_axis(&mut svg, (left, plot), bottom);
+        self.draw_lanes(&mut svg, (left, plot), class == "wide");
+        let mut y = lanes_end;
+        for tracks in &self.tracks {
+            svg.text("group", (0.0, y + 15.0), &tracks.title);
+            let area = Area::at((left, y + TITLE), (plot, 0.0));
+            tracks::draw(&mut svg, tracks, area, (self.buckets as f64, self.bucket_s));
+            y += TITLE + tracks.each.len() as f64 * TRACK + GAP;
+        }
+        Some(svg.finish(class, bottom + AXIS))
+    }
+
+    fn draw_axis(&self, svg: &mut Svg, (left, plot): (f64, f64), bottom: f64) {
+        let end_s = self.buckets as f64 * self.bucket_s;
         let end_s = if end_s > 0.0 && end_s.is_finite() {
             end_s
         } else {
             1.0
         };
-        for tick in even_ticks(end_s, if width > 500.0 { 8 } else { 4 }) {
+        let most = if svg.width > 500.0 { 8 } else { 4 };
+        for tick in even_ticks(end_s, most) {
             let x = left + plot * tick / end_s;
             svg.line("grid time", (x, 0.0), (x, bottom));
             svg.text("tick middle time", (x, bottom + 16.0), &seconds(tick));
@@ -101,37 +140,43 @@ impl Lanes {
             (left + plot, bottom + 34.0),
             "seconds since the start",
         );
+    }
+
+    /// The first drawing of a chart carries the counts of all buckets, for the script.
+    fn draw_lanes(&self, svg: &mut Svg, (left, plot): (f64, f64), carries: bool) {
+        let joined: Vec<Lane> = self.each.iter().map(|lane| self.joined(lane)).collect();
+        let all = joined.iter().map(Lane::most).fold(0.0, f64::max);
         let mut y = 0.0;
-        for lane in &self.each {
+        for (lane, whole) in joined.iter().zip(&self.each) {
             if let Some(title) = lane.title {
                 svg.text("group", (0.0, y + 15.0), title);
                 y += TITLE;
             }
             let area = Area::at((left, y), (plot, LANE));
-            let most = if self.one_scale {
-                self.most()
-            } else {
-                lane.most()
-            };
-            draw_lane(&mut svg, lane, (area, buckets), most);
+            let full = if self.one_scale { all } else { lane.most() };
+            let counts = (carries && self.adds).then(|| bins::packed(&whole.values));
+            let place = (area, (self.buckets, self.step()));
+            draw_lane(svg, lane, place, (full, counts.as_deref()));
             y += LANE + GAP;
         }
-        Some(svg.finish(class, bottom + AXIS))
     }
 
-    /// Every value, a row a bucket; buckets in which nothing happened are left out.
+    /// Every value of the drawing, a row a bin; bins in which nothing happened are left out.
     pub(super) fn table(&self) -> Table {
+        let step = self.step();
+        let joined: Vec<Lane> = self.each.iter().map(|lane| self.joined(lane)).collect();
         let value = |lane: &Lane, bucket: usize| lane.values.get(bucket).copied().flatten();
         let happened = |bucket: &usize| {
-            let lanes = self.each.iter();
-            lanes
+            joined
+                .iter()
                 .map(|lane| value(lane, *bucket))
                 .any(|value| value != Some(0.0))
         };
-        let buckets: Vec<usize> = (0..self.buckets()).filter(happened).collect();
-        let from = |bucket: &usize| seconds(*bucket as f64 * self.bucket_s);
+        let bins = 0..self.buckets.div_ceil(step);
+        let buckets: Vec<usize> = bins.filter(happened).collect();
+        let from = |bin: &usize| seconds((*bin * step) as f64 * self.bucket_s);
         let mut columns = vec![Column::label("from s", buckets.iter().map(from))];
-        columns.extend(self.each.iter().map(|lane| {
+        columns.extend(joined.iter().map(|lane| {
             let cells = buckets.iter().map(|bucket| cell(value(lane, *bucket)));
             Column::number(&lane.label, cells)
         }));
@@ -158,15 +203,13 @@ fn number_whole(value: f64) -> String {
     grouped(value as u64)
 }
 
-/// Seconds to the microsecond, without ending zeros.
-fn seconds(value: f64) -> String {
-    let text = format!("{value:.6}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    text.to_owned()
-}
-
-/// The value `full` would fill the lane.
-fn draw_lane(svg: &mut Svg, lane: &Lane, (area, buckets): (Area, usize), full: f64) {
+/// The value `full` would fill the lane, whose bins are of `step` buckets.
+fn draw_lane(
+    svg: &mut Svg,
+    lane: &Lane,
+    (area, (buckets, step)): (Area, (usize, usize)),
+    (full, counts): (f64, Option<&str>),
+) {
     let middle = area.y + area.height / 2.0 + 4.0;
     svg.text("label end", (area.x - 10.0, middle), &lane.label);
     svg.rect("ground-lane", area);
@@ -184,23 +227,25 @@ fn draw_lane(svg: &mut Svg, lane: &Lane, (area, buckets): (Area, usize), full: f
     } else {
         "none".to_owned()
     };
-    svg.text("tick", (area.x + area.width + 8.0, middle), &words);
-    if most > 0.0 {
-        svg.stretched(area, (buckets as f64, LANE), |svg| {
-            svg.path(
-                &format!("area {}", lane.class),
-                &outline(&lane.values, full),
-            );
-        });
-    }
+    svg.text("tick peak", (area.x + area.width + 8.0, middle), &words);
+    let counts = counts.map(|counts| ("data-counts", counts));
+    let data: Vec<_> = [("data-lane", lane.label.as_str())]
+        .into_iter()
+        .chain(counts)
+        .collect();
+    svg.stretched(area, (buckets as f64, LANE), &data, |svg| {
+        let path = outline(&lane.values, full, (step, buckets));
+        svg.path(&format!("area {}", lane.class), &path);
+    });
 }
 
-/// Steps over the buckets, closed along the ground. Buckets in which nothing was counted are
-/// passed over.
-fn outline(values: &[Option<f64>], most: f64) -> String {
+/// Steps over bins of so many buckets, closed along the ground. Bins in which nothing was counted
+/// are passed over.
+fn outline(values: &[Option<f64>], most: f64, (step, buckets): (usize, usize)) -> String {
     let mut path = String::new();
     let mut level = 0.0;
-    for (bucket, value) in values.iter().enumerate() {
+    for (bin, value) in values.iter().enumerate() {
+        let bucket = bin * step;
         let value = value.filter(|value| value.is_finite()).unwrap_or(0.0);
         // What happened at all is seen.
         let height = if value > 0.0 {
@@ -220,7 +265,7 @@ fn outline(values: &[Option<f64>], most: f64) -> String {
         }
     }
     if level > 0.0 {
-        let _infallible = write!(path, "H{}V{}", values.len(), length(LANE));
+        let _infallible = write!(path, "H{buckets}V{}", length(LANE));
     }
     path
 }
@@ -238,27 +283,37 @@ mod tests {
         }
     }
 
+    fn lanes(bucket_s: f64, each: Vec<Lane>) -> Lanes {
+        Lanes {
+            bucket_s,
+            buckets: each[0].values.len(),
+            adds: true,
+            one_scale: false,
+            each,
+            tracks: Vec::new(),
+        }
+    }
+
     #[test]
     fn steps_follow_the_values() {
         let values = [Some(0.0), Some(2.0), Some(2.0), Some(1.0), Some(0.0)];
-        assert_eq!(outline(&values, 2.0), "M1 30V0H3V15H4V30");
+        assert_eq!(outline(&values, 2.0, (1, 5)), "M1 30V0H3V15H4V30");
         assert_eq!(
-            outline(&[Some(1.0), Some(1000.0)], 1000.0),
-            "M0 30V29H1V0H2V30"
+            outline(&[Some(1.0), Some(1000.0)], 1000.0, (4, 7)),
+            "M0 30V29H4V0H7V30"
         );
-        assert_eq!(outline(&[Some(0.0); 3], 1.0), "");
+        assert_eq!(outline(&[Some(0.0); 3], 1.0, (1, 3)), "");
     }
 
     #[test]
     fn the_table_holds_every_value_and_no_empty_bucket() {
-        let lanes = Lanes {
-            bucket_s: 0.001,
-            one_scale: false,
-            each: vec![
+        let lanes = lanes(
+            0.001,
+            vec![
                 lane("read", &[Some(3.0), Some(0.0), Some(1200.0)]),
                 lane("<b>", &[None, Some(0.0), Some(0.5)]),
             ],
-        };
+        );
         let table = lanes.table();
         let columns = table.columns.iter();
         let columns: Vec<(&str, Vec<&str>)> = columns
@@ -279,16 +334,36 @@ mod tests {
 
     #[test]
     fn what_was_not_seen_is_said() {
-        let lanes = Lanes {
-            bucket_s: 1.0,
-            one_scale: false,
-            each: vec![lane("data", &[None, None]), lane("reads", &[Some(0.0); 2])],
-        };
+        let each = vec![lane("data", &[None, None]), lane("reads", &[Some(0.0); 2])];
+        let lanes = lanes(1.0, each);
         let text = lanes.draw("wide", 700.0).unwrap().finish();
         assert!(
             text.contains(">not measured</text>") && text.contains(">none</text>"),
             "{text}"
         );
-        assert!(!text.contains("<path"));
+        assert!(!text.contains(r#"d="M"#));
+    }
+
+    #[test]
+    fn the_whole_has_few_bins_and_carries_every_bucket() {
+        let mut counts = vec![Some(0.0); 2000];
+        (counts[0], counts[3], counts[1999]) = (Some(2.0), Some(5.0), Some(1.0));
+        let lanes = lanes(0.5, vec![lane("read", &counts)]);
+        let text = lanes.draw("wide", 700.0).unwrap().finish();
+        assert!(text.contains(r#"data-counts="2 ~2 5 ~1995 1""#), "{text}");
+        // Bins of four buckets.
+        assert!(
+            text.contains(r#"d="M0 30V0H4V30H1996V25.7H2000V30""#),
+            "{text}"
+        );
+        assert!(text.contains(">≤ 7</text>"), "{text}");
+        let narrow = lanes.draw("narrow", 344.0).unwrap().finish();
+        assert!(!narrow.contains("data-counts"), "once a page");
+        let table = lanes.table();
+        let cells = |column: usize| {
+            let cells = table.columns[column].cells.iter();
+            cells.map(Cell::as_str).collect::<Vec<_>>()
+        };
+        assert_eq!((cells(0), cells(1)), (vec!["0", "998"], vec!["7", "1"]));
     }
 }

@@ -1,6 +1,7 @@
 //! The charts of a page: drawings that stand without a script and print as they are. A script
 //! adds words on pointing, keys and zoom. Every value of a chart is in a table as well.
 
+mod bins;
 mod distribution;
 mod flame;
 mod flow;
@@ -18,6 +19,7 @@ use iostrata_core::cache::{CacheFile, CacheResult};
 use iostrata_core::lab::{Experiment, LabResult};
 use iostrata_core::trace::TraceResult;
 
+use self::flame::Weight;
 use self::strips::Strip;
 use super::markup::Markup;
 use crate::view::table::Table;
@@ -38,7 +40,7 @@ pub(super) struct Chart {
     /// Where it stands.
     pub(super) after: Place,
     /// Its values, where the tables of the result do not have them.
-    pub(super) table: Option<Table>,
+    pub(super) tables: Vec<Table>,
     /// For a page and for a telephone; the style sheet shows the one that has room.
     pub(super) drawings: [Markup; 2],
     /// Buckets of an axis that can be zoomed.
@@ -61,6 +63,8 @@ pub(super) struct Zoom {
     pub(super) buckets: usize,
     /// Length of each, seconds.
     pub(super) bucket_s: f64,
+    /// Bins that are drawn at once of counts, which the drawing carries for all buckets.
+    pub(super) bins: Option<usize>,
 }
 
 impl Chart {
@@ -75,14 +79,14 @@ impl Chart {
             title: title.to_owned(),
             summary,
             after,
-            table: None,
+            tables: Vec::new(),
             drawings: [draw("wide", WIDE)?, draw("narrow", NARROW)?],
             zoom: None,
         })
     }
 
     fn with_table(mut self, table: Table) -> Self {
-        self.table = Some(table);
+        self.tables.push(table);
         self
     }
 }
@@ -174,6 +178,9 @@ fn second_by_second(after: Place, seconds: &lab::Seconds) -> Option<Chart> {
     over_time(&id, after, (title, summary), &seconds.lanes)
 }
 
+/// Anchor of the part that has everything over time.
+pub(super) const OVER_TIME: &str = "over-time";
+
 /// The charts of a trace.
 pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     let place = |part| Place {
@@ -199,30 +206,16 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     );
     let drawing = trace::latencies(result);
     charts.extend(heat_map(place("calls"), &drawing));
-    charts.extend(result.timeline.as_ref().and_then(|timeline| {
-        let lanes = trace::over_time(timeline);
-        let summary = format!(
-            "Count per {}; calls at their end, requests when issued.",
-            iostrata_core::duration(lanes.bucket_s)
-        );
-        let title = "System calls and device requests over time";
-        over_time("timeline", place("bytes"), (title, summary), &lanes)
-    }));
-    charts.extend(flame::frames(result).and_then(|root| {
-        let words = ("Call sites, by time", flame::words(&root));
+    let lanes = trace::over_time(result);
+    let title = "Calls, device requests, processes and files over time";
+    let words = (title, trace::words(result, &lanes));
+    charts.extend(over_time("timeline", place(OVER_TIME), words, &lanes));
+    let weight = Weight::of(result);
+    charts.extend(flame::frames(result, weight).and_then(|root| {
+        let words = (weight.title(), flame::words(&root, weight));
         let draw = |class: &str, width| Some(flame::draw(&root, class, width));
         Chart::new("flame", place("sites"), words, draw)
     }));
-    let tracks = tracks::tracks(result);
-    charts.extend(Chart::new(
-        "tracks",
-        place("processes"),
-        (
-            "Processes over time",
-            "From start to end of each process.".to_owned(),
-        ),
-        |class, width| tracks::draw(&tracks, class, width),
-    ));
     charts.extend(residency(
         place("files"),
         ("Files in the page cache", "as at the end"),
@@ -279,10 +272,17 @@ pub(super) fn of_cache(result: &CacheResult) -> Vec<Chart> {
 /// A chart that can be zoomed, with a table of its own.
 fn over_time(id: &str, after: Place, words: (&str, String), lanes: &lanes::Lanes) -> Option<Chart> {
     let draw = |class: &str, width| lanes.draw(class, width);
-    let mut chart = Chart::new(id, after, words, draw)?.with_table(lanes.table());
+    let mut chart = Chart::new(id, after, words, draw)?;
+    if !lanes.each.is_empty() {
+        chart = chart.with_table(lanes.table());
+    }
+    if !lanes.tracks.is_empty() {
+        chart = chart.with_table(tracks::table(&lanes.tracks));
+    }
     chart.zoom = Some(Zoom {
-        buckets: lanes.buckets(),
+        buckets: lanes.buckets,
         bucket_s: lanes.bucket_s,
+        bins: lanes.adds.then_some(bins::MOST),
     });
     Some(chart)
 }

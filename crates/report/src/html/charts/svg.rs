@@ -1,7 +1,7 @@
 //! Shapes of a drawing, as SVG. Colours come from the classes, so that a drawing follows dark and
 //! light.
 
-use crate::html::markup::Markup;
+use crate::html::markup::{Attributes, Markup};
 
 /// Widths that a letter takes at the size of the labels, on average: fonts differ, so
 /// places made with it have room to spare.
@@ -131,22 +131,34 @@ impl Svg {
 
     /// Shapes that stand for one value, with the words that appear on pointing at them.
     pub(super) fn mark(&mut self, words: &str, draw: impl FnOnce(&mut Self)) {
-        self.body.open("g", &[("class", "mark")]);
+        self.mark_of(words, &[], draw);
+    }
+
+    /// The same for a value that a script finds by what it is of.
+    pub(super) fn mark_of(
+        &mut self,
+        words: &str,
+        of: Attributes<'_>,
+        draw: impl FnOnce(&mut Self),
+    ) {
+        let attributes = [&[("class", "mark")], of].concat();
+        self.body.open("g", &attributes);
         self.body.element("title", &[], words);
         draw(self);
         self.body.close("g");
     }
 
     /// A part with an own system of coordinates that is stretched to `area`, for the script to
-    /// zoom in on.
+    /// zoom in on, with what else the script needs of it.
     pub(super) fn stretched(
         &mut self,
         area: Area,
         units: (f64, f64),
+        data: Attributes<'_>,
         draw: impl FnOnce(&mut Self),
     ) {
         let view = format!("0 0 {} {}", length(units.0), length(units.1));
-        let attributes = [
+        let own = [
             ("class", "zoomed"),
             ("x", &length(area.x)),
             ("y", &length(area.y)),
@@ -155,7 +167,7 @@ impl Svg {
             ("viewBox", &view),
             ("preserveAspectRatio", "none"),
         ];
-        self.body.open("svg", &attributes);
+        self.body.open("svg", &[&own, data].concat());
         draw(self);
         self.body.close("svg");
     }

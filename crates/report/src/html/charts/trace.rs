@@ -1,6 +1,7 @@
 //! Charts of a trace: which values of a result stand where.
 
 use iostrata_core::bytes::grouped;
+use iostrata_core::duration;
 use iostrata_core::evidence::{Cause, DeviceCounts, DeviceRange};
 use iostrata_core::noun;
 use iostrata_core::trace::timeline::{Purpose, Timeline};
@@ -10,6 +11,7 @@ use super::distribution::{self, Distributions};
 use super::flow::{Arrow, Part, Stratum, Times, Way};
 use super::lanes::{Lane, Lanes};
 use super::strips::Strip;
+use super::{bins, tracks};
 use crate::format::{between, size};
 use crate::view::cell::Cell;
 use crate::view::trace::{device_read, device_written, of_calls};
@@ -245,8 +247,46 @@ pub(super) fn residency(result: &TraceResult) -> Vec<Strip> {
         .collect()
 }
 
-/// Calls over device requests, bucket by bucket.
-pub(super) fn over_time(timeline: &Timeline) -> Lanes {
+/// Calls over device requests, then processes and files, on one axis. Without the former its length
+/// is that of the run.
+pub(super) fn over_time(result: &TraceResult) -> Lanes {
+    let lanes = result.timeline.as_ref().map(lanes).unwrap_or_default();
+    let longest = lanes.iter().map(|lane| lane.values.len()).max();
+    let (buckets, bucket_s) = match (longest, &result.timeline) {
+        (Some(buckets), Some(timeline)) => (buckets, timeline.bucket_s),
+        _ if result.wall_s > 0.0 => (bins::MOST, result.wall_s / bins::MOST as f64),
+        _ => (0, 0.0),
+    };
+    Lanes {
+        bucket_s,
+        buckets,
+        adds: true,
+        one_scale: false,
+        each: lanes,
+        tracks: tracks::tracks(result),
+    }
+}
+
+/// What the chart over time says in words.
+pub(super) fn words(result: &TraceResult, lanes: &Lanes) -> String {
+    let mut words = Vec::new();
+    if let Some(timeline) = &result.timeline {
+        let bin = duration(lanes.bucket_s * lanes.step() as f64);
+        words.push(format!(
+            "Calls are counted at their end, requests when issued; bins of the whole run are {bin} long."
+        ));
+        if timeline.shared {
+            words.push("Journal, metadata and flushes include those of other programs.".to_owned());
+        }
+    }
+    if !lanes.tracks.is_empty() {
+        words.push("Processes and files are those with most time in calls.".to_owned());
+    }
+    words.join(" ")
+}
+
+/// Calls by purpose, requests by cause, bucket by bucket.
+fn lanes(timeline: &Timeline) -> Vec<Lane> {
     let counts = |counts: &[u64]| counts.iter().map(|count| Some(*count as f64)).collect();
     let mut lanes = Vec::new();
     for calls in &timeline.calls {
@@ -274,17 +314,9 @@ pub(super) fn over_time(timeline: &Timeline) -> Lanes {
         lanes.push(Lane::new("flushes", "flushes", counts(flushes)));
     }
     if let Some(first) = lanes.get_mut(before) {
-        first.title = Some(if timeline.shared {
-            "device requests (journal, metadata and flushes include those of other programs)"
-        } else {
-            "device requests"
-        });
+        first.title = Some("device requests");
     }
-    Lanes {
-        bucket_s: timeline.bucket_s,
-        one_scale: false,
-        each: lanes,
-    }
+    lanes
 }
 
 fn purpose(purpose: Purpose) -> &'static str {
@@ -292,7 +324,8 @@ fn purpose(purpose: Purpose) -> &'static str {
         Purpose::Read => "read",
         Purpose::Write => "write",
         Purpose::Sync => "sync",
-        Purpose::Metadata => "metadata",
+        // Not to be taken for requests of that cause.
+        Purpose::Metadata => "metadata calls",
     }
 }
 

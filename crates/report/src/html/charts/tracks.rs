@@ -1,89 +1,151 @@
-//! Processes over the time of the run: when each of them lived.
+//! When each process lived, and from when to when each file was used: tracks below the lanes of a
+//! chart over time.
 
-use iostrata_core::trace::{TaskRow, TraceResult, by_process};
+use iostrata_core::trace::{FileGroup, Selection, TaskRow, Together, TraceResult, by_process};
 
-use super::scale::even_ticks;
-use super::svg::{Area, Svg, letters, text_width};
-use crate::format::{beginning, time};
-use crate::html::markup::Markup;
+use super::svg::{Area, Svg, letters};
+use crate::format::{beginning, seconds, time};
+use crate::view::table::{Column, Table};
+use crate::view::trace::{distinct, lived};
 
-/// Processes that are drawn: those that took most time.
-const MOST: usize = 40;
-/// Height of a track.
-const TRACK: f64 = 20.0;
-/// Room for the axis.
-const AXIS: f64 = 40.0;
-/// Room at the right for half an axis label.
-const MARGIN: f64 = 24.0;
+/// Processes and files that are drawn: those that took most time.
+const PROCESSES: usize = 16;
+const FILES: usize = 12;
+/// Height of a track, and of what is drawn in it.
+pub(super) const TRACK: f64 = 18.0;
+const BAR: f64 = 12.0;
 
-/// One process.
+/// Tracks of one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Tracks {
+    /// What they are of.
+    pub(super) title: String,
+    /// The earliest first.
+    pub(super) each: Vec<Track>,
+}
+
+/// One process or file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Track {
-    label: String,
+    pub(super) label: String,
     /// Seconds since the start of the run.
     from_s: f64,
     to_s: f64,
     words: String,
+    /// What a script finds it by.
+    of: (&'static str, String),
 }
 
-/// When each process lived, the earliest first; empty where there is only one.
-pub(super) fn tracks(result: &TraceResult) -> Vec<Track> {
+/// Those of a trace; kinds of which nothing is known are left out.
+pub(super) fn tracks(result: &TraceResult) -> Vec<Tracks> {
+    let kinds = [processes(result), files(result)];
+    kinds
+        .into_iter()
+        .filter(|kind| !kind.each.is_empty())
+        .collect()
+}
+
+fn processes(result: &TraceResult) -> Tracks {
     let processes = by_process(&result.tasks);
     let track = |task: &TaskRow| {
-        let to_s = task.ended_s.unwrap_or(result.wall_s).max(task.started_s);
+        let (from_s, to_s) = lived(task, result.wall_s);
         Track {
             label: format!("{} {}", task.name, task.process),
-            from_s: task.started_s.max(0.0),
+            from_s,
             to_s,
             words: format!(
                 "{} ({}): from {} to {}, {} in calls",
                 task.name,
                 task.process,
-                time(task.started_s),
+                time(from_s),
                 time(to_s),
                 time(task.time_s)
             ),
+            of: ("data-process", task.process.to_string()),
         }
     };
-    if processes.len() < 2 {
-        return Vec::new();
-    }
-    let mut tracks: Vec<Track> = processes.iter().take(MOST).map(track).collect();
-    tracks.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
-    tracks
+    // One lives as long as the run.
+    let drawn = if processes.len() < 2 { 0 } else { PROCESSES };
+    let each = processes.iter().take(drawn).map(track).collect();
+    made("processes, from start to end", each, processes.len())
 }
 
-/// The drawing at a width; `None` without a track.
-pub(super) fn draw(tracks: &[Track], class: &str, width: f64) -> Option<Markup> {
-    let end_s = tracks.iter().map(|track| track.to_s).fold(0.0, f64::max);
-    if !(end_s > 0.0 && end_s.is_finite()) {
-        return None;
-    }
-    let widest = tracks.iter().map(|track| text_width(&track.label));
-    let left = widest.fold(40.0, f64::max).min(width * 0.3) + 10.0;
-    let plot = width - left - MARGIN;
-    let mut svg = Svg::new(width);
-    let bottom = tracks.len() as f64 * TRACK;
-    for tick in even_ticks(end_s, if width > 500.0 { 8 } else { 4 }) {
-        let x = left + plot * tick / end_s;
-        svg.line("grid", (x, 0.0), (x, bottom));
-        let name = format!("{tick:.6}");
-        let name = name.trim_end_matches('0').trim_end_matches('.');
-        svg.text("tick middle", (x, bottom + 16.0), name);
-    }
-    let under = "seconds since the start";
-    svg.text("axis end", (left + plot, bottom + 34.0), under);
-    for (position, track) in tracks.iter().enumerate() {
-        let y = position as f64 * TRACK;
-        let label = beginning(&track.label, letters(left - 10.0));
-        svg.text("label end", (left - 10.0, y + 14.0), &label);
-        let (from, to) = (track.from_s / end_s * plot, track.to_s / end_s * plot);
-        svg.mark(&track.words, |svg| {
-            let area = Area::at((left + from, y + 3.0), ((to - from).max(1.5), TRACK - 6.0));
-            svg.rect("part calls", area);
+fn files(result: &TraceResult) -> Tracks {
+    let everything = Selection::default();
+    let files = everything.files(result, Together::Path);
+    let stored = files.iter().filter(|file| file.row.kind.is_stored());
+    let used: Vec<(&FileGroup<'_>, (f64, f64))> = stored
+        .filter_map(|file| Some((file, file.row.span_s()?)))
+        .collect();
+    let track = |(file, (from_s, to_s)): &(&FileGroup<'_>, (f64, f64))| {
+        let name = result.below(file.name);
+        Track {
+            label: name.to_owned(),
+            from_s: *from_s,
+            to_s: *to_s,
+            words: format!(
+                "{name}: first call at {}, last ended at {}, {} in calls",
+                time(*from_s),
+                time(*to_s),
+                time(file.row.time_s())
+            ),
+            of: ("data-file", name.to_owned()),
+        }
+    };
+    let each = used.iter().take(FILES).map(track).collect();
+    made("files, from first to last call", each, used.len())
+}
+
+fn made(title: &str, mut each: Vec<Track>, all: usize) -> Tracks {
+    each.sort_by(|one: &Track, other| one.from_s.total_cmp(&other.from_s));
+    let title = if each.len() < all {
+        format!("{title} ({} of {all})", each.len())
+    } else {
+        title.to_owned()
+    };
+    Tracks { title, each }
+}
+
+/// Draws them below each other from `area.y` on, beside names that end at `area.x`; the width stands
+/// for so many buckets of so many seconds.
+pub(super) fn draw(svg: &mut Svg, of: &Tracks, area: Area, (buckets, bucket_s): (f64, f64)) {
+    let room = letters(area.x - 10.0);
+    let labels: Vec<&str> = of.each.iter().map(|track| track.label.as_str()).collect();
+    let names = distinct(&labels, &vec![room; labels.len()]);
+    for (position, (track, name)) in of.each.iter().zip(names).enumerate() {
+        let y = area.y + position as f64 * TRACK;
+        let (kind, of) = (track.of.0, track.of.1.as_str());
+        svg.mark_of(&track.words, &[(kind, of)], |svg| {
+            let name = beginning(&name, room);
+            svg.text("label end", (area.x - 10.0, y + 12.0), &name);
+            let place = Area::at((area.x, y + 2.0), (area.width, BAR));
+            svg.rect("ground-lane", place);
+            svg.stretched(place, (buckets, BAR), &[], |svg| {
+                let (from, to) = (track.from_s / bucket_s, track.to_s / bucket_s);
+                // What was there at all is seen.
+                let width = (to - from).max(buckets / 400.0);
+                let bar = Area::at((from.min(buckets - width), 0.0), (width, BAR));
+                svg.rect("track", bar);
+            });
         });
     }
-    Some(svg.finish(class, bottom + AXIS))
+}
+
+/// From when to when each of them was.
+pub(super) fn table(of: &[Tracks]) -> Table {
+    let each: Vec<&Track> = of.iter().flat_map(|tracks| &tracks.each).collect();
+    let columns = vec![
+        Column::label("name", each.iter().map(|track| track.label.as_str())),
+        Column::number("from s", each.iter().map(|track| seconds(track.from_s))),
+        Column::number("to s", each.iter().map(|track| seconds(track.to_s))),
+    ];
+    let mut table = Table::new(0, columns).named("processes and files");
+    let mut row = 0;
+    for tracks in of {
+        table.title(row, tracks.title.clone());
+        row += tracks.each.len();
+    }
+    table
 }
 
 #[cfg(test)]
@@ -97,19 +159,41 @@ mod tests {
             from_s,
             to_s,
             words: "sh".into(),
+            of: ("data-process", "1".into()),
         };
-        let tracks = [track(0.0, 4.0), track(1.0, 2.0)];
-        let text = draw(&tracks, "wide", 474.0).unwrap().finish();
-        // The label takes 40 and the gap 10; 400 are left for 4 s.
-        assert!(text.contains(r#"x="50" y="3" width="400""#), "{text}");
-        assert!(text.contains(r#"x="150" y="23" width="100""#), "{text}");
-        assert!(draw(&[], "wide", 474.0).is_none());
+        let tracks = Tracks {
+            title: "processes".into(),
+            each: vec![track(0.0, 4.0), track(1.0, 2.0)],
+        };
+        let mut svg = Svg::new(500.0);
+        let area = Area::at((60.0, 10.0), (400.0, 36.0));
+        draw(&mut svg, &tracks, area, (100.0, 0.04));
+        let text = svg.finish("wide", 100.0).finish();
+        // 100 buckets of 40 ms: the second lives from bucket 25 to 50.
+        assert!(
+            text.contains(r#"x="60" y="12" width="400" height="12" viewBox="0 0 100 12""#)
+                && text.contains(r#"<rect class="track" x="25" y="0" width="25""#),
+            "{text}"
+        );
+        assert_eq!(text.matches(r#"data-process="1""#).count(), 2);
     }
 
     #[test]
-    fn one_process_needs_no_tracks() {
+    fn files_without_a_time_have_no_track() {
         let mut result = crate::view::trace::fixture::full();
-        result.tasks.truncate(1);
-        assert_eq!(tracks(&result), []);
+        let titles = |result: &TraceResult| {
+            let kinds = tracks(result);
+            kinds
+                .iter()
+                .map(|kind| (kind.title.clone(), kind.each.len()))
+                .collect::<Vec<_>>()
+        };
+        let files = "files, from first to last call".to_owned();
+        let processes = "processes, from start to end".to_owned();
+        assert_eq!(titles(&result), [(processes.clone(), 2), (files, 3)]);
+        for call in result.files.iter_mut().flat_map(|file| &mut file.calls) {
+            call.row.first_s = None;
+        }
+        assert_eq!(titles(&result), [(processes, 2)]);
     }
 }

@@ -103,5 +103,5 @@ fn table(head: &str, indent: usize, calls: &[&CallRow]) -> Table {
         calls.iter().map(|call| call.name.as_str()),
     )];
     columns.extend(call().columns(&[Group::Calls], calls));
-    Table::new(indent, columns)
+    Table::new(indent, columns).during(calls.iter().map(|call| call.span_s()))
 }

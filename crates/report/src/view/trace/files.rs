@@ -126,7 +126,8 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
         ],
         &rows,
     ));
-    let whole = Table::new(0, columns).named("every file");
+    let spans = rows.iter().map(|file| file.span_s());
+    let whole = Table::new(0, columns).named("every file").during(spans);
     let mut left_out = if whole.fits(page.width()) {
         vec![whole.draw(page)]
     } else {

@@ -75,6 +75,8 @@ pub(super) fn call(name: &str, count: u64, bytes: u64, time_s: f64, blocked_s: f
         p50_s: Some(time_s / count as f64),
         p99_s: Some(3.0 * time_s / count as f64),
         took: Vec::new(),
+        first_s: Some(0.5),
+        last_s: Some(1.5),
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) use budgets::show as show_budgets;
 pub(crate) use descent::{device_read, device_written, of_calls};
 pub(crate) use findings::severity;
 pub(crate) use names::distinct;
+pub(crate) use tasks::lived;
 
 /// What the drawing may use and should hold besides the summary.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -44,5 +44,17 @@ fn draw(
     let columns = parts
         .iter()
         .flat_map(|part| fields.columns(&[*part], &rows));
-    Table::new(0, columns.collect()).named(noun).draw(page)
+    let spans = rows
+        .iter()
+        .map(|task| Some(lived(task, view.result.wall_s)));
+    Table::new(0, columns.collect())
+        .named(noun)
+        .during(spans)
+        .draw(page)
+}
+
+/// From its start to its end, or to that of the run.
+pub(crate) fn lived(task: &TaskRow, wall_s: f64) -> (f64, f64) {
+    let from_s = task.started_s.max(0.0);
+    (from_s, task.ended_s.unwrap_or(wall_s).max(from_s))
 }

@@ -1,6 +1,9 @@
 //! The blocks of a page as elements.
 
-use super::ahead::{entries, has_table, linked};
+mod lists;
+
+use self::lists::List;
+use super::ahead::{has_table, linked};
 use super::charts::{Chart, Place};
 use super::figure;
 use super::fold::{Fold, Kind};
@@ -10,7 +13,7 @@ use super::outline::{HEADINGS, Outline};
 use super::scope::Scope;
 use super::table::{self, Names, Room};
 use crate::format::{beginning, counted};
-use crate::view::page::{Block, Entry, Level, SEPARATOR, Tone};
+use crate::view::page::{Block, Level, SEPARATOR, Tone};
 use crate::view::table::Table;
 
 /// The heading has only the beginning of a longer title, such as a command line.
@@ -90,20 +93,6 @@ struct Part {
     bytes: usize,
     /// Entries that there was no room for.
     skipped: usize,
-}
-
-/// The list that is open, and how deep.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum List {
-    None,
-    /// `ul`.
-    Bullets,
-    /// `dl`, and in it a `div` with leads.
-    Leads,
-    /// And a `dd`.
-    Texts,
-    /// And in that a `ul`.
-    BulletsOfEntry,
 }
 
 struct Body<'a> {
@@ -271,117 +260,6 @@ impl Body<'_> {
         self.markup.line();
     }
 
-    fn entry(&mut self, entry: &Entry, after: &[Block]) {
-        if !self.has_room(&entry.text) {
-            return;
-        }
-        self.part.entries += 1;
-        if self.part.has_findings && self.part.entries == FINDINGS + 1 {
-            self.end_list();
-            let more = counted(1 + entries(after), "more finding");
-            self.markup.open("details", &[("class", "more")]);
-            self.markup.element("summary", &[], &more);
-            self.markup.line();
-        }
-        match self.list {
-            List::None | List::Bullets => {
-                self.end_list();
-                self.markup.open("dl", &[]);
-                self.markup.open("div", &[]);
-            }
-            List::Leads => {}
-            List::Texts | List::BulletsOfEntry => {
-                self.end_entry();
-                self.markup.open("div", &[]);
-            }
-        }
-        let attributes: &[_] = match class(entry.tone) {
-            "" => &[],
-            class => &[("class", class)],
-        };
-        self.markup.open("dt", attributes);
-        self.markup.name(entry.lead.trim());
-        self.markup.close("dt");
-        self.list = List::Leads;
-        if entry.text.is_empty() {
-            return;
-        }
-        self.markup.open("dd", &[]);
-        self.markup.open("p", &[]);
-        if let Some(bar) = &entry.bar {
-            let attributes = [("class", "bar"), ("aria-hidden", "true")];
-            self.markup.element("span", &attributes, bar);
-            self.markup.text(" ");
-        }
-        self.markup.prose(&entry.text);
-        self.markup.close("p");
-        self.list = List::Texts;
-    }
-
-    /// Below an entry that had no room there is none either.
-    fn more(&mut self, text: &str, rows: &[usize]) {
-        if self.is_full() {
-            return;
-        }
-        self.part.bytes += text.len();
-        match self.list {
-            List::Leads => self.markup.open("dd", &[]),
-            List::BulletsOfEntry => self.end_bullets(),
-            List::None | List::Bullets | List::Texts => {}
-        }
-        if matches!(self.list, List::Leads | List::BulletsOfEntry) {
-            self.list = List::Texts;
-        }
-        if text.starts_with('→') {
-            self.markup.open("p", &[("class", "advice")]);
-        } else {
-            self.markup.open("p", &[]);
-        }
-        self.markup.prose(text);
-        self.scope.cite(self.markup, rows);
-        self.markup.close("p");
-    }
-
-    fn bullet(&mut self, text: &str) {
-        match self.list {
-            List::Texts | List::BulletsOfEntry => {
-                if self.is_full() {
-                    return;
-                }
-                self.part.bytes += text.len();
-                if self.list == List::Texts {
-                    if self.part.has_findings {
-                        self.markup.open("details", &[("class", "evidence")]);
-                        self.markup.element("summary", &[], "evidence");
-                    }
-                    self.markup.open("ul", &[]);
-                    self.list = List::BulletsOfEntry;
-                }
-            }
-            List::None | List::Bullets | List::Leads => {
-                if !self.has_room(text) {
-                    return;
-                }
-                if self.list != List::Bullets {
-                    self.end_list();
-                    self.markup.open("ul", &[]);
-                    self.list = List::Bullets;
-                }
-            }
-        }
-        self.markup.open("li", &[]);
-        self.markup.prose(text);
-        self.markup.close("li");
-        self.markup.line();
-    }
-
-    fn end_bullets(&mut self) {
-        self.markup.close("ul");
-        if self.part.has_findings {
-            self.markup.close("details");
-        }
-    }
-
     fn table(&mut self, table: &Table) {
         self.end_list();
         let id = self.table_id();
@@ -415,29 +293,6 @@ impl Body<'_> {
         let has_room = !self.is_full() && self.part.bytes <= self.drawing.room.bytes;
         self.part.skipped += usize::from(!has_room);
         has_room
-    }
-
-    fn end_entry(&mut self) {
-        if self.list == List::BulletsOfEntry {
-            self.end_bullets();
-        }
-        if matches!(self.list, List::BulletsOfEntry | List::Texts) {
-            self.markup.close("dd");
-        }
-        self.markup.close("div");
-        self.markup.line();
-    }
-
-    fn end_list(&mut self) {
-        match self.list {
-            List::None => {}
-            List::Bullets => self.markup.close("ul"),
-            List::Leads | List::Texts | List::BulletsOfEntry => {
-                self.end_entry();
-                self.markup.close("dl");
-            }
-        }
-        self.list = List::None;
     }
 
     fn end_part(&mut self) {
