@@ -1,4 +1,4 @@
-//! Beginning to trace processes that run already.
+//! Starting to trace processes that are already running.
 
 use std::collections::HashSet;
 use std::io;
@@ -10,17 +10,17 @@ use crate::clock::now_ns;
 
 const QUIET_LOOKS: u32 = 3;
 
-/// Seizes all threads of a process and of all it has started, and makes them stop once, so
-/// that they stop at their calls from then on.
+/// Seizes all threads of a process and of its descendants, and stops them once, so that they stop
+/// at their calls from then on.
 ///
-/// A process that may not be traced is an error; of one that it has started, as a
-/// set-user-ID program, the recorder takes note. When the calling thread ends, all are let go.
+/// A process that may not be traced is an error; for a descendant, such as a set-user-ID program,
+/// the recorder notes it. When the calling thread ends, the kernel detaches all of them.
 pub(super) fn seize_tree(root: u32, recorder: &mut Recorder) -> io::Result<HashSet<Tid>> {
     let (mut seized, mut refused) = (HashSet::new(), HashSet::new());
     let mut quiet_looks = 0;
-    // Threads that are made meanwhile are found by another look, unless their maker was
-    // seized already: then they are traced from the start. A list of children may lack one when
-    // another ends as it is read (proc_tid_children(5)), so that one quiet look is not enough.
+    // Another scan finds threads created meanwhile, unless their creator was already seized: then
+    // they are traced from the start. A list of children may lack one when another ends during the
+    // read (proc_tid_children(5)), so that one scan without new threads is not enough.
     loop {
         let mut found_new = false;
         for process in tree(root) {
@@ -45,7 +45,7 @@ pub(super) fn seize_tree(root: u32, recorder: &mut Recorder) -> io::Result<HashS
                 found_new = true;
                 seized.insert(thread);
                 recorder.adopt(thread, now_ns());
-                // Fails for a thread that ended; its end comes as a stop.
+                // Fails for a thread that has ended; its end comes as a stop.
                 drop(request::interrupt(thread));
             }
         }
@@ -59,7 +59,7 @@ pub(super) fn seize_tree(root: u32, recorder: &mut Recorder) -> io::Result<HashS
     }
 }
 
-/// One that waits to be asked how it ended may not be traced, and never comes back.
+/// A zombie, which cannot be traced and never runs again.
 fn has_ended(thread: Tid, error: &io::Error) -> bool {
     let is_zombie = || {
         let stat = std::fs::read(format!("/proc/{thread}/stat")).unwrap_or_default();
@@ -71,14 +71,14 @@ fn has_ended(thread: Tid, error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH) || is_zombie()
 }
 
-/// Made by one that was seized, it is traced from its start.
+/// A thread created by a seized one is traced from its start.
 fn is_traced_by_me(thread: Tid) -> bool {
     let status = std::fs::read(format!("/proc/{thread}/status")).unwrap_or_default();
     let me = rustix::thread::gettid().as_raw_nonzero().get();
     usage::number(&status, b"TracerPid:") == Some(me)
 }
 
-/// A process and what it has started.
+/// A process and its descendants.
 fn tree(root: u32) -> Vec<u32> {
     let mut all = vec![root];
     let mut at = 0;
