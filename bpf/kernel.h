@@ -213,11 +213,11 @@ typedef struct {
 	__s64 counter;
 } atomic64_t;
 typedef struct {
-	atomic64_t refcnt; /* of those besides the first (include/linux/file_ref.h) */
+	atomic64_t refcnt; /* of references besides the first (include/linux/file_ref.h) */
 } file_ref_t;
 struct file {
 	file_ref_t f_ref;   /* since Linux 6.13, */
-	atomic64_t f_count; /* ... and before: of all */
+	atomic64_t f_count; /* ... and before: of all references */
 	__u32 f_mode;
 	__u32 f_flags;
 	long long f_pos;
@@ -256,7 +256,7 @@ struct pid {
 	struct upid numbers[1]; /* one for each level (include/linux/pid.h) */
 };
 struct signal_struct {
-	atomic_t live; /* threads that do not end */
+	atomic_t live; /* threads that have not ended */
 };
 struct sched_entity {
 	__u64 sum_exec_runtime;
@@ -283,7 +283,7 @@ struct task_struct {
 	struct fs_struct *fs;
 	struct nsproxy *nsproxy;
 	struct files_struct *files;
-	void *worker_private; /* of an io_uring worker its struct io_worker */
+	void *worker_private; /* for an io_uring worker: its struct io_worker */
 	__u64 self_exec_id;
 	__u64 start_time;
 	struct sched_entity se;
@@ -380,7 +380,7 @@ struct request {
 };
 struct io_ring_ctx;
 struct io_cqe {
-	int fd; /* until it has ended */
+	int fd; /* valid until it has ended */
 };
 struct io_wq_work {
 	int cancel_seq;
