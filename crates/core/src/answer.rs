@@ -1,10 +1,10 @@
-//! Answers: a claim, the verdict the rows give on it, and why.
+//! Answers: a claim, the verdict that the rows give on it, and why.
 
 use std::ops::RangeBounds;
 
 use serde::{Deserialize, Serialize};
 
-/// What the measured rows say about a claim.
+/// The verdict of the measured rows on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -27,12 +27,12 @@ impl Verdict {
         }
     }
 
-    /// `Holds` or `Refuted` by the condition that decides the claim.
+    /// `Holds` or `Refuted`, by the condition that decides the claim.
     pub fn from_fact(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Refuted }
     }
 
-    /// By a figure: `Holds` and `Refuted` in these ranges, inconclusive in between.
+    /// By a figure: `Holds` and `Refuted` in these ranges, inconclusive between them.
     pub(crate) fn by(
         figure: f64,
         holds: impl RangeBounds<f64>,
@@ -52,9 +52,9 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Answer {
-    /// The statement that is judged, as a sentence.
+    /// The statement to be judged, as a sentence.
     pub claim: String,
-    /// What the rows say about it.
+    /// The verdict of the rows.
     pub verdict: Verdict,
     /// The figures that decided, with units.
     pub because: String,
@@ -70,7 +70,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Names its rows by their ids, which `id` tells of a number.
+    /// Names its rows by their ids; `id` returns the id of a row number.
     pub(crate) fn cite(&mut self, id: impl Fn(usize) -> Option<String>) {
         self.row_ids = self.rows.iter().filter_map(|row| id(*row)).collect();
     }

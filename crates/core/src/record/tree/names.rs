@@ -1,11 +1,11 @@
-//! Names that nodes get and lose.
+//! Adding and removing names of nodes.
 
 use super::{Body, DEEPEST, Node, Tree};
 use crate::op::FileId;
 use crate::record::{FileKind, Name};
 
 impl Tree {
-    /// Gives a node a name. Who had it loses it.
+    /// Gives a node a name. A node that had the name loses it.
     pub(super) fn put(&mut self, name: &Name, node: FileId) -> Result<(), String> {
         if !name.is_possible() {
             return Err(format!(
@@ -48,7 +48,7 @@ impl Tree {
         }
     }
 
-    /// Takes a name away; gives the node that had it.
+    /// Removes a name; returns the node that had it.
     pub(super) fn take(&mut self, name: &Name) -> Option<FileId> {
         let parent = self.nodes.get_mut(&name.parent)?;
         let Body::Directory(names) = &mut parent.body else {
@@ -66,14 +66,14 @@ impl Tree {
         }
     }
 
-    /// A directory that is named without having been found is one all the same.
+    /// A node with names in it is a directory, even if it was not recorded as found.
     fn directory(&mut self, id: FileId) -> &mut Node {
         self.nodes
             .entry(id)
             .or_insert_with(|| Node::empty(FileKind::Directory, None))
     }
 
-    /// No directory is in itself, and none is deeper than can be.
+    /// No directory is inside itself, and none exceeds the maximum depth.
     fn check_depth(&self, parent: FileId, moved: Option<FileId>) -> Result<(), String> {
         let mut at = Some(parent);
         for _ in 0..DEEPEST {
