@@ -1,4 +1,4 @@
-//! What every kind of result has: evidence and times.
+//! Fields of every kind of result: evidence and times.
 
 use iostrata_core::evidence::{
     Cache, DeviceCounts, DeviceRange, Evidence, Faults, OfCause, RequestCount,
@@ -31,7 +31,7 @@ fn cache<'a>() -> Fields<'a, &'a Cache> {
         .count("resident_after_bytes", |cache| cache.resident_after_bytes)
 }
 
-/// The least and the most where other programs shared the disk.
+/// Minimum and maximum, if other programs shared the disk.
 pub(crate) fn shared<'a>() -> Fields<'a, &'a Evidence> {
     type Range = fn(&Evidence) -> Option<DeviceRange>;
     let phases: [(&str, &str, Range); 2] = [

@@ -1,4 +1,4 @@
-//! What the rows of each experiment have besides what all rows have.
+//! Fields that only one experiment's rows have.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ fn per_write<'a>() -> Fields<'a, &'a PerWrite> {
     .rank(1)
 }
 
-/// Requests that write to the device, by cause, and flushes.
+/// Writes to the device, by cause, and flushes.
 fn by_cause<'a, T>(
     before: Fields<'a, &'a T>,
     each: [fn(&T) -> Option<f64>; 6],
@@ -81,7 +81,7 @@ fn by_cause<'a, T>(
         })
 }
 
-/// `2,000 write, fsync`: calls that move bytes first; equal counts are said once.
+/// `2,000 write, fsync`: calls that move bytes first; equal counts are printed once.
 fn calls(seen: &BTreeMap<String, CallCount>) -> String {
     let moving = seen.iter().filter(|(_, call)| call.bytes > 0);
     let others = seen.iter().filter(|(_, call)| call.bytes == 0);
@@ -194,7 +194,7 @@ fn percentiles<'a>() -> Fields<'a, &'a Percentiles> {
         .count("count", |latency| latency.count)
 }
 
-/// Head of spreads; a table has what they are in its rows.
+/// Head of spreads; their meaning is in the rows of the table.
 pub(crate) const SPREAD: &str = "spread";
 
 pub(crate) fn sync<'a>() -> Fields<'a, &'a SyncRow> {
@@ -223,7 +223,7 @@ pub(crate) fn sync<'a>() -> Fields<'a, &'a SyncRow> {
 fn rates(row: &SyncRow) -> Cell {
     let runs = row.row.timing.as_ref().map(|timing| timing.samples_s.len());
     match runs {
-        // One run has no spread.
+        // A single run has no spread.
         Some(0 | 1) => Cell::NotApplicable,
         _ => Cell::seen(row.syncs_per_s_interval, |(low, high)| {
             format!("{}–{}", number(low), number(high))
@@ -306,7 +306,7 @@ pub(crate) fn second<'a>() -> Fields<'a, &'a Second> {
         })
 }
 
-/// The usual case is that every cause is known.
+/// Usually every cause is known.
 fn usual_unless_unknown<'a, T>(fields: Fields<'a, &'a T>, cause: &str) -> Fields<'a, &'a T> {
     match cause {
         "unknown" => fields.unusual(),
@@ -387,7 +387,7 @@ fn limit(row: &CopyRow) -> Cell {
     if row.row.case.method == copy::Method::Reflink || figures.is_shared == Some(true) {
         return Cell::NotApplicable;
     }
-    // Results of earlier versions hold such shares.
+    // Results of earlier versions contain such shares.
     if figures.limit.is_some_and(|limit| limit.share > 1.0) {
         return Cell::NotSeen;
     }

@@ -1,4 +1,4 @@
-//! Charts: words on pointing, keys, and zoom.
+//! Charts: tooltips, keys, and zoom.
 
 use iostrata_core::evidence::Cause;
 use iostrata_core::trace::Timeline;
@@ -47,7 +47,7 @@ fn timeline_page(name: &str) -> Option<Page> {
     Some(page)
 }
 
-/// What the timeline shows: the buckets of its view, and the names on its axis.
+/// The timeline's buckets in view, and the labels on its axis.
 fn shown(page: &mut Page) -> (String, String) {
     let view = page.text(&format!(
         "{TIMELINE}.querySelector('svg.zoomed').getAttribute('viewBox')"
